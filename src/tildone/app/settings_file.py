@@ -368,10 +368,13 @@ def set_trusted(data: str, path: str, content: bytes) -> None:
     """Record that a person approves this content of the file at `path`.
 
     Raises:
-        OSError: the record cannot be written.
+        TildoneError: the record cannot be written.
     """
-    make_private_folder(os.path.join(data, FOLDER))
-    replace_file(_record(data, path), _heading(path) + content, mode=0o600)
+    try:
+        make_private_folder(os.path.join(data, FOLDER))
+        replace_file(_record(data, path), _heading(path) + content, mode=0o600)
+    except OSError as error:
+        raise TildoneError(f"could not write to {data}: {error.strerror}") from error
 
 
 def revoke(data: str, path: str) -> bool:

@@ -79,7 +79,6 @@ def working_folder() -> str:
 
 
 def settings_at(args: ParsedArgs, store: str) -> Settings:
-    """The settings for this command line, with another store."""
     return settings_for(replace(args, options={**args.options, "store": store}))
 
 

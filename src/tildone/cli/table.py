@@ -10,14 +10,13 @@ if TYPE_CHECKING:
 
     from tildone.base import Registry
 
-
-if TYPE_CHECKING:
     Implementation = Callable[["ParsedArgs"], int]
-
     VerbTable = Registry[Implementation, "Verb"]
 
-
 UNLIMITED = 1_000_000
+SEVERAL_WORDS = ("…", "TASK", "ANSWER")
+"""What takes any number of arguments. The text of a task and an answer need no quotes."""
+
 MAX_PORT = 65_535
 
 
@@ -34,7 +33,7 @@ class Option:
 class Verb:
     """One row of a table of verbs.
 
-    `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
+    `arguments` is how the help writes the positional arguments, with those in brackets that may be left out.
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
     `for_text` names the one that is meant if the first word contains a space, as no name of a verb does.
@@ -46,8 +45,6 @@ class Verb:
     name: str
     arguments: str
     summary: str
-    min_args: int = 0
-    max_args: int = 0
     description: str = ""
     options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
@@ -58,6 +55,16 @@ class Verb:
     aliases: tuple[str, ...] = ()
     unknown: str = ""
     takes_command: bool = False
+
+    @property
+    def min_args(self) -> int:
+        required = "".join(part.partition("[")[0] for part in self.arguments.split("]"))
+        return len([word for word in required.split() if word != "…"])
+
+    @property
+    def max_args(self) -> int:
+        is_unlimited = any(word in self.arguments for word in SEVERAL_WORDS)
+        return UNLIMITED if is_unlimited else len(self.arguments.split())
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
@@ -114,7 +121,6 @@ class ParsedArgs:
         return option in self.options
 
     def values(self, option: str) -> tuple[str, ...]:
-        """Every value that was given for an option, in order."""
         return tuple(given for name, given in self.occurrences if name == option)
 
     def port(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import DRY_RUN, JSON, UNLIMITED, Option, Verb
+from tildone.cli.table import DRY_RUN, JSON, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -22,7 +22,6 @@ VERBS: VerbTable = Registry(
             "run",
             "[TASK|PLAN.md]",
             "Let an agent work through the plan.",
-            max_args=UNLIMITED,
             description=(
                 "Without an argument, works through this project's plan, the one that tildone todo shows, from where "
                 "it stands. PLAN.md is a checklist that becomes the plan. TASK is a prompt for a model, which plans "
@@ -82,7 +81,6 @@ VERBS: VerbTable = Registry(
             "install",
             "[AGENT …]",
             "Install the plan's tools and hooks into a coding agent.",
-            max_args=UNLIMITED,
             description=(
                 "Adds the MCP server and the hooks to the agent's own settings files, then starts both as the agent "
                 "does, to check that they answer; the exit code is 1 if they do not. Everything else in the files "
@@ -109,8 +107,6 @@ VERBS: VerbTable = Registry(
             "uninstall",
             "AGENT …",
             "Remove the plan's tools and hooks from a coding agent.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "Settings files that nobody else has changed are restored exactly. Plans are kept. In the shell of an "
                 f"agent it is refused.\n{CODING_AGENTS}"
@@ -142,8 +138,6 @@ VERBS: VerbTable = Registry(
             "hook",
             "AGENT [EVENT]",
             "Answer a hook of a coding agent: keep the agent on its plan.",
-            min_args=1,
-            max_args=2,
             description=(
                 "AGENT is one of {agents_with_hooks}. EVENT is the agent's own name "
                 "for the event, needed unless the JSON on standard input has it. An agent that stops with tasks left "
@@ -181,7 +175,6 @@ VERBS: VerbTable = Registry(
             "answer",
             "[QUESTION] [ANSWER]",
             "List the questions that agents of tildone run wait for, and answer them.",
-            max_args=UNLIMITED,
             description=(
                 "While tildone run asks whether a command may run or a file may be changed, anybody with this "
                 "store may answer: the first one counts. QUESTION is the id of the question, or its beginning. Without "
@@ -195,7 +188,6 @@ VERBS: VerbTable = Registry(
             "share",
             "[STATE]",
             "Let all agents in this project work on one plan.",
-            max_args=1,
             description=(
                 "STATE is on or off. Without sharing, the first agent in a project works on the project's plan, and "
                 "every other one that is at work at the same time on a plan of its own. With sharing, all work on the "
@@ -217,7 +209,6 @@ VERBS: VerbTable = Registry(
             "watch",
             "[SESSION]",
             "Watch the plans of all agents live, and edit them, in a full-screen view.",
-            max_args=1,
             description=(
                 "Lists all sessions of the store, those that need you first, and shows the plan of one of them: who "
                 "works on what and since when, how often the agent was told to continue, and which bounds are left. "
@@ -235,7 +226,6 @@ VERBS: VerbTable = Registry(
             "board",
             "[token [add|remove NAME]]",
             "Show the plans of all agents as web pages, live and editable.",
-            max_args=3,
             description=(
                 "Serves this machine and opens the browser, by a link that works once; over SSH, the link is printed "
                 "only. If the board of this store runs already, makes a new link for it. Ctrl-C ends it.\n"

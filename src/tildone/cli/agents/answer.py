@@ -84,14 +84,11 @@ def _print(needs: Sequence[Need]) -> None:
     for need in needs:
         who = (session_title(need.session), need.agent, ago(now() - need.since))
         put(f"{printable(need.id)}  {', '.join(printable(part) for part in who if part)}")
-        put_raw(_indented(f"{need.detail}\n{need.text}" if need.detail else need.text))
+        text = f"{need.detail}\n{need.text}" if need.detail else need.text
+        put_raw("\n".join(f"  {line}" for line in text.splitlines()))
         put_caution(need.caution)
         if need.options:
             put(f"  To answer: tildone answer {need.id} {'|'.join(printable(option) for option in need.options)}")
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _already(need: Need) -> str:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 4747
 TOKEN_USAGE = "use: tildone board token, tildone board token add NAME, or tildone board token remove NAME"  # noqa: S105  no secret
 
-_BASE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
-_PUBLIC = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
-_HEADER = re.compile(r"[A-Za-z0-9-]+")
+NO_PATH = "; a path belongs into --base-path"
+_BASE = r"((?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)/*"
+_PUBLIC = r"(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?|)/*"
+_HEADER = r"([A-Za-z0-9-]*)"
 
 
 def run(args: ParsedArgs) -> int:
@@ -52,9 +53,9 @@ def run(args: ParsedArgs) -> int:
     options = server.BoardOptions(
         host=args.options.get("host", DEFAULT_HOST),
         port=args.port(),
-        base=_base(args.options.get("base-path", "")),
-        public=_public(args.options.get("public-url", "")),
-        trust=ProxyTrust(_addresses(args), _header(args.options.get("user-header", ""))),
+        base=_matched(args, "base-path", _BASE, "a path such as /plans"),
+        public=_matched(args, "public-url", _PUBLIC, "an address such as https://plans.example.org", hint=NO_PATH),
+        trust=ProxyTrust(_addresses(args), _matched(args, "user-header", _HEADER, "the name of a header")),
         read_only=args.has("read-only"),
         opens=not args.has("no-open"),
     )
@@ -94,27 +95,13 @@ def _list_tokens(people: People, *, as_json: bool) -> None:
         put("There are no tokens. To make one: tildone board token add NAME")
 
 
-def _base(given: str) -> str:
-    path = given.rstrip("/")
-    if path and not _BASE.fullmatch(path):
-        raise UsageError(f"--base-path requires a path such as /plans, not {shortened(given)!r}")
-    return path
-
-
-def _public(given: str) -> str:
-    address = given.rstrip("/")
-    if address and not _PUBLIC.fullmatch(address):
-        raise UsageError(
-            f"--public-url requires an address such as https://plans.example.org, not {shortened(given)!r}; "
-            "a path belongs into --base-path"
-        )
-    return address
-
-
-def _header(given: str) -> str:
-    if given and not _HEADER.fullmatch(given):
-        raise UsageError(f"--user-header requires the name of a header, not {shortened(given)!r}")
-    return given
+def _matched(args: ParsedArgs, option: str, pattern: str, what: str, *, hint: str = "") -> str:
+    """What the group of the pattern matches in an option; empty if it was not given."""
+    given = args.options.get(option, "")
+    found = re.fullmatch(pattern, given)
+    if found is None:
+        raise UsageError(f"--{option} requires {what}, not {shortened(given)!r}{hint}")
+    return found[1]
 
 
 def _addresses(args: ParsedArgs) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from tildone.app.settings import Settings, data_folder
 from tildone.base import replace, value
 from tildone.base.ids import now
 from tildone.cli.opening import open_to_read, settings_for, with_session, working_folder
-from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output import max_columns, put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.plan.model import Plan
@@ -36,7 +36,6 @@ There are no extensions. To add one:
 
 INDENT = "    "
 MIN_COLUMNS = 20
-UNLIMITED_COLUMNS = 1_000_000
 
 
 @value
@@ -122,7 +121,7 @@ def _lines(loaded: LoadedExtension) -> list[tuple[Span, ...]]:
     sign, role = ("✗", Role.ERROR) if loaded.error else ("✓", Role.SUCCESS)
     heading = (Span(f"{sign} ", role), Span(source.name, bold=True), Span(f"  from {source.named_by}", Role.DIM))
     texts = [loaded.error] if loaded.error else [f"{source.target}:{source.function}", _additions(loaded)]
-    room = max(MIN_COLUMNS, (columns() or UNLIMITED_COLUMNS) - len(INDENT))
+    room = max(MIN_COLUMNS, max_columns() - len(INDENT))
     return [heading, *((Span(f"{INDENT}{line}"),) for text in texts for line in wrap_text(printable(text), room))]
 
 

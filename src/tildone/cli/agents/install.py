@@ -1,4 +1,4 @@
-"""What `tildone install` and `tildone uninstall` share: the site, the agents, and the changes to their settings."""
+"""`tildone install` and `uninstall`: put the plan's tools and hooks into the settings of coding agents, or take them out."""
 
 from __future__ import annotations
 
@@ -126,7 +126,6 @@ def preview(agent: Integration, changes: Sequence[SettingsChange], nothing: str)
 
 
 def none_found() -> int:
-    """Say that no supported coding agent is here."""
     listing = f"{distribution.program()} install"
     put(f"None of the coding agents that tildone supports was found here. To list them: {listing}")
     return 0

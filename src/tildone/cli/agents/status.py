@@ -11,6 +11,7 @@ from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.output.titles import sharing_data, subagent_line
+from tildone.cli.plan.hints import no_tasks
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import Directive
 from tildone.plan.model import next_task, progress
@@ -47,7 +48,7 @@ def run(args: ParsedArgs) -> int:
     if args.has("line"):
         put(line)
         return 0
-    put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
+    put(line or no_tasks(settings.session))
     if state.directive is not Directive.GO:
         put(f"{STEERED[state.directive].capitalize()}. To resume: tildone resume")
     if any(asides.values()):

@@ -8,11 +8,12 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.ids import now
 from tildone.cli.opening import settings_for, with_session
 from tildone.cli.output import put
+from tildone.cli.output.titles import MAX_NAME_CHARACTERS, agent_name
 from tildone.cli.table import ParsedArgs
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Directive
 from tildone.plan.model import open_tasks
-from tildone.plan.text.safe import printable
+from tildone.plan.text.amounts import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,25 +53,16 @@ MESSAGES = {
 }
 
 
-def pause(args: ParsedArgs) -> int:
-    return steer(args, Directive.PAUSE)
+DIRECTIVES = {"pause": Directive.PAUSE, "stop": Directive.STOP, "resume": Directive.GO}
 
 
-def stop(args: ParsedArgs) -> int:
-    return steer(args, Directive.STOP)
-
-
-def resume(args: ParsedArgs) -> int:
-    return steer(args, Directive.GO)
-
-
-def steer(args: ParsedArgs, directive: Directive) -> int:
-    """Set the directive in the sessions that the command line selects, and print its effect.
+def steer(args: ParsedArgs) -> int:
+    """Set the directive of the verb in the sessions that the command line selects, and print its effect.
 
     Raises:
         NotThePerson: an agent wants to change how it is held to its plan, in its shell.
     """
-    settings = settings_for(args)
+    settings, directive = settings_for(args), DIRECTIVES[args.verb.name]
     store = open_store(settings)
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)
@@ -82,6 +74,9 @@ def steer(args: ParsedArgs, directive: Directive) -> int:
     if messages.revert:
         put(messages.revert)
     return 0
+
+
+pause = stop = resume = steer
 
 
 def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], list[Session]]:
@@ -97,8 +92,7 @@ def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], 
 
 def agent_line(agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
     """An active agent, as a line of a list; on a shared plan, with the numbers of the tasks that it has started."""
-    who = " ".join(printable(part)[:36] for part in (agent.id.integration, agent.id.own) if part)
-    left = len(open_tasks(state.plan))
+    who, left = agent_name(agent.id, MAX_NAME_CHARACTERS), len(open_tasks(state.plan))
     own = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
     return f"  {who}: {left} of {len(state.plan.tasks)} tasks open{own}"
 
@@ -108,6 +102,6 @@ def _print_agents(agents: list[Agent], sessions: list[Session]) -> None:
         put("No active agent is known here; this applies to the next one.")
         return
     states = {session.name: session.state for session in sessions}
-    put(f"Active here: {len(agents)} agent{'' if len(agents) == 1 else 's'}.")
+    put(f"Active here: {format_count(len(agents), 'agent')}.")
     for agent in agents:
         put(agent_line(agent, states[agent.session]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import DRY_RUN, JSON, UNLIMITED, Group, Option, Verb
+from tildone.cli.table import DRY_RUN, JSON, Group, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -30,8 +30,6 @@ SCHEDULES: VerbTable = Registry(
             "add",
             "CRON PLAN",
             "Run a plan again and again, or change when.",
-            min_args=2,
-            max_args=2,
             description=(
                 'CRON has five fields, as cron has them: minute, hour, day of the month, month, day of the week; "0 3 '
                 '* * *" is every night at three. PLAN is a file. Its content is stored: change the schedule after you '
@@ -59,8 +57,6 @@ SCHEDULES: VerbTable = Registry(
             "remove",
             "NAME…",
             "Do not run plans again. Runs that are queued stay.",
-            min_args=1,
-            max_args=UNLIMITED,
             options=(JSON,),
             examples=("tildone fleet schedule remove nightly",),
             aliases=("rm",),
@@ -100,8 +96,6 @@ FLEET_VERBS: VerbTable = Registry(
             "add",
             "PLAN…",
             "Queue plans, for workers to run.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "PLAN is a file that tildone import reads, or the name of a session. All plans are queued, or none. A "
                 "plan whose last run has not ended is refused. A file that was run before continues where it stopped. "
@@ -181,8 +175,6 @@ FLEET_VERBS: VerbTable = Registry(
             "show",
             "RUN",
             "Show a run: its plan, its questions, and what happened to it.",
-            min_args=1,
-            max_args=1,
             description=RUN,
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
@@ -191,7 +183,6 @@ FLEET_VERBS: VerbTable = Registry(
             "approve",
             "[RUN…]",
             "Permit the commands and checks that runs wait for.",
-            max_args=UNLIMITED,
             description=(f"Without RUN, lists what waits for approval. {RUN} In the shell of an agent it is refused."),
             options=(
                 QUESTION,
@@ -209,7 +200,6 @@ FLEET_VERBS: VerbTable = Registry(
             "answer",
             "[RUN [TEXT…]]",
             "Answer the question that a run waits for.",
-            max_args=UNLIMITED,
             description=(
                 f"Without TEXT, lists the open questions. {RUN} The words of TEXT are joined by spaces. In the shell "
                 "of an agent it is refused."
@@ -221,8 +211,6 @@ FLEET_VERBS: VerbTable = Registry(
             "cancel",
             "RUN…",
             "End runs for good.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=f"{RUN} A run that a worker has ends when its next task is done. Its branch and plan are kept.",
             options=(NOW, JSON),
             examples=("tildone fleet cancel docs-4f2a1c", "tildone fleet cancel docs-4f2a1c --now"),
@@ -231,8 +219,6 @@ FLEET_VERBS: VerbTable = Registry(
             "pause",
             "RUN…",
             "Let runs rest, until they are resumed.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=f"{RUN} A run that a worker has rests when its next task is done. Its slot is free then.",
             options=(NOW, JSON),
             examples=("tildone fleet pause docs-4f2a1c",),
@@ -241,8 +227,6 @@ FLEET_VERBS: VerbTable = Registry(
             "resume",
             "RUN…",
             "Queue paused runs again.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=f"{RUN} In the shell of an agent it is refused.",
             options=(JSON,),
             examples=("tildone fleet resume docs-4f2a1c",),
@@ -251,8 +235,6 @@ FLEET_VERBS: VerbTable = Registry(
             "retry",
             "RUN…",
             "Queue runs again that failed or were cancelled.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=f"{RUN} It continues where the plan stands. In the shell of an agent it is refused.",
             options=(JSON,),
             examples=("tildone fleet retry docs-4f2a1c",),
@@ -272,7 +254,6 @@ FLEET_VERBS: VerbTable = Registry(
             "drain",
             "[WORKER…]",
             "Let workers finish what they have, and end.",
-            max_args=UNLIMITED,
             description="WORKER is an id, the beginning of one, or a machine. Without it, the workers are listed.",
             options=(Option("all", "", "All workers."), JSON),
             examples=("tildone fleet drain", "tildone fleet drain build-7", "tildone fleet drain --all"),

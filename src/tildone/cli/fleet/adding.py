@@ -97,7 +97,6 @@ def check_commands(plan: Plan, agent: str, word: str) -> None:
     """Check that the shell agent, which has no model, can do every task. `word` names the plan."""
     if agent != SHELL:
         return
-
     tasks = [task for _, task in open_tasks(numbered(plan)) if task.check is None and not commands_of(task)]
     if tasks:
         listed = "".join(f"\n  {printable(title_of(task))}" for task in tasks[:MAX_LISTED])

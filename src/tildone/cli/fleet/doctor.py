@@ -165,7 +165,6 @@ def checkpoint_findings(fleet: Fleet, home: str) -> Iterator[Finding]:
 
 
 def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
-    """Print findings, and return the exit code."""
     findings = list(found)
     if args.has("json"):
         put_data(checks=[_finding_data(finding) for finding in findings])
@@ -239,13 +238,10 @@ def up(args: ParsedArgs) -> int:
     _configure(fleet, lease or fleet.config.lease)
     for limit in limits:
         fleet.leases.set_limit(limit)
-    rebuilt = [_rebuilt(fleet)] if args.has("rebuild") else []
-    return _report(args, fleet, rebuilt)
-
-
-def _rebuilt(fleet: Fleet) -> Finding:
-    """Add the leases that are missing, and return what was done."""
-    return Finding(Severity.OK, f"{format_count(fleet.leases.rebuild(), 'lease')} added from the logs of the plans")
+    if not args.has("rebuild"):
+        return _report(args, fleet)
+    added = f"{format_count(fleet.leases.rebuild(), 'lease')} added from the logs of the plans"
+    return _report(args, fleet, [Finding(Severity.OK, added)])
 
 
 def _configure(fleet: Fleet, lease_seconds: int) -> None:

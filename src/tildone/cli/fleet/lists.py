@@ -12,7 +12,7 @@ from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
 from tildone.cli.fleet.questions import put_questions, question_data, questions_of
-from tildone.cli.output import colored, columns, on_terminal, put, put_notice, put_spans
+from tildone.cli.output import colored, columns, max_columns, on_terminal, put, put_notice, put_spans
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import State, apply_event, latest_state
@@ -185,7 +185,6 @@ HOME, CLEAR_LINE, CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def watch(args: ParsedArgs) -> int:
-    """List the runs until Ctrl-C."""
     if not args.has("json") and not on_terminal():
         raise UsageError("watch needs a terminal; elsewhere use: tildone fleet watch --json, tildone fleet ls")
     fleet = open_existing_fleet(args)
@@ -311,9 +310,6 @@ def _files(home: str, lease: Lease) -> Iterator[tuple[str, str]]:
     yield "report", os.path.join(home, "reports", f"{lease.run}.md")
 
 
-UNLIMITED_COLUMNS = 1_000_000
-
-
 def show(args: ParsedArgs) -> int:
     fleet = open_existing_fleet(args, read_only=True)
     views = fleet.run_named(args.positional[0])
@@ -340,7 +336,7 @@ def show(args: ParsedArgs) -> int:
         put_questions(questions, "")
     if happened:
         put("")
-    room = max(1, (width or UNLIMITED_COLUMNS) - 18)
+    room = max(1, max_columns() - 18)
     put_spans((Span(f"{local_time(at)}  ", Role.DIM), Span(clip_text(what, room))) for at, what in happened)
     return exit_code_for(left_out)
 

@@ -48,7 +48,6 @@ class BadRows:
         return iter(self._found)
 
     def add(self, row: BadRow) -> None:
-        """Add a row."""
         if row not in self._found and self._tell:
             self._tell(f"{bad_row_text(row)}; it is ignored")
         self._found[row] = None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:
-    """Return what the runs wait for, run by run."""
     return open_questions(fleet.store, (view.lease for view in views))
 
 
@@ -37,7 +36,6 @@ def chosen(found: Sequence[OpenQuestion], wanted: str | None, run: str) -> OpenQ
 
 
 def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
-    """Print questions, with how to answer them."""
     if not found:
         put(nothing)
     for question in found:

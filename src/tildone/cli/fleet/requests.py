@@ -29,28 +29,9 @@ if TYPE_CHECKING:
 _STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}
 
 
-def cancel(args: ParsedArgs) -> int:
-    """End runs for good."""
-    return _request(args, RunRequest.CANCEL)
-
-
-def pause(args: ParsedArgs) -> int:
-    """Let runs rest."""
-    return _request(args, RunRequest.PAUSE)
-
-
-def resume(args: ParsedArgs) -> int:
-    """Queue paused runs again."""
-    return _request(args, RunRequest.RESUME)
-
-
-def retry(args: ParsedArgs) -> int:
-    """Queue runs again that have failed or were cancelled."""
-    return _request(args, RunRequest.RETRY)
-
-
-def _request(args: ParsedArgs, request: RunRequest) -> int:
-    """Request something of the runs that the command line names, or of none of them."""
+def request(args: ParsedArgs) -> int:
+    """Request what the verb says of the runs that the command line names, or of none of them."""
+    request = RunRequest(args.verb.name)
     check_allowed(fleet_settings(args), request)
     fleet = open_existing_fleet(args)
     runs: dict[str, None] = {}
@@ -66,6 +47,9 @@ def _request(args: ParsedArgs, request: RunRequest) -> int:
     for lease in changed:
         put(_sentence(lease, request, now=args.has("now")))
     return 0
+
+
+cancel = pause = resume = retry = request
 
 
 def _trace(fleet: Fleet, changed: Sequence[Lease]) -> None:

@@ -35,13 +35,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 
 
-def drain_when_idle(worker: Worker, leases: RunLeases) -> None:
-    """Drain the worker, in a thread, as soon as it has no run and there is none that it could take, now or later."""
-    EssentialThread("idle", wait_and_drain, worker, leases).start()
-
-
 def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Wait until the worker has no run and there is none that it could take, and drain it."""
+    """Wait until the worker has no run and there is none that it could take, now or later, and drain it."""
     left = True
     while left:
         sleep(LOOK_SECONDS)
@@ -66,7 +61,7 @@ def work(args: ParsedArgs) -> int:
     _obey_signals(worker)
     _stop_after_failure(worker)
     if args.has("until-idle"):
-        drain_when_idle(worker, fleet.leases)
+        EssentialThread("idle", wait_and_drain, worker, fleet.leases).start()
     try:
         return worker.work()
     finally:
@@ -122,8 +117,6 @@ def _bounded(args: ParsedArgs, option: str, default: int, most: int) -> int:
 
 
 def _stop_after_failure(worker: Worker) -> None:
-    """Stop the worker if one of its essential threads fails."""
-
     def stop(thread: str) -> None:
         _notice(f"the thread {thread!r} has failed, and the worker stops; please report the error above")
         worker.fail()

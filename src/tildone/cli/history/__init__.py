@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import FORCE, JSON, UNLIMITED, Option, Verb
+from tildone.cli.table import FORCE, JSON, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -54,7 +54,6 @@ VERBS: VerbTable = Registry(
             "diff",
             "[EVENT] [EVENT]",
             "Show what changed in the plan.",
-            max_args=2,
             description=(
                 "Without EVENT, shows the newest change; with one, the changes since then; with two, the changes from "
                 "the first to the second.\n"
@@ -67,7 +66,6 @@ VERBS: VerbTable = Registry(
             "blame",
             "[TASK]",
             "Show who added and who closed each task, and in which call.",
-            max_args=UNLIMITED,
             description=(
                 "TASK is a part of the text, or a number. With it, shows the whole history of the task, including the "
                 "arguments of the calls. A task keeps its identity when it moves to another phase, not when its text "
@@ -80,7 +78,6 @@ VERBS: VerbTable = Registry(
             "undo",
             "[N]",
             "Undo the newest change of the plan, or the newest N.",
-            max_args=1,
             description="Changes by agents are undone as well. Nothing is lost: tildone redo restores them.",
             options=(JSON,),
             examples=("tildone undo", "tildone undo 3"),
@@ -89,7 +86,6 @@ VERBS: VerbTable = Registry(
             "redo",
             "[N]",
             "Redo the change that was undone last, or the last N.",
-            max_args=1,
             options=(JSON,),
             examples=("tildone redo", "tildone redo 3"),
         ),
@@ -97,8 +93,6 @@ VERBS: VerbTable = Registry(
             "checkout",
             "EVENT",
             "Move to another point of the plan's history and continue from there.",
-            min_args=1,
-            max_args=1,
             description=f"Nothing is lost: later changes stay on a branch of their own.\n{EVENTS}",
             examples=("tildone checkout head~3", "tildone checkout before-lunch"),
         ),
@@ -106,7 +100,6 @@ VERBS: VerbTable = Registry(
             "branch",
             "[NAME]",
             "List the branches of the plan's history, or label the current point.",
-            max_args=1,
             description=(
                 "A branch begins where the plan was changed after an undo or a checkout. With NAME, the current point "
                 "gets that label, for tildone checkout NAME. The label stays there when the plan changes."
@@ -118,7 +111,6 @@ VERBS: VerbTable = Registry(
             "label",
             "[NAME] [EVENT]",
             "Label a point of the plan's history, or list the labels.",
-            max_args=2,
             description=f"EVENT defaults to the current point. --force moves a label from another event.\n{EVENTS}",
             options=(Option("remove", "", "Remove the label."), FORCE, JSON),
             examples=(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tildone.app.commands import task_number
-from tildone.app.opening import session_title
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import NotFound
 from tildone.base.ids import local_time, timestamp
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
+from tildone.cli.plan.hints import no_tasks
 from tildone.cli.table import ParsedArgs
 from tildone.plan.history.blame import blame_lines, task_histories
 from tildone.plan.history.refs import HEAD, resolve, short_ids
@@ -38,7 +38,7 @@ def run(args: ParsedArgs) -> int:
         short = short_ids(event.id for event in events)
         put_spans(blame_lines(found, local_time, short, columns(), whole=bool(args.positional)))
     else:
-        put(f"No tasks in {session_title(name)}. Add one with: tildone todo add TEXT")
+        put(no_tasks(name))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`tildone label`: label events, so that `tildone checkout` can name them."""
+"""`tildone label` and `branch`: label events, so that `tildone checkout` can name them, and list the branches."""
 
 from __future__ import annotations
 
@@ -43,12 +43,6 @@ def run_label(args: ParsedArgs) -> int:
     return _set_label(session, name, target, force=args.has("force"))
 
 
-def label_head(args: ParsedArgs) -> int:
-    """Label the current point."""
-    session = open_for_moving(args)
-    return _set_label(session, args.positional[0], moves.newest_change(session), force=args.has("force"))
-
-
 def _set_label(session: Session, name: str, target: str | None, *, force: bool) -> int:
     found = moves.set_label(session, name, target, force=force)
     if not found.changed:
@@ -66,7 +60,7 @@ def _list(args: ParsedArgs, session: Session) -> int:
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in events_by_label(events).items()}
     if args.has("json"):
-        put_data(session=session.name, labels=[_as_data(event, row, names) for event, row in found])
+        put_data(session=session.name, labels=[_label_data(event, row, names) for event, row in found])
     elif found:
         put_spans(rows_lines([replace(row, after=None) for _, row in found], columns()))
     else:
@@ -74,7 +68,7 @@ def _list(args: ParsedArgs, session: Session) -> int:
     return 0
 
 
-def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
+def _label_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
     return {"label": names.get(event.id, row.label)} | event_data(event, timestamp) | {"what": row.what}
 
 
@@ -83,12 +77,13 @@ def run_branch(args: ParsedArgs) -> int:
     if args.positional:
         if args.has("json"):
             raise UsageError("tildone branch --json lists all branches; it takes no NAME")
-        return label_head(args)
+        session = open_for_moving(args)
+        return _set_label(session, args.positional[0], moves.newest_change(session), force=args.has("force"))
     session = open_for_reading(args)
     events = list(session.store.events(session.name))
     found = branches(events, session.store.session_head(session.name).head)
     if args.has("json"):
-        put_data(session=session.name, branches=[_branch_as_data(each) for each in found] if events else [])
+        put_data(session=session.name, branches=[_branch_data(each) for each in found] if events else [])
     elif events:
         put_spans(branch_lines(found, [event.id for event in events], local_time, columns()))
     else:
@@ -96,7 +91,7 @@ def run_branch(args: ParsedArgs) -> int:
     return 0
 
 
-def _branch_as_data(found: Branch) -> dict[str, object]:
+def _branch_data(found: Branch) -> dict[str, object]:
     return {
         "current": found.current,
         "end": found.end and event_data(found.end, timestamp),

@@ -22,12 +22,10 @@ MAX_DIGITS = 9
 
 
 def undo(args: ParsedArgs) -> int:
-    """Undo the newest changes, whoever made them."""
     return _moved(args, "Undid", moves.undo)
 
 
 def redo(args: ParsedArgs) -> int:
-    """Redo the changes that were undone last."""
     return _moved(args, "Redid", moves.redo)
 
 

@@ -65,9 +65,6 @@ def _print_no_plan(session: Session) -> None:
 
 
 def _stats(args: ParsedArgs, session: Session) -> Stats | None:
-    # Late, because it is for this verb alone, and reads conversations only if there are any.
-    from tildone.cli.history.stats import token_use  # noqa: PLC0415  see above
-
     # In this order: events written in between are included, and the head is one of them.
     head = session.store.session_head(session.name).head
     events = by_id(session.store.events(session.name))
@@ -78,7 +75,6 @@ def _stats(args: ParsedArgs, session: Session) -> Stats | None:
 
 
 def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool) -> None:
-
     if stats is None:
         raise Refused("there is no plan to draw; start one with: tildone todo add TEXT")
     picture = stats_svg(_title(session), stats, local_time, _time_of_day)

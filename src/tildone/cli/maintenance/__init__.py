@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import DRY_RUN, FORCE, JSON, UNLIMITED, Option, Verb
+from tildone.cli.table import DRY_RUN, FORCE, JSON, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -27,7 +27,6 @@ VERBS: VerbTable = Registry(
             "doctor",
             "[AGENT …]",
             "Check the installation and the store, and suggest remedies.",
-            max_args=UNLIMITED,
             description=(
                 "Checks the program and its extras, settings and their origin, the project's plan, the store and its "
                 "contents, permissions, free space, and other processes that have the store open. In each coding "
@@ -49,7 +48,6 @@ VERBS: VerbTable = Registry(
             "trust",
             "[PLAN.md]",
             "Let the settings file of this project apply, or the checks of a plan file run.",
-            max_args=1,
             description=(
                 "tildone.toml in a project comes with its repository, so somebody else may have written it. Until you "
                 "trust it, it can only choose a dialect and lower bounds. Shows what it sets and asks. The file is "
@@ -70,7 +68,6 @@ VERBS: VerbTable = Registry(
             "backup",
             "[FILE]",
             "Write every session to one file.",
-            max_args=1,
             description=(
                 "FILE is a SQLite database, whatever the kind of the store; by default a dated file in the folder "
                 "`backups` beside the store; - is standard output. It is compared with the store before it gets its "
@@ -83,8 +80,6 @@ VERBS: VerbTable = Registry(
             "restore",
             "FILE",
             "Restore the sessions of a backup.",
-            min_args=1,
-            max_args=1,
             description=(
                 "FILE is a backup; - is standard input. Nothing is lost: each session returns to its state in the "
                 "backup, and later changes stay on another branch. Sessions that are not in the backup are left "
@@ -115,8 +110,6 @@ VERBS: VerbTable = Registry(
             "migrate",
             "TO",
             "Copy every session to another store.",
-            min_args=1,
-            max_args=1,
             description=(
                 "TO is {stores}. Both stores are compared at the end. Events that TO already has are kept; rerun the "
                 "command to copy what is missing. The source is not changed."

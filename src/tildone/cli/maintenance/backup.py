@@ -1,4 +1,4 @@
-"""`tildone restore`: restore the sessions of a backup. Later changes stay on another branch."""
+"""`tildone backup` and `restore`: every session in one file, and back. Later changes stay on another branch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tildone.base.ids import local_time, now
 from tildone.base.private import REPLACED, make_private_folder, open_private
 from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.migrate import changed_sessions, copied_data, report_lines, total_lines
-from tildone.cli.opening import is_same_store, open_existing_store, settings_for
+from tildone.cli.opening import is_same_store, open_existing_store, open_to_read, settings_for
 from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.output.titles import ProgressLine, session_meant, titled_sessions
@@ -85,7 +85,6 @@ def _to_file(source: Store, settings: Settings, args: ParsedArgs) -> int:
 
 
 def _to_standard_output(source: Store) -> int:
-
     with TemporaryDirectory(prefix="tildone-") as scratch:
         path = os.path.join(scratch, "backup.db")
         copied = _write(source, path)
@@ -120,12 +119,11 @@ def _path(store: StoreAddress, given: str | None) -> str:
 def _write(source: Store, path: str) -> CopyResult:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
-        with ProgressLine() as progress:
-            target = SqliteStore(draft)
-            try:
-                copied = copy(source, target, progress)
-            finally:
-                target.close()
+        target = SqliteStore(draft)
+        try:
+            copied = _copied(source, target)
+        finally:
+            target.close()
         _check_worth(copied, path)
         finish_backup(draft)
         publish(draft, path)
@@ -135,6 +133,12 @@ def _write(source: Store, path: str) -> CopyResult:
             if os.path.exists(f"{draft}{suffix}"):
                 os.remove(f"{draft}{suffix}")
     return copied
+
+
+def _copied(source: Store, target: Store, only: str | None = None) -> CopyResult:
+    """Copy the sessions, or only one of them, and show the progress."""
+    with ProgressLine() as progress:
+        return copy(source, target, progress, only)
 
 
 def _check_worth(copied: CopyResult, path: str) -> None:
@@ -175,7 +179,10 @@ def run_restore(args: ParsedArgs) -> int:
         source = open_backup(_saved_input(scratch) if from_stream else path, os.path.join(scratch, "migrated.db"))
         try:
             _verify(source, title)
-            report = _report(source, settings, args, title)
+            given = args.options.get("session")
+            only = None if given is None else session_meant(given, source)
+            dry_run = args.has("dry-run")
+            report = _preview(source, settings, only) if dry_run else _restore(source, settings, title, only)
         except KeyboardInterrupt:
             put_notice("Interrupted. Sessions that were restored are kept; rerun the command to resume.")
             return INTERRUPTED
@@ -214,12 +221,6 @@ def _verify(source: SqliteStore, title: str) -> None:
                 raise StoreDamaged(f"{title} is damaged: {finding.what}")
 
 
-def _report(source: Store, settings: Settings, args: ParsedArgs, title: str) -> Report:
-    given = args.options.get("session")
-    only = None if given is None else session_meant(given, source)
-    return _preview(source, settings, only) if args.has("dry-run") else _restore(source, settings, title, only)
-
-
 def _restore(source: Store, settings: Settings, title: str, only: str | None) -> Report:
     try:
         target, renamed = open_store(settings), None
@@ -227,17 +228,14 @@ def _restore(source: Store, settings: Settings, title: str, only: str | None) ->
         target, renamed = _replace_damaged(settings, error)
     try:
         former_heads = {info.name: target.session_head(info.name).head for info in target.sessions()}
-        with ProgressLine() as progress:
-            copied = copy(source, target, progress, only)
+        copied = _copied(source, target, only)
     except StoreDamaged as error:
         # The backup has been verified, so the store is damaged, although it could be opened.
         target.close()
         if renamed is not None:
             raise
         target, renamed = _replace_damaged(settings, error)
-        former_heads = {}
-        with ProgressLine() as progress:
-            copied = copy(source, target, progress, only)
+        former_heads, copied = {}, _copied(source, target, only)
     moved = [name for name, head in former_heads.items() if target.session_head(name).head != head]
     target.close()
     lines = report_lines(copied, f"Restored from {title}")
@@ -274,7 +272,7 @@ def _preview(source: Store, settings: Settings, only: str | None) -> Report:
     """What would change."""
     lines: list[str] = []
     try:
-        target = _existing_or_empty(settings)
+        target = open_to_read(settings)
         found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
         lines.append(f"The store would be renamed and started again: {printable(str(error))}")
@@ -288,14 +286,6 @@ def _preview(source: Store, settings: Settings, only: str | None) -> Report:
     else:
         lines.append("Nothing would change: the store has everything in the backup.")
     return Report(tuple(lines), {"sessions": [_as_data(each) for each in found]})
-
-
-def _existing_or_empty(settings: Settings) -> Store:
-    """The store, or an empty one if there is none: a preview creates no store."""
-    path = settings.store.path
-    if path is not None and not os.path.exists(path):
-        return MemoryStore()
-    return open_existing_store(settings, read_only=True)
 
 
 def _names(source: Store) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Checks of the store: its content, who may read it, free space, and the processes that have it open."""
+"""`tildone doctor`: check the program, its settings, the project's plan, the store and the coding agents."""
 
 from __future__ import annotations
 
@@ -51,27 +51,7 @@ if TYPE_CHECKING:
     from tildone.app.settings import Settings
     from tildone.plan.events import State
 
-
-def coding_agents(context: CheckContext) -> Iterator[Finding]:
-    """The coding agents on this machine, and whether tildone works in each."""
-    project = context.settings.project
-    here = sites(project)
-    agents = agents_named(context.agents or tuple(INTEGRATIONS), here[0])
-    installed = {agent.name: examine_all(agent, here) for agent in agents}
-    launches = [launch for found in installed.values() for each in found for launch in each.launches]
-    results = probe_all(
-        launches, project, lambda done, total: context.progress("checking the agents", done, total, "commands")
-    )
-    this = version("tildone")
-    for agent in agents:
-        for each in installed[agent.name]:
-            yield from report(each, results, this)
-        if installed[agent.name]:
-            yield from too_old(agent)
-        if not installed[agent.name] and (context.agents or is_present(agent, here[0])):
-            where = "is here" if is_present(agent, here[0]) else "is not here"
-            remedy = f"{program()} install {agent.name}"
-            yield Finding(Severity.OK, f"{agent.title} {where}; tildone is not installed in it", remedy)
+    Check = tuple[str, Callable[["CheckContext"], Iterator[Finding]]]
 
 
 @value
@@ -91,61 +71,52 @@ class CheckContext:
     fix: bool = False
 
 
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
+def run(args: ParsedArgs) -> int:
+    """Run the checks and print the findings as they come."""
+    findings: list[tuple[str, Finding]] = []
+    with ProgressLine() as progress:
+        for title, finding in _run_checks(args, progress):
+            if not args.has("json"):
+                progress.clear()
+                before = findings[-1] if findings else ("", None)
+                if before[0] != title:
+                    put_spans([[Span(title, bold=True)]])
+                put_spans(finding_lines(finding, before[1]))
+            findings.append((title, finding))
+    if args.has("json"):
+        put_data(checks=[_as_data(*each) for each in findings])
+    else:
+        put(_summary([finding.severity for _, finding in findings]))
+    return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in findings) else 0
 
 
-def loose_modes(loose: Sequence[str], where: str, *, fix: bool) -> Iterator[Finding]:
-    """What is to be said about the files and folders that other users may have access to; with `fix`, it is ended."""
-    if not loose:
-        return
-    what = f"{len(loose):,} files and folders {where}" if len(loose) > 1 else loose[0]
-    if not fix:
-        has = "have modes that give" if len(loose) > 1 else "has a mode that gives"
-        yield Finding(Severity.WARNING, f"{what} {has} other users access", f"{program()} doctor --fix")
-        return
-    failed = False
-    for path in loose:
-        try:
-            _make_private(path)
-        except OSError as error:
-            failed = True
-            yield Finding(Severity.ERROR, f"cannot change the mode of {path}: {error.strerror}")
-    if not failed:
-        yield Finding(Severity.OK, f"took access to {what} away from other users")
+def _run_checks(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
+    """Run the checks one after the other. Invalid settings are a finding, and the other checks use the defaults."""
+    if args.positional and args.has("fix"):
+        raise UsageError("--fix changes the modes of tildone's own files; it takes no AGENT")
+    folder = working_folder()
+    settings, problems = load_valid(args.options, os.environ, folder)
+    agents = tuple(agent.name for agent in agents_named(args.positional, sites(settings.project)[0]))
+    context = CheckContext(settings, args.options, folder, progress, tuple(problems), agents, args.has("fix"))
+    for title, check in CHECKS:
+        if not args.positional or title == AGENTS:
+            for finding in check(context):
+                yield title, finding
 
 
-def is_loose(path: str) -> bool:
-    """Return whether the mode of a file or folder gives other users access. A symbolic link has no mode of its own."""
-    try:
-        mode = os.lstat(path).st_mode
-    except FileNotFoundError:
-        # Files of the store come and go.
-        return False
-    return bool(mode & OTHERS) and not stat.S_ISLNK(mode)
+def _summary(severities: list[Severity]) -> str:
+    counts = (severities.count(Severity.ERROR), "problem"), (severities.count(Severity.WARNING), "warning")
+    parts = [format_count(count, noun) for count, noun in counts if count]
+    return f"{' and '.join(parts)} in {format_count(len(severities), 'finding')}." if parts else "No problems found."
 
 
-def loose_paths(folder: str) -> Iterator[str]:
-    """Yield the folder, and all files and folders below it, to which other users have access; no symbolic link."""
-    if os.name != "posix" or not os.path.isdir(folder):
-        return
-    if is_loose(folder):
-        yield folder
-    for parent, folders, files in os.walk(folder):
-        yield from filter(is_loose, (os.path.join(parent, name) for name in (*folders, *files)))
-
-
-def _make_private(path: str) -> None:
-    """Take the access to a file or folder away from other users.
-
-    Raises:
-        OSError: it belongs to somebody else.
-    """
-    # Opened first, so that a link that takes the place of the file is not followed; a reader of a pipe would block.
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        os.fchmod(file, PRIVATE_FOLDER if stat.S_ISDIR(os.fstat(file).st_mode) else PRIVATE_FILE)
-    finally:
-        os.close(file)
+def _as_data(title: str, finding: Finding) -> dict[str, str]:
+    return {
+        "name": title.lower(),
+        "status": finding.severity.value,
+        "message": finding.what,
+        "remedy": finding.remedy,
+    }
 
 
 PURPOSES = {
@@ -325,7 +296,6 @@ def _remedy(store: StoreAddress, error: TildoneError) -> str:
 
 
 def _access(name: str) -> Iterator[Finding]:
-    """Whether a file or folder can be read and written."""
     is_folder = os.path.isdir(name)
     if not os.access(name, os.R_OK | (os.X_OK if is_folder else 0)):
         yield Finding(Severity.ERROR, f"you cannot read {name}", f"chmod u+r{'x' if is_folder else ''} {quote(name)}")
@@ -335,7 +305,6 @@ def _access(name: str) -> Iterator[Finding]:
 
 
 def _ownership(name: str, path: str) -> Iterator[Finding]:
-    """Whether all files of the store belong to the current user."""
     if os.name != "posix":
         return
     owner, expected = os.stat(name).st_uid, os.stat(path).st_uid
@@ -402,8 +371,83 @@ def _state(context: CheckContext) -> State | None:
     return state if state.head is not None else None
 
 
-if TYPE_CHECKING:
-    Check = tuple[str, Callable[[CheckContext], Iterator[Finding]]]
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def loose_modes(loose: Sequence[str], where: str, *, fix: bool) -> Iterator[Finding]:
+    """What is to be said about the files and folders that other users may have access to; with `fix`, it is ended."""
+    if not loose:
+        return
+    what = f"{len(loose):,} files and folders {where}" if len(loose) > 1 else loose[0]
+    if not fix:
+        has = "have modes that give" if len(loose) > 1 else "has a mode that gives"
+        yield Finding(Severity.WARNING, f"{what} {has} other users access", f"{program()} doctor --fix")
+        return
+    failed = False
+    for path in loose:
+        try:
+            _make_private(path)
+        except OSError as error:
+            failed = True
+            yield Finding(Severity.ERROR, f"cannot change the mode of {path}: {error.strerror}")
+    if not failed:
+        yield Finding(Severity.OK, f"took access to {what} away from other users")
+
+
+def is_loose(path: str) -> bool:
+    """Return whether the mode of a file or folder gives other users access. A symbolic link has no mode of its own."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        # Files of the store come and go.
+        return False
+    return bool(mode & OTHERS) and not stat.S_ISLNK(mode)
+
+
+def loose_paths(folder: str) -> Iterator[str]:
+    """Yield the folder, and all files and folders below it, to which other users have access; no symbolic link."""
+    if os.name != "posix" or not os.path.isdir(folder):
+        return
+    if is_loose(folder):
+        yield folder
+    for parent, folders, files in os.walk(folder):
+        yield from filter(is_loose, (os.path.join(parent, name) for name in (*folders, *files)))
+
+
+def _make_private(path: str) -> None:
+    """Take the access to a file or folder away from other users.
+
+    Raises:
+        OSError: it belongs to somebody else.
+    """
+    # Opened first, so that a link that takes the place of the file is not followed; a reader of a pipe would block.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        os.fchmod(file, PRIVATE_FOLDER if stat.S_ISDIR(os.fstat(file).st_mode) else PRIVATE_FILE)
+    finally:
+        os.close(file)
+
+
+def coding_agents(context: CheckContext) -> Iterator[Finding]:
+    """The coding agents on this machine, and whether tildone works in each."""
+    project = context.settings.project
+    here = sites(project)
+    agents = agents_named(context.agents or tuple(INTEGRATIONS), here[0])
+    installed = {agent.name: examine_all(agent, here) for agent in agents}
+    launches = [launch for found in installed.values() for each in found for launch in each.launches]
+    results = probe_all(
+        launches, project, lambda done, total: context.progress("checking the agents", done, total, "commands")
+    )
+    this = version("tildone")
+    for agent in agents:
+        for each in installed[agent.name]:
+            yield from report(each, results, this)
+        if installed[agent.name]:
+            yield from too_old(agent)
+        if not installed[agent.name] and (context.agents or is_present(agent, here[0])):
+            where = "is here" if is_present(agent, here[0]) else "is not here"
+            remedy = f"{program()} install {agent.name}"
+            yield Finding(Severity.OK, f"{agent.title} {where}; tildone is not installed in it", remedy)
 
 
 AGENTS = "Agents"
@@ -421,51 +465,3 @@ CHECKS: tuple[Check, ...] = (
     (AGENTS, coding_agents),
 )
 """The checks and their titles, in the order of the output."""
-
-
-def run(args: ParsedArgs) -> int:
-    """Run the checks and print the findings as they come."""
-    findings: list[tuple[str, Finding]] = []
-    with ProgressLine() as progress:
-        for title, finding in _run_checks(args, progress):
-            if not args.has("json"):
-                progress.clear()
-                before = findings[-1] if findings else ("", None)
-                if before[0] != title:
-                    put_spans([[Span(title, bold=True)]])
-                put_spans(finding_lines(finding, before[1]))
-            findings.append((title, finding))
-    if args.has("json"):
-        put_data(checks=[_as_data(*each) for each in findings])
-    else:
-        put(_summary([finding.severity for _, finding in findings]))
-    return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in findings) else 0
-
-
-def _run_checks(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
-    """Run the checks one after the other. Invalid settings are a finding, and the other checks use the defaults."""
-    if args.positional and args.has("fix"):
-        raise UsageError("--fix changes the modes of tildone's own files; it takes no AGENT")
-    folder = working_folder()
-    settings, problems = load_valid(args.options, os.environ, folder)
-    agents = tuple(agent.name for agent in agents_named(args.positional, sites(settings.project)[0]))
-    context = CheckContext(settings, args.options, folder, progress, tuple(problems), agents, args.has("fix"))
-    for title, check in CHECKS:
-        if not args.positional or title == AGENTS:
-            for finding in check(context):
-                yield title, finding
-
-
-def _summary(severities: list[Severity]) -> str:
-    counts = (severities.count(Severity.ERROR), "problem"), (severities.count(Severity.WARNING), "warning")
-    parts = [format_count(count, noun) for count, noun in counts if count]
-    return f"{' and '.join(parts)} in {format_count(len(severities), 'finding')}." if parts else "No problems found."
-
-
-def _as_data(title: str, finding: Finding) -> dict[str, str]:
-    return {
-        "name": title.lower(),
-        "status": finding.severity.value,
-        "message": finding.what,
-        "remedy": finding.remedy,
-    }

@@ -56,7 +56,6 @@ def run(args: ParsedArgs) -> int:
 
 
 def copied_data(copied: CopyResult) -> dict[str, object]:
-    """What was copied, for JSON output."""
     return {
         "sessions": copied.sessions,
         "events": copied.events,

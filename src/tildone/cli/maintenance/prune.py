@@ -10,7 +10,7 @@ from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import HeadMoved, StoreError, UsageError
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, settings_for
-from tildone.cli.output import columns, on_terminal, put, put_spans
+from tildone.cli.output import max_columns, on_terminal, put, put_spans
 from tildone.cli.output.prompts import confirm, put_data
 from tildone.cli.output.titles import TitledSession
 from tildone.cli.table import ParsedArgs
@@ -30,7 +30,6 @@ AGE_UNITS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year"
 
 MAX_AGE_DIGITS = 6
 MIN_COLUMNS_FOR_NAMES = 72
-UNLIMITED_COLUMNS = 1_000_000
 
 
 @value
@@ -44,7 +43,6 @@ class OldSession:
 
     @property
     def info(self) -> SessionInfo:
-        """The entry of the session in the store's list."""
         return self.session.info
 
 
@@ -126,7 +124,7 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
 def _name_beside(old: OldSession) -> str:
     """The session's name, unless its title says it; on a narrow terminal the title must do."""
     name = old.session.short_name
-    is_narrow = (columns() or UNLIMITED_COLUMNS) < MIN_COLUMNS_FOR_NAMES
+    is_narrow = max_columns() < MIN_COLUMNS_FOR_NAMES
     return "" if is_narrow or not name else f"  {name}"
 
 

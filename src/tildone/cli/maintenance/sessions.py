@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output import max_columns, put, put_spans
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.table import ParsedArgs
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 CURRENT_MARK = "●"
 MAX_TITLE_COLUMNS = 32
 MIN_COLUMNS_FOR_ONE_LINE = 72
-UNLIMITED_COLUMNS = 1_000_000
 
 
 def run(args: ParsedArgs) -> int:
@@ -37,7 +36,7 @@ def run(args: ParsedArgs) -> int:
         listed = [_as_data(each, current=each.info.name == current) for each in found]
         put_data(sessions=listed, left_out=left_out)
     elif found:
-        put_spans(_rows(found, current, columns() or UNLIMITED_COLUMNS))
+        put_spans(_rows(found, current, max_columns()))
     elif not left_out:
         put(f"{printable(settings.store.redacted)} has no sessions yet. Start one with: tildone todo add TEXT")
     return exit_code_for(left_out)

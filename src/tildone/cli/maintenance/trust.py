@@ -1,6 +1,6 @@
-"""`tildone trust PLAN.md`: let the checks that a Markdown plan carries run, after showing them.
+"""`tildone trust`: let the settings file of a project apply, or the checks of a Markdown plan run, after showing them.
 
-What is approved is each command that was shown, in its folder of this project: another command in the file later is
+Of a plan, what is approved is each command that was shown, in its folder of this project: another command in the file later is
 proposed again. The content that was shown is kept, so that exactly its checks can be taken back, whatever became of the
 file.
 """
@@ -25,7 +25,7 @@ from tildone.app.settings_file import (
 from tildone.app.values import EXTENSIONS
 from tildone.app.who import PersonAct
 from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, Refused, TildoneError
+from tildone.base.errors import NotFound, Refused
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output import put
 from tildone.cli.output.consent import person_agrees
@@ -53,20 +53,17 @@ def run(args: ParsedArgs) -> int:
     """Show what the project's settings file sets, or the checks in a plan, and trust it if the person agrees."""
     path = os.path.join(project_root(working_folder()), PROJECT_FILE)
     if args.positional and os.path.abspath(args.positional[0]) != path:
-        # Late, because few plans come as files.
-        from tildone.cli.maintenance.trust import trust_plan  # noqa: PLC0415  see above
-
         return trust_plan(args, args.positional[0])
     data = data_folder(os.environ)
     if args.has("revoke"):
-        return _trust_revoke(args, data, path)
+        return _revoke_settings(args, data, path)
     if not os.path.lexists(path):
         raise NotFound(f"there is no {path}")
     file = read_project_file(path, data)
     if file.content is None or file.problems:
         raise Refused(f"{printable(file.problems[0])}; correct it first")
     if not args.has("json"):
-        _trust_show(file, changed=not file.trusted and trusted_content(data, path) is not None)
+        _show_settings(file, changed=not file.trusted and trusted_content(data, path) is not None)
     contents = _extension_contents(file)
     new = [name for name, content in contents.items() if not is_trusted(data, name, content)]
     if not args.has("json"):
@@ -75,30 +72,31 @@ def run(args: ParsedArgs) -> int:
     trusted = file.trusted and not new
     if not trusted:
         settings, _ = load_valid({}, os.environ, working_folder())
-        if not person_agrees(args, settings, PersonAct.TRUST, _question(contents)):
+        question = f"Trust {'these files' if contents else 'this file'} with exactly this content?"
+        if not person_agrees(args, settings, PersonAct.TRUST, question):
             put("Nothing was changed.")
             return 1
-        try:
-            for name, content in {path: file.content, **contents}.items():
-                set_trusted(data, name, content)
-        except OSError as error:
-            raise TildoneError(f"could not write to {data}: {error.strerror}") from error
+        for name, content in {path: file.content, **contents}.items():
+            set_trusted(data, name, content)
     if args.has("json"):
-        put_data(file=path, trusted=True, changed=not trusted, settings=_as_data(file))
+        put_data(file=path, trusted=True, changed=not trusted, settings=_settings_data(file))
     else:
         put("Already trusted." if trusted else "Trusted. To take it back: tildone trust --revoke")
     return 0
 
 
-def _trust_revoke(args: ParsedArgs, data: str, path: str) -> int:
+def _revoke_settings(args: ParsedArgs, data: str, path: str) -> int:
     for name in files_of(read_project_file(path, data).settings.get(EXTENSIONS, [])):
         revoke(data, name)
-    changed = revoke(data, path)
+    _put_revoked(args, path, changed=revoke(data, path))
+    return 0
+
+
+def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> None:
     if args.has("json"):
         put_data(file=path, trusted=False, changed=changed)
     else:
         put(f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}")
-    return 0
 
 
 def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
@@ -107,22 +105,18 @@ def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
     return {name: content for name, content in read.items() if content is not None}
 
 
-def _question(contents: dict[str, bytes]) -> str:
-    return f"Trust {'these files' if contents else 'this file'} with exactly this content?"
-
-
-def _trust_show(file: ProjectFile, *, changed: bool) -> None:
+def _show_settings(file: ProjectFile, *, changed: bool) -> None:
     """Print the settings of the file, and which of them apply without trust."""
     put(f"{printable(file.path)}{' has changed since it was trusted; it' if changed else ''} sets:")
     anyway = {} if file.trusted else applicable(file, {})
-    for name, setting in _as_data(file).items():
+    for name, setting in _settings_data(file).items():
         note = "  (applies without trust)" if name in anyway else ""
         put(f"  {printable(f'{name} = {codec.dump(setting)}')}{note}")
     if not file.settings:
         put("  nothing")
 
 
-def _as_data(file: ProjectFile) -> dict[str, object]:
+def _settings_data(file: ProjectFile) -> dict[str, object]:
     """The settings, without the password in the address of a store."""
     return {
         name: parse_address(setting).redacted if name == "store" else setting for name, setting in file.settings.items()
@@ -131,11 +125,12 @@ def _as_data(file: ProjectFile) -> dict[str, object]:
 
 def trust_plan(args: ParsedArgs, name: str) -> int:
     """Show the checks in a Markdown plan, and approve them if the person agrees."""
-    path, data, settings = _absolute(name), data_folder(os.environ), settings_for(args)
+    path = os.path.realpath(os.path.join(working_folder(), name))
+    data, settings = data_folder(os.environ), settings_for(args)
     approvals = check_approvals(settings)
     before = trusted_content(data, path)
     if args.has("revoke"):
-        return _revoke(args, data, path, approvals)
+        return _revoke_plan(args, data, path, approvals)
     content = _content(name, path)
     checks = _checks(name, content)
     dropped = [check for check in _checks_or_none(name, before) if check not in [each.check for each in checks]]
@@ -144,7 +139,7 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
         _show(name, checks, new, changed=before not in (None, content))
     changed = bool(new) or (before is not None and bool(dropped))
     if changed:
-        question = f"Let {'this command' if len(new) == 1 else 'these commands'} run as {_noun(new)}?"
+        question = f"Let {'this command run as a check' if len(new) == 1 else 'these commands run as checks'}?"
         if new and not person_agrees(args, settings, PersonAct.TRUST, question):
             put("Nothing was changed.")
             return 1
@@ -152,13 +147,11 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
             session = open_for_moving(args)
             with session_checks(args, session) as running:
                 put_warnings(running.approve(session, [each.check for each in new])[1])
-        _record(data, path, content, approvals, dropped)
+        for check in dropped:
+            approvals.revoke(check)
+        set_trusted(data, path, content)
     _report(args, path, name, checks, dropped, changed=changed)
     return 0
-
-
-def _noun(new: list[NamedCheck]) -> str:
-    return "a check" if len(new) == 1 else "checks"
 
 
 def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed: bool) -> None:
@@ -169,15 +162,6 @@ def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed
     put(f"{printable(name)}{since} has {format_count(len(checks), 'check')}:")
     for each in checks:
         show_check(each, "" if each in new else " (approved)")
-
-
-def _record(data: str, path: str, content: bytes, approvals: Approvals, dropped: list[Check]) -> None:
-    for check in dropped:
-        approvals.revoke(check)
-    try:
-        set_trusted(data, path, content)
-    except OSError as error:
-        raise TildoneError(f"could not write to {data}: {error.strerror}") from error
 
 
 def _report(
@@ -195,22 +179,14 @@ def _report(
         put("Already trusted." if checks else "There is nothing to approve.")
 
 
-def _revoke(args: ParsedArgs, data: str, path: str, approvals: Approvals) -> int:
+def _revoke_plan(args: ParsedArgs, data: str, path: str, approvals: Approvals) -> int:
     checks = _checks_or_none(path, trusted_content(data, path))
     for check in checks:
         approvals.revoke(check)
-    changed = revoke(data, path)
-    if args.has("json"):
-        put_data(file=path, trusted=False, changed=changed)
-        return 0
-    put(f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}")
-    for check in checks:
+    _put_revoked(args, path, changed=revoke(data, path))
+    for check in () if args.has("json") else checks:
         put(f"  {printable(check_text(check))}{' is still allowed by check_allow' * approvals.is_allowed(check)}")
     return 0
-
-
-def _absolute(name: str) -> str:
-    return os.path.realpath(os.path.join(working_folder(), name))
 
 
 def _content(name: str, path: str) -> bytes:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 MAX_COLUMNS_DIGITS = 6
+UNLIMITED_COLUMNS = 1_000_000
+"""The width of a line in an output that is not a terminal."""
 
 
 def prepare() -> None:
@@ -99,6 +101,11 @@ def columns(stream: TextIO | None = None) -> int | None:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except OSError:
         return None
+
+
+def max_columns(stream: TextIO | None = None) -> int:
+    """The width of the terminal; without one, more than any line has."""
+    return columns(stream) or UNLIMITED_COLUMNS
 
 
 def width_of_text() -> int | None:

@@ -1,4 +1,4 @@
-"""What a person is told about patterns for commands that allow more than they look like."""
+"""What verbs print and ask in the same way: JSON, questions, warnings, what was left out, the state of the plan."""
 
 from __future__ import annotations
 
@@ -102,7 +102,6 @@ def tell_reach(source: str, patterns: Iterable[str], tell: Callable[[str], objec
         return
     # Late, because few commands give patterns.
     from tildone.plan.shell.danger import told
-    from tildone.plan.text.safe import printable
 
     for line in filter(None, (told(source, pattern) for pattern in given)):
         tell(f"tildone: {printable(line)}")

@@ -1,4 +1,4 @@
-"""Finding sessions by their titles."""
+"""What several verbs show in the same way: agents, findings, progress, and sessions by their titles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import monotonic
 from tildone.app.sessions import SHORT_ID_CHARACTERS, is_id, title_of
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import StoreDamaged, UsageError
-from tildone.cli.output import columns, on_terminal
+from tildone.cli.output import columns, max_columns, on_terminal
 from tildone.log.kept import Finding, Severity
 from tildone.plan.events import latest_state
 from tildone.plan.model import progress
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from tildone.plan.model import Plan
     from tildone.stores.agents import AgentId
 
-
-if TYPE_CHECKING:
     Line = tuple[Span, ...]
-
 
 ID_CHARACTERS = 8
 MAX_NAME_CHARACTERS = 36
@@ -86,14 +83,13 @@ def _with_tasks(sharing: SharingAgent) -> str:
 
 
 SIGNS = {Severity.OK: ("✓", Role.SUCCESS), Severity.WARNING: ("!", Role.WARNING), Severity.ERROR: ("✗", Role.ERROR)}
-UNLIMITED_COLUMNS = 1_000_000
 MIN_COLUMNS = 20
 
 
-def finding_lines(finding: Finding, before: Finding | None = None) -> list[tuple[Span, ...]]:
+def finding_lines(finding: Finding, before: Finding | None = None) -> list[Line]:
     """A finding, and below it the remedy unless the finding before has the same."""
     sign, role = SIGNS[finding.severity]
-    room = max(MIN_COLUMNS, (columns() or UNLIMITED_COLUMNS) - 4)
+    room = max(MIN_COLUMNS, max_columns() - 4)
     first, *rest = wrap_text(printable(finding.what), room)
     lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
     if finding.remedy and (before is None or before.remedy != finding.remedy):

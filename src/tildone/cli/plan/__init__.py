@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
 from tildone.cli.plan import todo
-from tildone.cli.table import JSON, UNLIMITED, Group, Option, Verb
+from tildone.cli.table import JSON, Group, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -36,7 +36,6 @@ VERBS: VerbTable = Registry(
             "verify",
             "[TASK…]",
             "Run checks, and record whether they passed.",
-            max_args=UNLIMITED,
             description=(
                 "Without TASK, runs the checks of done tasks whose files have changed since, those that were run and "
                 "did not pass, and that of the plan once all tasks are closed. Prints a line for each. A done task "
@@ -49,7 +48,6 @@ VERBS: VerbTable = Registry(
             "approve",
             "[TASK…]",
             "Let checks run that somebody else has written.",
-            max_args=UNLIMITED,
             description=(
                 "A check that you type is approved. One from a model, or from a plan that somebody else wrote, is "
                 "proposed, and is not run until you approve it. Without TASK, lists what is proposed. Shows the exact "
@@ -69,8 +67,6 @@ VERBS: VerbTable = Registry(
             "call",
             "TOOL [JSON]",
             "Call a tool as a model would.",
-            min_args=1,
-            max_args=2,
             description=(
                 "Prints what the model would receive. If JSON is - or missing, the arguments are read from standard "
                 "input.\nTools: {tools}."

@@ -1,4 +1,4 @@
-"""What is said of checks that did not pass: what failed, the end of the output, and the next command to type."""
+"""What is shown of checks: the one that is run now, why others did not pass, and the next command to type."""
 
 from __future__ import annotations
 

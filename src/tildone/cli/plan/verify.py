@@ -67,7 +67,6 @@ def targets_of(args: ParsedArgs, session: Session) -> frozenset[int]:
 
 
 def state_words(each: NamedCheck, states: CheckFacts) -> str:
-    """Return the state of a check in a few words."""
     is_stale = each.number in states.stale
     if is_stale and each.number != PLAN:
         return STALE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import UNLIMITED, Option, Verb
+from tildone.cli.table import Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -16,7 +16,6 @@ VERBS: VerbTable = Registry(
             "help",
             "[VERB …]",
             "Show the help of a verb.",
-            max_args=UNLIMITED,
             description="tildone help exit-codes explains the exit codes.",
             options=(Option("man", "", "Print the manual page, for man -l -."),),
             examples=("tildone help todo add", "tildone help exit-codes", "tildone help --man | man -l -"),
@@ -25,8 +24,6 @@ VERBS: VerbTable = Registry(
             "completion",
             "SHELL",
             "Print the script that lets a shell complete commands.",
-            min_args=1,
-            max_args=1,
             description=(
                 "SHELL is bash, zsh or fish. With it, the Tab key completes verbs, options and their values, sessions, "
                 "phases and tasks. To install it, put the line for your shell into its start-up file:\n"
@@ -38,10 +35,8 @@ VERBS: VerbTable = Registry(
         ),
         "completion:run_complete_words": Verb(
             "complete-words",
-            "SHELL WORD…",
+            "SHELL [WORD…]",
             "Print what can complete a command line; the completion scripts call it.",
-            min_args=1,
-            max_args=UNLIMITED,
             examples=('tildone complete-words fish -- todo done ""',),
             hidden=True,
         ),

@@ -1,4 +1,11 @@
-"""Where the values come from that complete arguments and options: registries, the plan, the store."""
+"""Completion in shells: the scripts that `tildone completion` prints, and `tildone complete-words`, which they call.
+
+A script calls `complete-words` at every press of the Tab key. The first line of the output is `files` if file names are
+candidates too, else `none`. Each following line is a candidate: for bash, the text to insert; for zsh and fish, the
+text, a tab and its meaning. Candidates are texts of agents as well: no line contains a control character, and what bash
+inserts is quoted. A store or a setting that cannot be read is not reported, and the exit code is 0: the person is
+typing.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +17,13 @@ from tildone.app.values import THEMES
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.errors import TildoneError, UsageError, nearest
 from tildone.base.ids import local_time
+from tildone.cli.fleet.opening import fleet_settings
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output import put
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing import SHORT
 from tildone.cli.table import UNLIMITED, ParsedArgs
+from tildone.cli.transfer.export import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
 from tildone.plan.dialects import DIALECTS
 from tildone.plan.events import latest_state
@@ -31,14 +40,7 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.plan.model import Plan
 
-
-# Command lines as bash has them: splitting one into words, and quoting what is inserted into it.
-#
-# bash completes the text after the last word break, and inserts a completion as it is. `COMP_WORDBREAKS` contains `:`
-# and
-# `=` by default, so only the rest of `jsonl:FOLDER` or `--option=VALUE` is inserted. Inside an open quotation mark,
-# nothing breaks words, and readline closes the quotation itself.
-
+    Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-")
 _QUOTES = "'\""
@@ -48,6 +50,10 @@ _ESCAPED_IN_DOUBLE_QUOTES = '\\"$`'
 @value
 class BashLine:
     """The words of a line up to the cursor, without their quotes; the last one is being completed.
+
+    bash completes the text after the last word break, and inserts a completion as it is. `COMP_WORDBREAKS` contains `:`
+    and `=` by default, so only the rest of `jsonl:FOLDER` or `--option=VALUE` is inserted. Inside an open quotation
+    mark, nothing breaks words, and readline closes the quotation itself.
 
     `before_break` is the part of the last word up to its last word break; `quote` is a quotation mark that is open.
     """
@@ -106,10 +112,6 @@ def _in_double_quotes(char: str) -> str:
     return f"\\{char}" if char in _ESCAPED_IN_DOUBLE_QUOTES else char
 
 
-if TYPE_CHECKING:
-    Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
-
-
 STORE_TIMEOUT_SECONDS = 0.5
 MAX_EVENTS = 50
 MAX_SESSIONS = 200
@@ -142,7 +144,6 @@ def tasks(args: ParsedArgs, current: str) -> Iterable[Candidate]:
 
 
 def phases(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The names of the plan's phases."""
     for phase in _plan(args).phases:
         if phase.name:
             open_ones = sum(task.status.is_open for task in phase.tasks)
@@ -171,36 +172,14 @@ def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     yield from (Candidate(event.id[:SHORT_ID_LENGTH], local_time(event.at)) for event in recent)
 
 
-def agents(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The coding agents that are not named yet."""
-    return (Candidate(name) for name in (*INTEGRATIONS, "all") if name not in args.positional)
-
-
-def agents_with_hooks(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-
-    return (Candidate(name) for name in names_with_hooks())
-
-
-def formats(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-
-    return map(Candidate, FORMATS)
-
-
-def export_formats(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    from tildone.cli.transfer.export import EXPORT_FORMATS  # noqa: PLC0415  as above
-
-    return map(Candidate, EXPORT_FORMATS)
-
-
 def modes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The modes of `tildone run`."""
-    from tildone.cli.run.arguments import MODES  # noqa: PLC0415  as above
+    # Late, because it loads the host of `tildone run`, and the person waits.
+    from tildone.cli.run.arguments import MODES  # noqa: PLC0415  see above
 
     return map(Candidate, MODES)
 
 
 def questions(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The ids of the open questions of agents."""
     store, _ = _opened(args)
     return (Candidate(need.id, need.text) for need in store.records.needs())
 
@@ -213,41 +192,26 @@ def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def runs(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The runs of a fleet that are not named yet."""
-    leases = _leases(args)
-    states = {view.lease.run: view.lease.state.value for view in leases.look()}
+    states = {view.lease.run: view.lease.state.value for view in _leases(args).look()}
     return (Candidate(run, state) for run, state in states.items() if run not in args.positional)
-
-
-def workers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return (Candidate(worker.id, worker.version) for worker in _leases(args).workers())
-
-
-def schedules(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return (Candidate(schedule.name, schedule.cron) for schedule in _leases(args).schedules())
-
-
-def fleet_agents(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-
-    return map(Candidate, AGENTS)
 
 
 _STORES = (Candidate("jsonl:", "a folder of session files"), Candidate("postgresql://", "a PostgreSQL database"))
 
 PROVIDERS: dict[str, Provider] = {
-    "AGENT": agents,
-    "AGENT_WITH_HOOKS": agents_with_hooks,
+    "AGENT": lambda args, _: (Candidate(name) for name in (*INTEGRATIONS, "all") if name not in args.positional),
+    "AGENT_WITH_HOOKS": lambda *_: map(Candidate, names_with_hooks()),
     "ANSWER": answers,
     "DIALECT": lambda *_: (Candidate(name, ", ".join(entry.tools)) for name, entry in DIALECTS.entries.items()),
     "EVENT": events,
-    "EXPORT_FORMAT": export_formats,
-    "FLEET_AGENT": fleet_agents,
-    "FORMAT": formats,
+    "EXPORT_FORMAT": lambda *_: map(Candidate, EXPORT_FORMATS),
+    "FLEET_AGENT": lambda *_: map(Candidate, AGENTS),
+    "FORMAT": lambda *_: map(Candidate, FORMATS),
     "MODE": modes,
     "PHASE": phases,
     "QUESTION": questions,
     "RUN": runs,
-    "SCHEDULE": schedules,
+    "SCHEDULE": lambda args, _: (Candidate(each.name, each.cron) for each in _leases(args).schedules()),
     "SCOPE": lambda *_: (
         Candidate("user", "all your projects"),
         Candidate("project", "this project, in files to share"),
@@ -264,20 +228,17 @@ PROVIDERS: dict[str, Provider] = {
     "THEME": lambda *_: map(Candidate, THEMES),
     "TO": lambda *_: _STORES,
     "TOOL": lambda *_: (Candidate(tool, name) for name, entry in DIALECTS.entries.items() for tool in entry.tools),
-    "WORKER": workers,
+    "WORKER": lambda args, _: (Candidate(each.id, each.version) for each in _leases(args).workers()),
 }
 """Where the values come from, by the words in capitals that help texts use."""
 
 
 def _plan(args: ParsedArgs) -> Plan:
-
     store, session = _opened(args)
     return latest_state(store.history(session)).plan
 
 
 def _leases(args: ParsedArgs) -> RunLeases:
-    from tildone.cli.fleet.opening import fleet_settings  # noqa: PLC0415  see above
-
     return run_leases(open_to_read(fleet_settings(args), STORE_TIMEOUT_SECONDS))
 
 
@@ -445,15 +406,6 @@ def _matching(candidates: Iterable[Candidate], current: str) -> tuple[Candidate,
     return tuple(dict.fromkeys(each for each in fitting if each.text and printable(each.text) == each.text))
 
 
-# `tildone complete-words`: what the completion scripts of shells call at every press of the Tab key.
-#
-# The first line of the output is `files` if file names are candidates too, else `none`. Each following line is a
-# candidate: for bash, the text to insert; for zsh and fish, the text, a tab and its meaning. Candidates are texts of
-# agents as well: no line contains a control character, and what bash inserts is quoted.
-#
-# A store or a setting that cannot be read is not reported, and the exit code is 0: the person is typing.
-
-
 LISTING = "63"
 """The `COMP_TYPE` of bash when it lists the candidates and inserts nothing."""
 
@@ -575,7 +527,6 @@ SCRIPTS = dict(zip(SHELLS, (BASH, ZSH, FISH), strict=True))
 
 
 def run_completion(args: ParsedArgs) -> int:
-    """Print the script for a shell."""
     shell = args.positional[0]
     if shell not in SCRIPTS:
         raise UsageError(f"there is no completion for {shell!r}; {nearest(shell, SHELLS)}")

@@ -6,7 +6,7 @@ from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import NotFound, Refused, RunFenced, StoreError, TildoneError, UsageError
 from tildone.cli import INTERRUPTED, PIPE_BROKEN
-from tildone.cli.output import put, width_of_text
+from tildone.cli.output import UNLIMITED_COLUMNS, put, width_of_text
 from tildone.cli.parsing import parse
 from tildone.cli.table import Option, ParsedArgs, Verb, command
 from tildone.plan.dialects import DEFAULT_DIALECT, DIALECTS
@@ -58,7 +58,6 @@ MIN_COLUMNS = 20
 MIN_EXPLANATION_COLUMNS = 32
 """If less is left beside the names of a table, explanations go below the names."""
 
-UNLIMITED_COLUMNS = 1_000_000
 EXIT_CODES_TOPIC = "exit-codes"
 
 

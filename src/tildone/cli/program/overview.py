@@ -9,7 +9,7 @@ from tildone.base import TYPE_CHECKING
 from tildone.base.errors import StoreError
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output import columns, put
+from tildone.cli.output import max_columns, put
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import Directive
 from tildone.plan.guard import is_unproved
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HELD = {Directive.PAUSE: "Agents are paused", Directive.STOP: "Agents are stopped"}
 MAX_AGENTS_LISTED = 5
-UNLIMITED_COLUMNS = 1_000_000
 
 NO_PLAN = (
     ('tildone todo add "TASK"', "add a task"),
@@ -124,8 +123,8 @@ def _put_commands(plan: Plan) -> None:
     width = max(len(words) for words, _ in commands)
     for words, meaning in commands:
         line = f"  {words.ljust(width)}  {meaning}"
-        put(line if len(line) <= (columns() or UNLIMITED_COLUMNS) else f"  {words}")
+        put(line if len(line) <= max_columns() else f"  {words}")
 
 
 def _put_clipped(line: str) -> None:
-    put(clip_text(line, columns() or UNLIMITED_COLUMNS))
+    put(clip_text(line, max_columns()))

@@ -88,7 +88,6 @@ def parse_arguments(parsed: ParsedArgs) -> RunArguments:
 
 
 def with_options(arguments: RunArguments, given: ParsedArgs) -> RunArguments:
-    """Return the arguments with other options."""
     return replace(arguments, given=given, settings=settings_for(given))
 
 

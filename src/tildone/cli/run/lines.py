@@ -1,4 +1,4 @@
-"""Renders a host's events as lines of text: messages, tool calls and their results.
+"""Renders a host's events as lines of text, and says how the run ended and how it can go on.
 
 Lines are written once and never changed, so a line of an answer is written when it is finished, and of a call its
 header when it begins and its result when it ends.
@@ -13,7 +13,8 @@ from typing import TextIO
 from tildone.base import replace, value
 from tildone.base.distribution import program
 from tildone.base.keys import NO_KEYS
-from tildone.cli.output import colored, columns, on_terminal, put_notice
+from tildone.cli import INTERRUPTED
+from tildone.cli.output import UNLIMITED_COLUMNS, colored, max_columns, on_terminal, put_notice
 from tildone.cli.run.arguments import RunArguments
 from tildone.log.session import Session
 from tildone.plan.events import Directive, State
@@ -43,9 +44,6 @@ from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopR
 from tildone.run.subagents import CallRow, custom_component
 from tildone.run.transcript import Conversations
 
-UNLIMITED_COLUMNS = 1_000_000
-"""The width of a line in an output that is not a terminal."""
-
 
 class LineOutput:
     """A stream. A terminal gets colours, and lines that fit its width, above the row in which a person types."""
@@ -59,7 +57,7 @@ class LineOutput:
     @property
     def columns(self) -> int:
         """The width of the terminal, if the stream is one."""
-        return columns(self._stream) or UNLIMITED_COLUMNS
+        return max_columns(self._stream)
 
     def put(self, lines: Sequence[Line]) -> None:
         """Write the lines, then the prompt again, and flush."""
@@ -101,8 +99,6 @@ MIN_COLUMNS = 8
 
 
 class EventRenderer:
-    """Renders the events of one host."""
-
     def __init__(self, host: Host, output: LineOutput) -> None:
         self.expanded = False
         self._running: dict[str, CallRow] = {}
@@ -176,7 +172,6 @@ class EventRenderer:
                 return
 
     def _render_stop_reason(self, message: AssistantMessage) -> None:
-        """Write why a model did not finish its answer."""
         match message.stop_reason:
             case StopReason.ERROR:
                 self.put(Text(f"✗ {message.error_message or 'The model failed'}", Role.ERROR))
@@ -248,7 +243,6 @@ def _first_line(message: Message) -> str:
     return f"{lines[0]} … ({format_count(more, 'more line')})" if more else lines[0]
 
 
-INTERRUPTED = 130
 OUTCOME_FAILED = 1
 
 

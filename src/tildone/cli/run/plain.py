@@ -18,8 +18,9 @@ from typing import Any
 
 from tildone.base.editor import edit_text, editor_command
 from tildone.base.errors import closest, did_you_mean
+from tildone.cli import INTERRUPTED
 from tildone.cli.run.headless import closing
-from tildone.cli.run.lines import INTERRUPTED, EventRenderer, LineOutput, RunOutcome
+from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome
 from tildone.cli.run.plain_ui import PlainUI
 from tildone.cli.run.setup import RunSetup, command_list
 from tildone.plan.text.styles import Role
@@ -70,7 +71,6 @@ class PlainRun:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> RunOutcome:
-        """Run until the end, and return the outcome."""
         self.host.listen(self._handle)
         self._loop.add_reader(self._fd, self._read)
         try:
@@ -113,7 +113,6 @@ class PlainRun:
         return RunOutcome(0, next_step=self._setup.report.next_step(self.host) if spoken else "")
 
     async def _unless_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Wait for the work, or until the person leaves."""
         task = asyncio.ensure_future(work)
         await asyncio.wait({task, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -121,7 +120,6 @@ class PlainRun:
         task.cancel()
 
     def _read(self) -> None:
-        """Read the lines that have been typed."""
         try:
             data = os.read(self._fd, 65536)
             while data.endswith(b"\n") and select.select([self._fd], [], [], 0)[0]:

@@ -64,21 +64,17 @@ class PlainUI:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a question is open."""
         return self._line is not None
 
     def answer(self, line: str) -> None:
-        """Give the open question a line."""
         if self._line is not None and not self._line.done():
             self._line.set_result(line)
 
     def decline(self) -> None:
-        """Decline the open question, if there is one."""
         if self._line is not None and not self._line.done():
             self._line.set_result(None)
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Print a status that has changed."""
         self._print(key, text or "", Role.ACCENT)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  there is one place

@@ -41,7 +41,6 @@ def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
 
 
 def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
-    """Return the command line, completed with the stored options."""
     texts = [(name, text) for name in TEXTS if isinstance(text := stored.get(name), str) and not given.has(name)]
     switches = [(name, "") for name in SWITCHES if stored.get(name) is True and not given.has(name)]
     patterns = [(name, pattern) for name in PATTERNS for pattern in stored_patterns(stored, name)]

@@ -1,7 +1,11 @@
-"""The person's commands in a run, typed as `/name`: for the model, the plan and the conversation.
+"""Sets up `tildone run`: its model, plan and conversation, and the commands that the person types as `/name`.
 
-They are registered like the commands of extensions, so RPC clients list and run them, too. The commands for the plan
+The commands are registered like the commands of extensions, so RPC clients list and run them, too. The commands for the plan
 run the verbs of the command line in a process of their own, so both always do the same.
+
+A plan file becomes the project's plan in one change, which `tildone undo` takes back. A file with the tasks that the
+plan already consists of changes nothing, so that a run of the same file continues where the last one stopped. Of a file
+with other tasks, those that are in the plan as well keep their statuses: what is done is not done again.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import socket
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from tildone.app.edits import replace_plan
 from tildone.app.importing import source_of
@@ -75,9 +80,6 @@ from tildone.stores.agents import AgentId
 from tildone.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any
-
     from tildone.run.traces import HostTraces
 
 
@@ -133,11 +135,17 @@ class PersonCommands:
         """Register the commands; one that the dialect's extension has registered stays as it is."""
         commands: dict[str, tuple[str, Run]] = {
             "todo": ("show or change the plan; /todo --help lists the verbs", self.todo),
-            "undo": ("undo the newest change of the plan", self.undo),
-            "redo": ("redo the change of the plan that was undone last", self.redo),
-            "pause": ("pause: the model is not told to continue when it stops", self.pause),
-            "resume": ("resume after /pause or tildone stop", self.resume),
-            "export": ("write the plan to a file: /export PLAN.md", self.export),
+            "undo": ("undo the newest change of the plan", lambda typed, ctx: self._show(ctx, "undo", *typed.split())),
+            "redo": (
+                "redo the change of the plan that was undone last",
+                lambda typed, ctx: self._show(ctx, "redo", *typed.split()),
+            ),
+            "pause": ("pause: the model is not told to continue when it stops", partial(self._steer, "pause")),
+            "resume": ("resume after /pause or tildone stop", partial(self._steer, "resume")),
+            "export": (
+                "write the plan to a file: /export PLAN.md",
+                lambda typed, ctx: self._show(ctx, "todo", "export", *split_words(typed)),
+            ),
             "model": ("show the model; /model PROVIDER:NAME switches to another", self.model),
             "compact": ("replace the conversation by a summary of it; the plan is kept", self.compact),
             "use": (
@@ -154,32 +162,14 @@ class PersonCommands:
                 api.register_command(name, description, run)
 
     async def todo(self, typed: str, ctx: ExtensionContext) -> None:
-        """Run `tildone todo` on the plan of this run."""
         words = split_words(typed)
         if words[:1] == ["edit"]:
             await self._edit(ctx)
         else:
             await self._show(ctx, "todo", *words)
 
-    async def redo(self, typed: str, ctx: ExtensionContext) -> None:
-        """Redo the change that was undone last."""
-        await self._show(ctx, "redo", *typed.split())
-
-    async def pause(self, _typed: str, ctx: ExtensionContext) -> None:
-        """Let the model rest at the end of its turn."""
-        await self._show(ctx, "pause", "--session", self._settings.session)
-
-    async def resume(self, _typed: str, ctx: ExtensionContext) -> None:
-        """Keep the model on its plan again."""
-        await self._show(ctx, "resume", "--session", self._settings.session)
-
-    async def export(self, typed: str, ctx: ExtensionContext) -> None:
-        """Write the plan to a file."""
-        await self._show(ctx, "todo", "export", *split_words(typed))
-
-    async def undo(self, typed: str, ctx: ExtensionContext) -> None:
-        """Undo the newest change of the plan, or as many as are named."""
-        await self._show(ctx, "undo", *typed.split())
+    async def _steer(self, verb: str, _typed: str, ctx: ExtensionContext) -> None:
+        await self._show(ctx, verb, "--session", self._settings.session)
 
     async def model(self, typed: str, ctx: ExtensionContext) -> None:
         """Show the model or switch to another; after an error, the old one stays."""
@@ -199,7 +189,6 @@ class PersonCommands:
         self._close_later(old)
 
     async def use(self, typed: str, ctx: ExtensionContext) -> None:
-        """Take up the project's plan, or the conversation's own list."""
         transcript, wanted = self._host.transcript, typed.strip()
         if wanted in (PROJECT, OWN) and (wanted == OWN) != self._choice.has_own_list(transcript):
             await self._host.abort("another plan is taken up")
@@ -217,7 +206,6 @@ class PersonCommands:
         await self._host.open(self._conversations.new(), NEW)
 
     async def clear(self, _typed: str, _ctx: ExtensionContext) -> None:
-        """Begin a new conversation on the same plan."""
         made = self._conversations.new()
         self._choice.use_plan(made, self._settings.session)
         await self._host.open(made, NEW)
@@ -337,13 +325,6 @@ def split_words(typed: str) -> list[str]:
         return shlex.split(typed)
     except ValueError:  # an apostrophe is no quote
         return typed.split()
-
-
-# The plan of a run: the project's, which `tildone todo` shows and other agents share.
-#
-# A plan file becomes the project's plan in one change, which `tildone undo` takes back. A file with the tasks that the
-# plan already consists of changes nothing, so that a run of the same file continues where the last one stopped. Of a
-# file with other tasks, those that are in the plan as well keep their statuses: what is done is not done again.
 
 
 NO_LIMITS = Rules()
@@ -524,7 +505,6 @@ class RunSetup:
 
     @property
     def title(self) -> str:
-        """What the plan is called."""
         name = self.settings.session
         if name == (self._host.transcript if self._host else self.transcript).id:
             return "own list"
@@ -532,7 +512,6 @@ class RunSetup:
 
     @property
     def patience(self) -> Patience:
-        """The bounds of the plan's session."""
         return self._session.patience
 
     @property
@@ -634,7 +613,3 @@ def _policy(given: ParsedArgs) -> PermissionPolicy | None:
         allow_write=given.values("allow-write"),
         pass_env=given.values("pass-env"),
     )
-
-
-if TYPE_CHECKING:
-    Mode = Callable[[RunSetup], Coroutine[Any, Any, int]]

@@ -56,7 +56,6 @@ def can_be_drawn_on() -> bool:
 
 
 def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
-    """Write the last lines of a run, and return its exit code."""
     if meter.worked_seconds:
         renderer.put(Text(meter.summary(), Role.DIM))
     if not outcome.reported:

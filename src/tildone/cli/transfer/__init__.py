@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import DRY_RUN, FORCE, JSON, UNLIMITED, Option, Verb
+from tildone.cli.table import DRY_RUN, FORCE, JSON, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -18,8 +18,6 @@ VERBS: VerbTable = Registry(
             "import",
             "FILE…",
             "Import plans and histories from the files of other programs.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "Formats: pi (session files, with all their branches), claude (a task folder or task file of Claude "
                 "Code), markdown (any checklist), todo.txt, json (written by tildone export). FILE may be a task "
@@ -46,7 +44,6 @@ VERBS: VerbTable = Registry(
             "export",
             "[FILE]",
             "Write the plan, or the session with its whole history, to a file.",
-            max_args=1,
             description=(
                 "The suffix of FILE selects the format: .md, .txt (todo.txt), .json (the whole session, for tildone "
                 "import) or .jsonl (a pi session with all its branches). Without FILE, or with -, writes Markdown to "

@@ -130,7 +130,6 @@ def _is_former_plan(session: Session, text: str) -> bool:
 
 
 def _is_part(session: Session, text: str) -> bool:
-    """Whether the session has every event of an archive."""
     try:
         held = archive.read(text)
     except (ValueError, RecursionError):

@@ -1,10 +1,10 @@
-"""`tildone import --watch`: import a file again whenever another program has changed it.
+"""`tildone import`: replace the plan with those of files, and add histories; with `--watch`, whenever a file changes.
 
-The file is polled, since the coding agents that write such files replace them, rewrite them in place, or write several
-in a row. A half-written file must not be imported, so it is read only after two polls have found it unchanged, and what
-was read counts only if the file is still unchanged after the read. A file that changes constantly is read after
-`MAX_UNSTABLE_POLLS` all the same. Time stamps may be too coarse to tell two quick writes apart, so a file that was
-fresh when it was read is read once more later.
+A watched file is polled, since the coding agents that write such files replace them, rewrite them in place, or write
+several in a row. A half-written file must not be imported, so it is read only after two polls have found it unchanged,
+and what was read counts only if the file is still unchanged after the read. A file that changes constantly is read
+after `MAX_UNSTABLE_POLLS` all the same. Time stamps may be too coarse to tell two quick writes apart, so a file that
+was fresh when it was read is read once more later.
 """
 
 from __future__ import annotations
@@ -49,15 +49,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+    Fingerprint = tuple[tuple[str, int, int, int], ...]
+
 
 def run(args: ParsedArgs) -> int:
     """Read the files; replace the plan of the session with the plans among them, and add the histories."""
     format_ = checked_format(args.options.get("from"))
     args = _with_session(args)
     if args.has("watch"):
-        # Late, because few imports are followed by others.
-        from tildone.cli.transfer.watch import watch  # noqa: PLC0415  see above
-
         return watch(args, format_)
     files = read_files(args.positional, format_)
     histories = [file for file in files if isinstance(file, HistoryFile)]
@@ -150,7 +149,6 @@ def _target(session: str, current: str) -> str:
 
 
 def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
-    """The result, for JSON output."""
     return {
         "file": done.file.path,
         "format": done.file.format,
@@ -179,12 +177,7 @@ def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
     print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)
 
 
-if TYPE_CHECKING:
-    Fingerprint = tuple[tuple[str, int, int, int], ...]
-
-
 POLL_SECONDS = 0.2
-
 MAX_UNSTABLE_POLLS = 10
 
 TIMESTAMP_NANOSECONDS = 2_000_000_000
@@ -263,7 +256,6 @@ class Follower:
             time.sleep(POLL_SECONDS)
 
     def poll(self) -> None:
-        """Poll the file once, and import it if it is due."""
         if self._poll.due():
             self._read()
 
@@ -286,7 +278,6 @@ class Follower:
             self._import(file)
 
     def _import(self, file: ImportFile) -> None:
-        """Import the file unless its content is what was imported last."""
         self._format = file.format
         last = self._last
         if last is None or _content(file) != _content(last):

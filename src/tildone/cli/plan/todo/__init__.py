@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry
-from tildone.cli.table import FORCE, JSON, UNLIMITED, Option, Verb
+from tildone.cli.table import FORCE, JSON, Option, Verb
 
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
@@ -30,7 +30,6 @@ VERBS: VerbTable = Registry(
             "list",
             "[WORD…]",
             "Show the plan, or the tasks that contain all words.",
-            max_args=UNLIMITED,
             description="Words are searched in texts and notes, in any case. Without words: the same as tildone todo.",
             options=FILTERS,
             examples=("tildone todo list", "tildone todo list parser", "tildone todo ls --open --phase Build"),
@@ -48,8 +47,6 @@ VERBS: VerbTable = Registry(
             "add",
             "TEXT…",
             "Add tasks to the plan. Each argument is a task.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "Texts are kept as you type them. - reads tasks from standard input, one per line. Without --phase, "
                 "tasks are added to the last phase."
@@ -65,8 +62,6 @@ VERBS: VerbTable = Registry(
             "append",
             "[PHASE] TEXT…",
             "Old spelling of add: of several arguments, the first names the phase.",
-            min_args=1,
-            max_args=UNLIMITED,
             description="A part of the name of an existing phase is enough; an unknown name creates a phase.",
             options=(JSON,),
             examples=('tildone todo append Build "Write the parser"',),
@@ -75,8 +70,6 @@ VERBS: VerbTable = Registry(
             "start",
             "TASK",
             "Mark a task as in progress.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=TASK,
             options=(JSON,),
             examples=("tildone todo start 3", "tildone todo start parser"),
@@ -85,7 +78,6 @@ VERBS: VerbTable = Registry(
             "done",
             "[TASK…|PHASE]",
             "Mark tasks, a phase or all open tasks as completed.",
-            max_args=UNLIMITED,
             description=f"{SEVERAL} Without an argument, all open tasks are meant, and you are asked first.",
             options=(ALL, JSON),
             examples=("tildone todo done 3", "tildone todo done 1 2 5", "tildone todo done release notes"),
@@ -94,8 +86,6 @@ VERBS: VerbTable = Registry(
             "block",
             "TASK [REASON…]",
             "Mark a task as waiting for someone else.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=f"{TASK} The reason becomes a note of the task. Agents skip blocked tasks.",
             options=(JSON,),
             examples=('tildone todo block 3 "Waiting for the API key"',),
@@ -104,8 +94,6 @@ VERBS: VerbTable = Registry(
             "unblock",
             "TASK",
             "Mark a blocked task as pending.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=TASK,
             options=(JSON,),
             examples=("tildone todo unblock 3",),
@@ -114,8 +102,6 @@ VERBS: VerbTable = Registry(
             "reopen",
             "TASK",
             "Mark a closed task as pending.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=TASK,
             options=(JSON,),
             examples=("tildone todo reopen 3",),
@@ -124,8 +110,6 @@ VERBS: VerbTable = Registry(
             "rename",
             "TASK TEXT…",
             "Change the text of a task. Its number, status and notes stay.",
-            min_args=2,
-            max_args=UNLIMITED,
             description=TASK,
             options=(JSON,),
             examples=('tildone todo rename 3 "Write the tokenizer"',),
@@ -134,8 +118,6 @@ VERBS: VerbTable = Registry(
             "move",
             "TASK",
             "Move a task within the plan. Its number stays.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=TASK,
             options=(
                 Option("before", "TASK", "Move it in front of this task, into its phase."),
@@ -155,7 +137,6 @@ VERBS: VerbTable = Registry(
             "drop",
             "[TASK…|PHASE]",
             "Mark tasks, a phase or all open tasks as abandoned.",
-            max_args=UNLIMITED,
             description=f"{SEVERAL} Without an argument, all open tasks are meant, and you are asked first.",
             options=(ALL, JSON),
             examples=("tildone todo drop 4", "tildone todo drop release notes"),
@@ -164,7 +145,6 @@ VERBS: VerbTable = Registry(
             "rm",
             "[TASK…|PHASE]",
             "Remove tasks, the tasks of a phase, or all tasks.",
-            max_args=UNLIMITED,
             description=(
                 f"{SEVERAL} Without an argument, all tasks are meant, and you are asked first. Removed tasks are not "
                 "lost: tildone undo restores them."
@@ -176,8 +156,6 @@ VERBS: VerbTable = Registry(
             "note",
             "TASK TEXT…",
             "Add a note to a task.",
-            min_args=2,
-            max_args=UNLIMITED,
             description=TASK,
             options=(JSON,),
             examples=('tildone todo note parser "The grammar is in docs/grammar.md"',),
@@ -186,7 +164,6 @@ VERBS: VerbTable = Registry(
             "check",
             "[TASK] [-- COMMAND…]",
             "Set the command that shows that a task is done, or show it.",
-            max_args=UNLIMITED,
             description=(
                 f"{TASK} A task with a check is done only if the command succeeds: tildone todo done runs it. No shell "
                 "interprets COMMAND; for pipes, use: -- sh -c '…'. It is run in the project's folder. What you type "
@@ -215,8 +192,6 @@ VERBS: VerbTable = Registry(
             "after",
             "TASK [TASK…]",
             "Say after which other tasks a task is worked on.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "The first TASK comes after the others, in place of those before. It is not offered while one of them "
                 "is open. Tasks that would wait for each other are refused. Numbers are as the list shows them."
@@ -228,8 +203,6 @@ VERBS: VerbTable = Registry(
             "touches",
             "TASK [GLOB…]",
             "Say which files a task will change.",
-            min_args=1,
-            max_args=UNLIMITED,
             description=(
                 "Tasks that may change the same files are not given to two agents at once. Quote patterns, so that "
                 "your shell does not replace them."
@@ -248,11 +221,10 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("EDITOR=nano tildone todo edit",),
         ),
-        "status": Verb(
+        "changing:undo": Verb(
             "undo",
             "[N]",
             "Undo the newest change of the plan, or the newest N; the same as tildone undo.",
-            max_args=1,
             description="Nothing is lost: tildone redo restores what was undone.",
             options=(JSON,),
             examples=("tildone todo undo",),
@@ -264,7 +236,6 @@ VERBS: VerbTable = Registry(
             "export",
             "[FILE]",
             "Write the plan to a file as Markdown.",
-            max_args=1,
             description=(
                 "FILE defaults to TODO.md; - is standard output. A file that contains anything but a checklist is not "
                 "overwritten without --force."
@@ -276,7 +247,6 @@ VERBS: VerbTable = Registry(
             "import",
             "[FILE]",
             "Read the plan from a Markdown file.",
-            max_args=1,
             description=(
                 "FILE defaults to TODO.md; - is standard input. The file replaces the whole plan; tasks with an "
                 "unchanged text keep their numbers. If a line cannot be parsed, nothing changes; a file without tasks "

@@ -52,37 +52,23 @@ def append(args: ParsedArgs) -> int:
     return apply_answer(args, session, commands.add(session.plan, others or [first], phase))
 
 
-def start(args: ParsedArgs) -> int:
-    """Mark a task as in progress."""
-    return _change(args, words(args), commands.start)
+def mark(args: ParsedArgs) -> int:
+    """Start, unblock or reopen a task; all arguments are its name."""
+    makes = {"start": commands.start, "unblock": commands.unblock, "reopen": commands.reopen}
+    return _change(args, words(args), makes[args.verb.name])
 
 
-def unblock(args: ParsedArgs) -> int:
-    """Mark a blocked task as pending."""
-    return _change(args, words(args), commands.unblock)
+start = unblock = reopen = mark
 
 
-def reopen(args: ParsedArgs) -> int:
-    """Mark a closed task as pending."""
-    return _change(args, words(args), commands.reopen)
-
-
-def block(args: ParsedArgs) -> int:
-    """Mark a task as waiting for someone else."""
+def write(args: ParsedArgs) -> int:
+    """Block or rename a task, or add a note to it: the first argument names it, the others are the text."""
+    makes = {"block": commands.block, "rename": commands.rename, "note": commands.note}
     task, *text = words(args)
-    return _change(args, [task], commands.block, " ".join(text))
+    return _change(args, [task], makes[args.verb.name], " ".join(text))
 
 
-def rename(args: ParsedArgs) -> int:
-    """Change the text of a task."""
-    task, *text = words(args)
-    return _change(args, [task], commands.rename, " ".join(text))
-
-
-def note(args: ParsedArgs) -> int:
-    """Add a note to a task."""
-    task, *text = words(args)
-    return _change(args, [task], commands.note, " ".join(text))
+block = rename = note = write
 
 
 def move(args: ParsedArgs) -> int:
@@ -95,39 +81,38 @@ def move(args: ParsedArgs) -> int:
     return _change(args, words(args), commands.move, given[0], args.options[given[0].value])
 
 
-def done(args: ParsedArgs) -> int:
-    """Mark the tasks that the arguments name as completed; without arguments, all open ones."""
-    return _close(args, Status.COMPLETED, commands.close, Status.COMPLETED)
-
-
-def drop(args: ParsedArgs) -> int:
-    """Mark the tasks that the arguments name as abandoned; without arguments, all open ones."""
-    return _close(args, Status.ABANDONED, commands.close, Status.ABANDONED)
-
-
-def rm(args: ParsedArgs) -> int:
-    """Remove the tasks that the arguments name; without arguments, all of them."""
-    return _close(args, None, commands.remove)
-
-
 def _change(args: ParsedArgs, named: Sequence[str], make: Callable[..., Answer], *more: object) -> int:
     session = open_for_editing(args)
     return apply_answer(args, session, make(session.plan, named, *more, positions=shows_positions(args, session)))
 
 
-def _close(args: ParsedArgs, to: Status | None, make: Callable[..., Answer], *more: object) -> int:
-    """Close or remove tasks. Without arguments, all of them are meant, once that is confirmed."""
-    named = words(args)
+def close(args: ParsedArgs) -> int:
+    """Complete, abandon or remove tasks. Without arguments, all (open) ones are meant, once that is confirmed."""
+    named, to = words(args), {"done": Status.COMPLETED, "drop": Status.ABANDONED}.get(args.verb.name)
     if named and args.has("all"):
         raise UsageError(f"--all means all tasks; leave out {' '.join(named)!r}")
 
-    def closed(plan: Plan, named: Sequence[str], *more: object, positions: bool) -> Answer:
-        answer = make(plan, named, *more, positions=positions)
+    def closed(plan: Plan, named: Sequence[str], *, positions: bool) -> Answer:
+        if to is None:
+            answer = commands.remove(plan, named, positions=positions)
+        else:
+            answer = commands.close(plan, named, to, positions=positions)
         question = commands.closing_question(plan, to)
         is_declined = not named and question and not confirmed(args, question)
         return commands.unchanged("not confirmed") if is_declined else answer
 
-    return _change(args, named, closed, *more)
+    return _change(args, named, closed)
+
+
+done = drop = rm = close
+
+
+def undo(args: ParsedArgs) -> int:
+    """Do the same as `tildone undo`."""
+    # Late, because the other verbs do not move in the history.
+    from tildone.cli.history.moving import undo as run
+
+    return run(args)
 
 
 def _lines() -> list[str]:

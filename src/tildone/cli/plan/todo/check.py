@@ -96,7 +96,6 @@ def _described(args: ParsedArgs, settings: Settings, before: Check | None) -> Ch
 
 
 def _bounded(args: ParsedArgs, option: str, default: int, limit: int) -> int:
-    """The value of an option that takes a positive integer up to a limit."""
     given = args.positive_int(option, default)
     if given > limit:
         raise UsageError(f"--{option} requires at most {limit}, not {given}")

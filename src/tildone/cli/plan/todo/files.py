@@ -23,7 +23,6 @@ STREAM = "-"
 
 
 def export_plan(args: ParsedArgs) -> int:
-    """Write the plan to a file, or to standard output."""
     session = open_for_reading(args)
     answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN, unnamed="")
     match answer.request:
@@ -66,7 +65,6 @@ def _check_overwrite(path: str) -> None:
 
 
 def import_plan(args: ParsedArgs) -> int:
-    """Replace the plan of the session with the plan in a file."""
     session = open_for_editing(args)
     path = args.positional[0] if args.positional else FILE
     request = ReadFile("standard input" if path == STREAM else path)
@@ -91,7 +89,6 @@ def read_text(path: str) -> str:
 
 
 def copy_plan(args: ParsedArgs) -> int:
-    """Copy the plan as Markdown."""
     session = open_for_reading(args)
     if not session.plan.tasks:
         raise Refused(f"there is no plan to copy; {BEGIN}")

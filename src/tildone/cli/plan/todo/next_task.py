@@ -107,7 +107,6 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def _nothing_left(plan: Plan, checks: CheckFacts) -> str:
-
     blocked = [task for _, task in open_tasks(plan) if not task.status.is_actionable]
     if not blocked and checks.stale:
         return f"Nothing is open, but proofs are stale: all {len(plan.tasks)} tasks are closed. Run: tildone verify"

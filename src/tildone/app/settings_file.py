@@ -30,7 +30,7 @@ from tildone.app.values import (
     store_address,
 )
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import UsageError, nearest
+from tildone.base.errors import TildoneError, UsageError, nearest
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.keys import ALL_BINDINGS, EXPAND, clash, is_key, key_names
 from tildone.base.private import make_private_folder

@@ -1,4 +1,4 @@
-"""`tildone install` and `uninstall`: put the plan's tools and hooks into the settings of coding agents, or take them out."""
+"""`tildone install` and `uninstall`: the plan's tools and hooks in the settings of coding agents."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`tildone trust`: let the settings file of a project apply, or the checks of a Markdown plan run, after showing them.
 
-Of a plan, what is approved is each command that was shown, in its folder of this project: another command in the file later is
-proposed again. The content that was shown is kept, so that exactly its checks can be taken back, whatever became of the
-file.
+Of a plan, what is approved is each command that was shown, in its folder of this project: another command in the file
+later is proposed again. The content that was shown is kept, so that exactly its checks can be taken back, whatever
+became of the file.
 """
 
 from __future__ import annotations

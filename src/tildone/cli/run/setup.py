@@ -1,6 +1,6 @@
 """Sets up `tildone run`: its model, plan and conversation, and the commands that the person types as `/name`.
 
-The commands are registered like the commands of extensions, so RPC clients list and run them, too. The commands for the plan
+The commands are registered like those of extensions, so RPC clients list and run them, too. The commands for the plan
 run the verbs of the command line in a process of their own, so both always do the same.
 
 A plan file becomes the project's plan in one change, which `tildone undo` takes back. A file with the tasks that the
@@ -135,10 +135,10 @@ class PersonCommands:
         """Register the commands; one that the dialect's extension has registered stays as it is."""
         commands: dict[str, tuple[str, Run]] = {
             "todo": ("show or change the plan; /todo --help lists the verbs", self.todo),
-            "undo": ("undo the newest change of the plan", lambda typed, ctx: self._show(ctx, "undo", *typed.split())),
+            "undo": ("undo the newest change of the plan", partial(self._move, "undo")),
             "redo": (
                 "redo the change of the plan that was undone last",
-                lambda typed, ctx: self._show(ctx, "redo", *typed.split()),
+                partial(self._move, "redo"),
             ),
             "pause": ("pause: the model is not told to continue when it stops", partial(self._steer, "pause")),
             "resume": ("resume after /pause or tildone stop", partial(self._steer, "resume")),
@@ -167,6 +167,9 @@ class PersonCommands:
             await self._edit(ctx)
         else:
             await self._show(ctx, "todo", *words)
+
+    async def _move(self, verb: str, typed: str, ctx: ExtensionContext) -> None:
+        await self._show(ctx, verb, *typed.split())
 
     async def _steer(self, verb: str, _typed: str, ctx: ExtensionContext) -> None:
         await self._show(ctx, verb, "--session", self._settings.session)

@@ -1,11 +1,15 @@
 """The wings keep to themselves: import-linter's rules read from the files, and a few it can't see."""
 
 import ast
+import re
 import subprocess
 import sys
 
 from do import PURE
-from tests.project.source import Module, contract, imports, modules, nodes
+from tests.project.source import PACKAGE, Module, contract, imports, modules, nodes, wings
+from tests.project.use_cases import USE_CASES, ways
+from tests.project.wings_page import PAGE
+from tildone.app.who import OTHERS, WAYS, PersonAct, Surface
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
 HEAVY = {"asyncio", "mcp", "psycopg", "pydantic", "rich", "starlette", "textual"}
@@ -75,3 +79,52 @@ def test_nothing_but_a_registry_imports_by_name() -> None:
     }
 
     assert users <= {"tildone", "tildone.base", "tildone.base.moved", "tildone.run.hosting"}
+
+
+def test_what_the_architecture_names_is_in_the_file_that_it_names() -> None:
+    """`log/session.py` or `log/session.py::Session.call`: the walks can be followed with the source open."""
+    file = rf"`((?:{'|'.join(wings())})/[\w/]+\.py)(?:::([\w.]+))?`"
+    named = re.findall(file, PAGE.read_text(encoding="utf-8"))
+
+    assert len(named) > 40
+    assert [file for file, _ in named if not (PACKAGE / file).is_file()] == []
+    assert [(file, name) for file, name in named if name and name not in defined_in(file)] == []
+
+
+def test_use_cases_are_functions_of_app_and_their_ways_are_known() -> None:
+    """And each way in to the board is that of a use case. Draining a worker is one call of the store."""
+    known = {
+        surface: {*OTHERS[surface], *(way for act in WAYS.values() for way in act.get(surface, ()))}
+        for surface in Surface
+    }
+
+    assert [case.home for case in USE_CASES if not is_in_app(case.home)] == []
+    assert [
+        (case.what, way)
+        for case in USE_CASES
+        for surface, found in ways(case).items()
+        for way in found
+        if way not in known[surface]
+    ] == []
+    assert {route for case in USE_CASES for route in case.routes} == known[Surface.BOARD] - {
+        *WAYS[PersonAct.DRAIN][Surface.BOARD]
+    }
+
+
+def defined_in(file: str) -> set[str]:
+    """The functions, classes and methods of a file of the source."""
+    found = modules()[f"tildone.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"].tree.body
+    top = {node.name: node for node in found if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+    methods = {
+        f"{name}.{node.name}"
+        for name, owner in top.items()
+        if isinstance(owner, ast.ClassDef)
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return {*top, *methods}
+
+
+def is_in_app(name: str) -> bool:
+    module, _, function = name.partition(".")
+    return function in defined_in(f"app/{module}.py")

@@ -1,18 +1,20 @@
-"""The generated part of `docs/architecture.md`: the drawing of the wings and the table below it."""
+"""The generated parts of `docs/architecture.md`: the wings, and the use cases on each surface."""
 
 import re
 from collections import defaultdict
 
-from tests.project.source import ROOT, Module, contract, imports, modules, wings
+from tests.project import use_cases
+from tests.project.source import ROOT, contract, imports, modules, wings
 
 PAGE = ROOT / "docs" / "architecture.md"
-GENERATED = re.compile(r"(?<=<!-- generated from the source -->\n).*?(?=<!-- end -->)", re.DOTALL)
+GENERATED = re.compile(r"(<!-- generated from the source -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def page() -> str:
     """Return the page as it should be now."""
     text = PAGE.read_text(encoding="utf-8")
-    return GENERATED.sub(lambda _: f"\n{_drawing()}\n{_table()}\n", text)
+    parts = iter((f"{_drawing()}\n{_table()}", use_cases.table()))
+    return GENERATED.sub(lambda mark: f"{mark[1]}\n{next(parts)}\n{mark[2]}", text)
 
 
 def layers() -> list[list[str]]:
@@ -51,15 +53,5 @@ def _drawn_edges() -> list[tuple[str, str]]:
 
 
 def _table() -> str:
-    rows = [_row(wing) for layer in layers() for wing in layer]
-    return "\n".join(["| wing | what it holds | files | lines |", "|---|---|---|---|", *rows])
-
-
-def _row(wing: str) -> str:
-    members = [module for module in modules().values() if module.wing == wing]
-    total = sum(map(_lines, modules().values()))
-    return f"| `{wing}` | {wings()[wing].summary} | {len(members)} | {sum(map(_lines, members)) / total:.0%} |"
-
-
-def _lines(module: Module) -> int:
-    return len(module.path.read_text(encoding="utf-8").splitlines())
+    rows = [f"| `{wing}` | {wings()[wing].summary} |" for layer in layers() for wing in layer]
+    return "\n".join(["| wing | what it holds |", "|---|---|", *rows])

@@ -23,7 +23,7 @@ from tildone.log.session import Session
 from tildone.plan.dialects import Dialect
 from tildone.plan.events import Bound, StopFingerprint
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.gate import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.plan.model import Phase, Plan, Task
 from tildone.plan.ops import Append, Mark, Named, Write
@@ -372,7 +372,7 @@ def test_lossless_markdown() -> None:
 
     assert isinstance(exported, WriteFile)
     assert after_request(ReadFile(exported.path), exported.text).steps == (Write(plan.phases),)
-    assert reader_read(lossless_checklist(plan)).plan == plan
+    assert read_checklist(lossless_checklist(plan)).plan == plan
 
 
 def test_reminder_cannot_be_closed() -> None:

@@ -17,7 +17,7 @@ from tildone.app.slash import FIRST_PHASE, export
 from tildone.base.schema import schema_problems
 from tildone.plan.dialects.phased import phases_in, phases_out
 from tildone.plan.formats.markdown import portable_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Plan
 from tildone.plan.ops import Write
 from tildone.plan.reduce import reduce
@@ -84,7 +84,7 @@ class Phases:
 
     def from_markdown(self, call: Json) -> Json:
         """As `/todo import` reads it."""
-        reading = reader_read(call["markdown"], FIRST_PHASE)
+        reading = read_checklist(call["markdown"], FIRST_PHASE)
         plan = reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after
         return {"phases": phases_out(plan), "errors": [str(problem) for problem in reading.problems]}
 

@@ -17,7 +17,7 @@ from tildone.plan.formats.markdown import (
     portable_checklist,
     restore_attributes,
 )
-from tildone.plan.formats.markdown_reader import LineProblem, ParsedChecklist, has_checkbox, read, reader_read
+from tildone.plan.formats.markdown_reader import LineProblem, ParsedChecklist, has_checkbox, read, read_checklist
 from tildone.plan.model import Check, Phase, Plan, Rules, Status, Task, flat, without_numbers
 from tildone.plan.ops import Mark, Numbered, Order, Remove, SetCheck, Touch
 from tildone.plan.reduce import Step, reduce
@@ -115,8 +115,8 @@ def test_the_lossless_and_the_portable_form_of_an_ordinary_plan_are_equal(plan: 
     """Comments are only for values that would be lost; CRLF line ends change nothing."""
     assert lossless_checklist(plan) == portable_checklist(plan)
     assert (
-        reader_read(portable_checklist(plan).replace("\n", "\r\n"))
-        == reader_read(portable_checklist(plan))
+        read_checklist(portable_checklist(plan).replace("\n", "\r\n"))
+        == read_checklist(portable_checklist(plan))
         == ParsedChecklist(plan)
     )
 
@@ -171,12 +171,12 @@ def test_every_generated_plan_survives_a_round_trip() -> None:
         text = lossless_checklist(plan)
         tried += 1
 
-        assert reader_read(text) == ParsedChecklist(plan)
-        assert reader_read(text.encode().decode().replace("\n", "\r\n")) == ParsedChecklist(plan)
+        assert read_checklist(text) == ParsedChecklist(plan)
+        assert read_checklist(text.encode().decode().replace("\n", "\r\n")) == ParsedChecklist(plan)
         assert "\r" not in text
         assert (
             text == portable_checklist(plan)
-            or reader_read(portable_checklist(plan)) != ParsedChecklist(plan)
+            or read_checklist(portable_checklist(plan)) != ParsedChecklist(plan)
             or "<!--tildone" in text
         )
 
@@ -189,7 +189,7 @@ def test_every_generated_plan_survives_a_round_trip() -> None:
 @example(flat(Task("a", notes=("",))))
 def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     """With any characters."""
-    assert reader_read(lossless_checklist(plan)) == ParsedChecklist(plan)
+    assert read_checklist(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 @given(any_plans)
@@ -197,13 +197,13 @@ def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
 def test_a_form_for_any_reader_survives_too_and_shows_nothing_that_is_not_safe(plan: Plan) -> None:
     text = lossless_checklist(plan, escaped=True)
 
-    assert reader_read(text) == ParsedChecklist(plan)
+    assert read_checklist(text) == ParsedChecklist(plan)
     assert [line for line in text.splitlines() if line != safe_text(line)] == []
 
 
 def test_very_long_texts_survive_a_round_trip() -> None:
     for plan in plans(LONG, "long", 20):
-        assert reader_read(lossless_checklist(plan)) == ParsedChecklist(plan)
+        assert read_checklist(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_very_long_texts_survive_a_round_trip() -> None:
 )
 def test_a_comment_is_used_only_if_it_matches_the_visible_text(edited: str, task: Task) -> None:
     """Checking a box keeps the exact text; an edited text is never lost."""
-    assert reader_read(edited) == ParsedChecklist(flat(task))
+    assert read_checklist(edited) == ParsedChecklist(flat(task))
 
 
 @pytest.mark.parametrize(
@@ -241,19 +241,19 @@ def test_a_comment_is_used_only_if_it_matches_the_visible_text(edited: str, task
 )
 def test_a_notes_comment_is_used_only_if_it_matches_the_visible_notes(edited: str, notes: tuple[str, ...]) -> None:
     """It covers all notes above it; lines below it are new notes."""
-    assert reader_read(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
+    assert read_checklist(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
 
 
 def test_a_phase_can_be_renamed_in_an_editor() -> None:
     """Its comment no longer matches and is ignored."""
     named = Plan((Phase("a\nb"),))
 
-    assert reader_read(lossless_checklist(named)) == ParsedChecklist(named)
-    assert reader_read(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
+    assert read_checklist(lossless_checklist(named)) == ParsedChecklist(named)
+    assert read_checklist(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
 
 
 def test_an_element_whose_visible_text_was_deleted_is_a_problem() -> None:
-    parsed = reader_read('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
+    parsed = read_checklist('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
 
     assert parsed.plan == Plan((Phase(""),))
     assert [problem.line for problem in parsed.problems] == [1, 2]
@@ -265,7 +265,7 @@ def test_variants_of_the_form_are_read() -> None:
         "\ufeff###### Six  \r\n\r\n\t* [X] done\r\n+[>]\tactive\n\n    >   a note \n-  []  open\n- [~] out\n>no space\n"
     )
 
-    assert reader_read(text) == ParsedChecklist(
+    assert read_checklist(text) == ParsedChecklist(
         Plan(
             (
                 Phase(
@@ -284,7 +284,7 @@ def test_variants_of_the_form_are_read() -> None:
 
 def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
     """As in a flat list."""
-    assert reader_read("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
+    assert read_checklist("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
 
 
 @pytest.mark.parametrize(
@@ -319,11 +319,11 @@ def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
 )
 def test_a_line_that_cannot_be_parsed_is_a_problem_with_its_number(text: str, problems: list[str]) -> None:
     """The message describes the valid forms."""
-    assert [str(problem) for problem in reader_read(text).problems] == problems
+    assert [str(problem) for problem in read_checklist(text).problems] == problems
 
 
 def test_the_lines_around_a_problem_are_read() -> None:
-    assert reader_read("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
+    assert read_checklist("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
         Plan((Phase("A", (Task("a"), Task("b"))),)),
         (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
     )
@@ -333,10 +333,10 @@ def test_the_lines_around_a_problem_are_read() -> None:
 @settings(max_examples=EXAMPLES)
 def test_any_text_can_be_read_and_its_plan_survives_a_round_trip(text: str) -> None:
     """Every skipped line is reported once, in order."""
-    parsed = reader_read(text)
+    parsed = read_checklist(text)
     numbers = [problem.line for problem in parsed.problems]
 
-    assert reader_read(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
+    assert read_checklist(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
     assert numbers == sorted(set(numbers))
 
 
@@ -395,14 +395,14 @@ wild_plans = st.builds(
 
 def test_attributes_are_lines_below_their_task() -> None:
     assert lossless_checklist(WHOLE) == TEXT
-    assert reader_read(TEXT).plan == WHOLE
-    assert reader_read(TEXT).problems == ()
+    assert read_checklist(TEXT).plan == WHOLE
+    assert read_checklist(TEXT).problems == ()
     assert importer.read(TEXT).plan == WHOLE
 
 
 def test_line_ends_of_windows_are_read_the_same() -> None:
-    assert reader_read(TEXT.replace("\n", "\r\n")).plan == WHOLE
-    assert reader_read(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
+    assert read_checklist(TEXT.replace("\n", "\r\n")).plan == WHOLE
+    assert read_checklist(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
 
 
 @example(
@@ -410,7 +410,7 @@ def test_line_ends_of_windows_are_read_the_same() -> None:
 )
 @given(wild_plans, st.booleans())
 def test_every_plan_is_restored_whatever_its_attributes_contain(plan: Plan, escaped: bool) -> None:  # noqa: FBT001  given
-    parsed = reader_read(lossless_checklist(plan, escaped=escaped))
+    parsed = read_checklist(lossless_checklist(plan, escaped=escaped))
 
     assert (parsed.plan, parsed.problems) == (plan, ())
 
@@ -419,7 +419,7 @@ def test_every_plan_is_restored_whatever_its_attributes_contain(plan: Plan, esca
 def test_no_text_or_note_is_read_as_an_attribute(notes: list[str], text: str) -> None:
     plan = flat(Task(text, notes=tuple(notes)))
 
-    for restored in (reader_read(lossless_checklist(plan)).plan, reader_read(portable_checklist(plan)).plan):
+    for restored in (read_checklist(lossless_checklist(plan)).plan, read_checklist(portable_checklist(plan)).plan):
         assert restored.check is None
         assert all((task.check, task.after, task.touches) == (None, (), ()) for task in restored.tasks)
 
@@ -434,7 +434,7 @@ def test_numbers_of_tasks_are_written_as_places_in_the_text() -> None:
     plan = reduce(plan_of("a", "b", "c", "d"), steps, Rules()).after
 
     assert lossless_checklist(plan) == "- [ ] c\n  (touches a)\n- [ ] d\n  (after 1)\n"
-    assert reader_read(lossless_checklist(plan)).plan == without_numbers(plan)
+    assert read_checklist(lossless_checklist(plan)).plan == without_numbers(plan)
 
 
 def test_an_edited_line_counts_more_than_the_comment_below_it() -> None:
@@ -471,13 +471,13 @@ def test_a_comment_of_another_form_is_ignored(data: str) -> None:
     ],
 )
 def test_a_line_without_meaning_is_a_problem(lines: str, problem: LineProblem) -> None:
-    assert reader_read(f"- [ ] a\n{lines}").problems == (problem,)
+    assert read_checklist(f"- [ ] a\n{lines}").problems == (problem,)
 
 
 def test_only_options_of_a_check_can_come_before_all_tasks() -> None:
-    assert reader_read("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
-    assert reader_read("(after 1)\n- [ ] a").problems[0].line == 1
-    assert reader_read("# A\n$ make\n- [ ] a").problems[0].line == 2
+    assert read_checklist("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
+    assert read_checklist("(after 1)\n- [ ] a").problems[0].line == 1
+    assert read_checklist("# A\n$ make\n- [ ] a").problems[0].line == 2
 
 
 def test_attributes_are_found_in_other_markdown() -> None:

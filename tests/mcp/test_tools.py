@@ -30,7 +30,7 @@ from tildone.base import replace
 from tildone.log.session import Session
 from tildone.plan.dialects import Reply, dialect_named, tools_of
 from tildone.plan.events import Author
-from tildone.plan.formats.markdown_reader import reader_read as read_markdown
+from tildone.plan.formats.markdown_reader import read_checklist as read_markdown
 from tildone.plan.model import Task
 from tildone.plan.ops import Append
 

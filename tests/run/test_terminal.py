@@ -20,7 +20,7 @@ from tests.suite.forking import starting
 from tests.suite.waiting import until
 from tildone.cli.run.setup import split_words
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Phase, Plan, Status, Task
 
 CTRL_D = b"\x04"
@@ -392,7 +392,7 @@ def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edit
     """Also phases without a name, which are not those of tasks above the first heading."""
 
     def stored() -> Plan:
-        return reader_read(person.says("todo", "export", "-", "--session", "s")).plan
+        return read_checklist(person.says("todo", "export", "-", "--session", "s")).plan
 
     (person.folder / "plan.md").write_text(lossless_checklist(Plan(phases), all_headings=True), encoding="utf-8")
     with ModelServer() as server:

@@ -28,7 +28,7 @@ from tildone.base import TYPE_CHECKING
 from tildone.plan.asked import written
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Plan, Status, Task
 from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Remove, Write
 from tildone.plan.text.safe import single_line
@@ -208,7 +208,7 @@ def request_failed(request: Request, why: str) -> Answer:
 
 def _read(text: str, unnamed: str, success: str, failure: str) -> Answer:
     """Return the answer that replaces the plan with the one in the text, if every line of it can be parsed."""
-    reading = reader_read(text, unnamed)
+    reading = read_checklist(text, unnamed)
     if reading.problems:
         lines = "".join(f"\n  {problem}" for problem in reading.problems)
         return refusal(FailureReason.UNREADABLE, f"{failure}:{lines}")

@@ -146,7 +146,7 @@ def plan(luck: Random) -> Plan:
 
 def _read_markdown(text: str) -> None:
     importer.read(text)
-    reader.reader_read(text)
+    reader.read_checklist(text)
 
 
 def _read_claude(text: str) -> None:
@@ -154,7 +154,7 @@ def _read_claude(text: str) -> None:
 
 
 def _write_and_read(given: Plan) -> None:
-    written = reader.reader_read(lossless_checklist(given))
+    written = reader.read_checklist(lossless_checklist(given))
     todotxt.read(todotxt.write(given).text)
     assert len(written.plan.tasks) == len(given.tasks)
 

@@ -20,7 +20,7 @@ from tildone.plan.formats import ExportedText, archive, todotxt
 from tildone.plan.formats.archive import Archive
 from tildone.plan.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.text.safe import printable
 from tildone.stores.pi.drafts import write_history
 
@@ -111,7 +111,7 @@ def _check_overwrite(session: Session, path: str, format_: str) -> None:
     if text == "":
         return
     if format_ == MARKDOWN:
-        foreign = text is None or bool(reader_read(text).problems)
+        foreign = text is None or bool(read_checklist(text).problems)
         what = "more than a checklist"
     elif format_ == TODO_TXT:
         foreign = text is None or not _is_former_plan(session, text)

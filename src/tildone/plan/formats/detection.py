@@ -11,8 +11,7 @@ import re
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan import codec
 from tildone.plan.events import branch, by_id, latest_state
-from tildone.plan.formats import ConversionWarning, archive, claude_tasks, todotxt
-from tildone.plan.formats import markdown_reader as importer
+from tildone.plan.formats import ConversionWarning, archive, claude_tasks, markdown_reader, todotxt
 
 if TYPE_CHECKING:
     from tildone.plan.events import Event, SessionHead
@@ -72,7 +71,7 @@ def detect_format(path: str, text: str) -> str | None:
         return None
     if named and named != TODO_TXT:
         return named
-    if importer.has_checkbox(text) or not content:
+    if markdown_reader.has_checkbox(text) or not content:
         return MARKDOWN
     return TODO_TXT if named or _TODO_TXT_LINE.search(text) else None
 
@@ -89,7 +88,7 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
     if format_ == CLAUDE:
         imported = _claude_plan(codec.parse_strictly(text))
     else:
-        imported = todotxt.read(text) if format_ == TODO_TXT else importer.read(text)
+        imported = todotxt.read(text) if format_ == TODO_TXT else markdown_reader.read(text)
     return PlanFile(path, format_, imported.plan, imported.warnings)
 
 

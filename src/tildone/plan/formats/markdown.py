@@ -1,8 +1,9 @@
-"""The check, the order and the files of a task as lines below it.
+"""Plans as Markdown checklists: in the form of other tools, and in one from which the same plan is restored.
 
-A check is a line `$ command`, each option and every other attribute a line `(name words)`. Commands and words are
-quoted as in a shell. Tasks that another comes after are counted from 1 in the text. Notes begin with `>` and texts are
-on the line of their task, so neither can be mistaken for one of these lines.
+Texts that would not be restored have a comment with the exact text. The check, the order and the files of a task are
+lines below it. A check is a line `$ command`, each option and every other attribute a line `(name words)`. Commands and
+words are quoted as in a shell. Tasks that another comes after are counted from 1 in the text. Notes begin with `>` and
+texts are on the line of their task, so neither can be mistaken for one of these lines.
 """
 
 from __future__ import annotations
@@ -38,24 +39,6 @@ def visible_text(text: str) -> str:
 
 def visible_note_line(line: str) -> str:
     return printable(line).replace(OPENING, f"‹{OPENING[1:]}").rstrip(JS_WHITESPACE)
-
-
-def text_comment(text: str) -> str:
-    return _comment(_pieces(text))
-
-
-def notes_comment(notes: Sequence[str]) -> str:
-    return _comment([_pieces(note) for note in notes])
-
-
-def data_comment(data: object) -> str:
-    return _comment(data)
-
-
-def comment_data(line: str) -> object:
-    """Return the data in a line that is a comment; None if it has none."""
-    found = re.fullmatch(COMMENT, line)
-    return _parsed(found[2]) if found else None
 
 
 def restore_text(written: str) -> str | None:
@@ -128,7 +111,6 @@ def _parsed(json: str) -> object:
         return None
 
 
-# Patterns are strings, compiled by `re` on first use.
 _COMMAND = "(?s)\\$[ \t]+(.*)"
 _WORDS = f"(?s)\\((folder|seconds|retries|watch|after|{'|'.join(WORD_FIELDS)})[ \t]+(.*)\\)"
 
@@ -155,7 +137,7 @@ def attribute_lines(attributes: Attributes, is_literal: Callable[[str], bool]) -
     lines = _lines(attributes)
     if all(map(is_literal, lines)) and _is_restored(lines, attributes):
         return lines
-    return [*map(visible_note_line, lines), data_comment(_data(attributes))]
+    return [*map(visible_note_line, lines), _comment(_data(attributes))]
 
 
 def restore_attributes(lines: Sequence[str]) -> Attributes:
@@ -165,7 +147,8 @@ def restore_attributes(lines: Sequence[str]) -> Attributes:
         ValueError: a line has no meaning.
     """
     if lines and lines[-1].startswith(OPENING):
-        exact, lines = _from_data(comment_data(lines[-1])), lines[:-1]
+        comment, lines = re.fullmatch(COMMENT, lines[-1]), lines[:-1]
+        exact = _from_data(_parsed(comment[2])) if comment else None
         if exact is not None and [visible_note_line(line) for line in _lines(exact)] == list(lines):
             return exact
     attributes = Attributes()
@@ -184,7 +167,7 @@ def with_line(attributes: Attributes, line: str) -> Attributes:
     if command:
         return _with_command(attributes, split_command(command[1]))
     if named is None:
-        raise _problem("not a check ($ command) or an attribute such as (after 2)")
+        raise ValueError("not a check ($ command) or an attribute such as (after 2)")
     name, words = named[1], split_command(named[2])
     match name:
         case "after":
@@ -197,20 +180,20 @@ def with_line(attributes: Attributes, line: str) -> Attributes:
 
 def _with_command(attributes: Attributes, command: tuple[str, ...]) -> Attributes:
     if attributes.check is not None:
-        raise _problem("a second check ($ command) of the same task")
+        raise ValueError("a second check ($ command) of the same task")
     if proves_nothing(command):
-        raise _problem("a check ($ command) that can't fail")
+        raise ValueError("a check ($ command) that can't fail")
     return replace(attributes, check=Check(command))
 
 
 def _with_option(attributes: Attributes, name: str, words: tuple[str, ...]) -> Attributes:
     check = attributes.check
     if check is None:
-        raise _problem(f"({name} …) without a check ($ command) above it")
+        raise ValueError(f"({name} …) without a check ($ command) above it")
     match name:
         case "folder":
             if leaves_tree(" ".join(words)):
-                raise _problem("a check (folder …) outside of the working tree")
+                raise ValueError("a check (folder …) outside of the working tree")
             return replace(attributes, check=replace(check, folder=" ".join(words)))
         case "watch":
             return replace(attributes, check=replace(check, watches=words))
@@ -263,12 +246,8 @@ def _quoted(words: Iterable[str]) -> str:
 
 def _number(name: str, word: str) -> int:
     if not re.fullmatch("[0-9]{1,6}", word):
-        raise _problem(f"({name} …) takes numbers")
+        raise ValueError(f"({name} …) takes numbers")
     return int(word)
-
-
-def _problem(message: str) -> ValueError:
-    return ValueError(message)
 
 
 EMPTY = "# Todos\n"
@@ -287,7 +266,7 @@ def bounded_checklist(plan: Plan, max_characters: int) -> str:
 
 
 def lossless_checklist(plan: Plan, *, escaped: bool = False, all_headings: bool = False) -> str:
-    """Return the plan in a form from which `reader.read` restores the same plan, whatever its texts contain.
+    """Return the plan in a form from which `read_checklist` restores the same plan, whatever its texts contain.
 
     Equal to `portable_checklist` where that is lossless. A flat list has no heading, except with `all_headings`, for
     readers that give a name to tasks without one. If `escaped`, texts that are not harmless are in comments too, for a
@@ -312,7 +291,7 @@ def _portable_lines(phase: Phase) -> list[str]:
     lines = [f"# {_portable(phase.name)}"]
     for task in phase.tasks:
         lines.append(f"- [{task.status.checkbox}] {_portable(task.text)}")
-        lines += _writer_quoted(note_lines(task.notes, _portable_note_line))
+        lines += _quotation(note_lines(task.notes, _portable_note_line))
     return lines
 
 
@@ -324,7 +303,7 @@ def _lossless_lines(
         lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text, is_literal)}")
         if has_attributes(task):
             lines += [f"  {line}" for line in attribute_lines(_attributes(task, positions), is_literal)]
-        lines += _writer_quoted(_exact_notes(task.notes, is_literal))
+        lines += _quotation(_exact_notes(task.notes, is_literal))
     return lines
 
 
@@ -337,7 +316,7 @@ def _exact_text(text: str, is_literal: Callable[[str], bool]) -> str:
     """A phase name or task text, with a comment if it would not be restored without one."""
     if text and text == text.strip(JS_WHITESPACE) and is_literal(text):
         return text
-    return f"{visible_text(text)} {text_comment(text)}".lstrip(" ")
+    return f"{visible_text(text)} {_comment(_pieces(text))}".lstrip(" ")
 
 
 def _exact_notes(notes: tuple[str, ...], is_literal: Callable[[str], bool]) -> list[str]:
@@ -345,7 +324,7 @@ def _exact_notes(notes: tuple[str, ...], is_literal: Callable[[str], bool]) -> l
     lines = note_lines(notes, str)
     if split_notes(lines) == list(notes) and all(map(is_literal, lines)):
         return lines
-    return [*note_lines(notes, visible_note_line), notes_comment(notes)]
+    return [*note_lines(notes, visible_note_line), _comment([*map(_pieces, notes)])]
 
 
 def _is_literal(line: str) -> bool:
@@ -357,7 +336,7 @@ def _is_safe(line: str) -> bool:
     return _is_literal(line) and line == safe_text(line)
 
 
-def _writer_quoted(lines: list[str]) -> list[str]:
+def _quotation(lines: list[str]) -> list[str]:
     return [f"  > {line}" if line else "  >" for line in lines]
 
 

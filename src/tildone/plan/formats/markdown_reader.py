@@ -1,7 +1,7 @@
-"""Importer of tasks from arbitrary Markdown: notes, issues and pull requests, with other content around the tasks.
+"""Parsers of Markdown: of checklists as tildone writes them, and of any text with tasks in it, such as an issue.
 
-Text that tildone wrote is passed to `reader.read`. Other text is first converted to that form, so that an exported plan
-is still restored after prose was added around it.
+`read_checklist` parses the former. `read` passes such a text to it; other text is first converted to that form, so that
+an exported plan is still restored after prose was added around it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ParsedChecklist:
     problems: tuple[LineProblem, ...] = ()
 
 
-def reader_read(text: str, unnamed: str = "") -> ParsedChecklist:
+def read_checklist(text: str, unnamed: str = "") -> ParsedChecklist:
     """Parse a checklist. Tasks above the first heading are in a phase called `unnamed`."""
     parser = _ChecklistParser(unnamed)
     for number, line in enumerate(re.split(_LINE_END, text), start=1):
@@ -264,7 +264,7 @@ _TASKLIST = "[tasklist]"
 def read(text: str) -> ImportedPlan:
     """Return the plan in a Markdown text: headings with tasks become phases, in order."""
     lines = re.split("\r?\n", text)
-    parsed = reader_read(text)
+    parsed = read_checklist(text)
     if not parsed.problems and not any(map(is_foreign, lines)):
         return ImportedPlan(parsed.plan)
     skipped = front_matter_length(lines)
@@ -328,7 +328,7 @@ class _MarkdownParser:
             self._warnings.add("text outside of tasks is not imported", *self._prose)
         phases = [(name, tasks) for _, name, tasks in self._phases if tasks]
         lines = [line for name, tasks in phases for line in _phase_lines(name, tasks)]
-        parsed = reader_read("\n".join(lines))
+        parsed = read_checklist("\n".join(lines))
         for problem in parsed.problems:
             is_order = problem.reason.startswith("(after")
             self._warnings.add(

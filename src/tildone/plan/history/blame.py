@@ -1,4 +1,4 @@
-"""The history of every task on a branch: its changes, who made them, and how long it was in progress."""
+"""The history of every task on a branch: its changes, who made them, how long it was in progress; and this as lines."""
 
 from __future__ import annotations
 
@@ -29,81 +29,6 @@ if TYPE_CHECKING:
     from tildone.plan.history.changes import Location, PlanMatch
     from tildone.plan.text.amounts import StartTimes
     from tildone.plan.text.styles import Line, TextAndSuffix
-
-
-MAX_ARGUMENT_CHARS = 200
-"""How many characters of a call's arguments are shown where lines are not clipped."""
-
-_TIMED = ENDING_KINDS | {ChangeKind.REMOVED}
-
-
-def blame_lines(
-    found: Sequence[TaskHistory],
-    when: Callable[[int], str],
-    short: Mapping[str, str],
-    columns: int | None = None,
-    *,
-    whole: bool = False,
-) -> list[Line]:
-    """Return each task, followed by the events that added it and set its status or, with `whole`, by all of its events.
-
-    `when` formats a time in milliseconds; `short` maps event ids to short ones.
-    """
-    lines: list[Line] = []
-    with_person = of_several_people(step.event for entry in found for step in entry.steps)
-    for entry in found:
-        lines += [()] if lines and whole else []
-        phase = (Span(f"  {printable(entry.phase)}", Role.MUTED),) if entry.phase else ()
-        title = (*task_line(entry.task), *phase)
-        lines.append(title if columns is None else clip_line(title, columns))
-        for step in entry.steps if whole else _main_steps(entry):
-            lead = (
-                Span(INDENT),
-                Span(printable(short[step.event.id]), Role.WARNING),
-                Span(f"  {when(step.event.at)}  {who(step.event, with_person=with_person)}", Role.MUTED),
-            )
-            lines += hanging_lines(lead, _details(step) if whole else [_summary(step)], columns)
-    return lines
-
-
-def _main_steps(entry: TaskHistory) -> list[TaskStep]:
-    """The steps that added the task, set its check and its status, and removed it."""
-    main = (
-        entry.added,
-        entry.check_change,
-        entry.status_change,
-        None if entry.position is not None else entry.steps[-1],
-    )
-    shown = {step.event.id for step in main if step}
-    return [step for step in entry.steps if step.event.id in shown]
-
-
-def _summary(step: TaskStep) -> TextAndSuffix:
-    call = step.call
-    brief = [
-        describe_change(change) for change in step.changes if change.kind not in (ChangeKind.NOTED, ChangeKind.UNNOTED)
-    ]
-    tool = (Span(f"  {printable(call.tool)}", Role.DIM),) if call else ()
-    return Span(", ".join(brief), Role.TEXT), (*_duration(step), *tool)
-
-
-def _details(step: TaskStep) -> list[TextAndSuffix]:
-    details: list[TextAndSuffix] = [
-        (Span(describe_change(change), Role.TEXT), _duration(step) if change.kind in _TIMED else ())
-        for change in step.changes
-    ]
-    if step.event.author.agent:
-        details.append((Span(f"by {describe_author(step.event.author)}", Role.DIM), ()))
-    call = step.call
-    if call:
-        arguments = printable(call.arguments)
-        shown = arguments if len(arguments) <= MAX_ARGUMENT_CHARS else f"{arguments[:MAX_ARGUMENT_CHARS]}…"
-        details.append((Span(f"{printable(call.tool)} {shown}", Role.DIM), ()))
-    return details
-
-
-def _duration(step: TaskStep) -> Line:
-    return () if step.duration is None else (Span(f" ({elapsed(step.duration)})", Role.MUTED),)
 
 
 _CLOSING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
@@ -201,6 +126,76 @@ def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
         for position, location in enumerate(task_locations(plan))
     ]
     return current + removed[::-1]
+
+
+MAX_ARGUMENT_CHARS = 200
+"""How many characters of a call's arguments are shown where lines are not clipped."""
+
+_TIMED = ENDING_KINDS | {ChangeKind.REMOVED}
+
+
+def blame_lines(
+    found: Sequence[TaskHistory],
+    when: Callable[[int], str],
+    short: Mapping[str, str],
+    columns: int | None = None,
+    *,
+    whole: bool = False,
+) -> list[Line]:
+    """Return each task, followed by the events that added it and set its status or, with `whole`, by all of its events.
+
+    `when` formats a time in milliseconds; `short` maps event ids to short ones.
+    """
+    lines: list[Line] = []
+    with_person = of_several_people(step.event for entry in found for step in entry.steps)
+    for entry in found:
+        lines += [()] if lines and whole else []
+        phase = (Span(f"  {printable(entry.phase)}", Role.MUTED),) if entry.phase else ()
+        title = (*task_line(entry.task), *phase)
+        lines.append(title if columns is None else clip_line(title, columns))
+        for step in entry.steps if whole else _main_steps(entry):
+            lead = (
+                Span(INDENT),
+                Span(printable(short[step.event.id]), Role.WARNING),
+                Span(f"  {when(step.event.at)}  {who(step.event, with_person=with_person)}", Role.MUTED),
+            )
+            lines += hanging_lines(lead, _details(step) if whole else [_summary(step)], columns)
+    return lines
+
+
+def _main_steps(entry: TaskHistory) -> list[TaskStep]:
+    """The steps that added the task, set its check and its status, and removed it."""
+    removed = entry.steps[-1] if entry.position is None else None
+    shown = {step.event.id for step in (entry.added, entry.check_change, entry.status_change, removed) if step}
+    return [step for step in entry.steps if step.event.id in shown]
+
+
+def _summary(step: TaskStep) -> TextAndSuffix:
+    call = step.call
+    brief = [
+        describe_change(change) for change in step.changes if change.kind not in (ChangeKind.NOTED, ChangeKind.UNNOTED)
+    ]
+    tool = (Span(f"  {printable(call.tool)}", Role.DIM),) if call else ()
+    return Span(", ".join(brief), Role.TEXT), (*_duration(step), *tool)
+
+
+def _details(step: TaskStep) -> list[TextAndSuffix]:
+    details: list[TextAndSuffix] = [
+        (Span(describe_change(change), Role.TEXT), _duration(step) if change.kind in _TIMED else ())
+        for change in step.changes
+    ]
+    if step.event.author.agent:
+        details.append((Span(f"by {describe_author(step.event.author)}", Role.DIM), ()))
+    call = step.call
+    if call:
+        arguments = printable(call.arguments)
+        shown = arguments if len(arguments) <= MAX_ARGUMENT_CHARS else f"{arguments[:MAX_ARGUMENT_CHARS]}…"
+        details.append((Span(f"{printable(call.tool)} {shown}", Role.DIM), ()))
+    return details
+
+
+def _duration(step: TaskStep) -> Line:
+    return () if step.duration is None else (Span(f" ({elapsed(step.duration)})", Role.MUTED),)
 
 
 def _task_history(

@@ -22,40 +22,6 @@ if TYPE_CHECKING:
     Known = dict[str, Event]
 
 
-MAX_CHANGES = 4
-"""How many changes of a branch are listed."""
-
-
-def branch_lines(
-    found: Iterable[Branch], ids: Iterable[str], when: Callable[[int], str], columns: int | None = None
-) -> list[Line]:
-    """Return a line for each branch, with its fork point and changes; short ids are unique among `ids`."""
-    short = short_ids(ids)
-    lines: list[Line] = []
-    for branch in found:
-        end = branch.end
-        name = "" if branch.label is None else printable(branch.label) + (f"+{branch.since}" if branch.since else "")
-        lead = (
-            Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
-            Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
-            Span(f"  {when(end.at)}  {who(end)}" if end else "", Role.MUTED),
-            Span(f"  {branch.progress.closed}/{branch.progress.total}"),
-        )
-        lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
-        lines += [] if branch.current else _since(branch, short)
-    return lines if columns is None else [clip_line(line, columns) for line in lines]
-
-
-def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
-    place = ROOT if branch.fork_point is None else printable(short[branch.fork_point])
-    yield (Span("    goes on from here:" if branch.continues_current else f"    from {place}:", Role.MUTED),)
-    changes = branch.changes or ("left the plan as it was",)
-    for text in changes[:MAX_CHANGES]:
-        yield Span("      "), Span(text, Role.TEXT)
-    if len(changes) > MAX_CHANGES:
-        yield (Span(f"      and {len(changes) - MAX_CHANGES} more", Role.MUTED),)
-
-
 @value
 class Branch:
     """A branch, identified by `end`, its newest plan change; None if it has none.
@@ -92,6 +58,40 @@ def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
         name = _nearest_label(known, tip.id, fork_point, names)
         found.append(Branch(tip, progress(_plan(tip)), *name, fork_point, shared is current, tuple(sentences)))
     return found
+
+
+MAX_CHANGES = 4
+"""How many changes of a branch are listed."""
+
+
+def branch_lines(
+    found: Iterable[Branch], ids: Iterable[str], when: Callable[[int], str], columns: int | None = None
+) -> list[Line]:
+    """Return a line for each branch, with its fork point and changes; short ids are unique among `ids`."""
+    short = short_ids(ids)
+    lines: list[Line] = []
+    for branch in found:
+        end = branch.end
+        name = "" if branch.label is None else printable(branch.label) + (f"+{branch.since}" if branch.since else "")
+        lead = (
+            Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
+            Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
+            Span(f"  {when(end.at)}  {who(end)}" if end else "", Role.MUTED),
+            Span(f"  {branch.progress.closed}/{branch.progress.total}"),
+        )
+        lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
+        lines += [] if branch.current else _since(branch, short)
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
+
+
+def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
+    place = ROOT if branch.fork_point is None else printable(short[branch.fork_point])
+    yield (Span("    goes on from here:" if branch.continues_current else f"    from {place}:", Role.MUTED),)
+    changes = branch.changes or ("left the plan as it was",)
+    for text in changes[:MAX_CHANGES]:
+        yield Span("      "), Span(text, Role.TEXT)
+    if len(changes) > MAX_CHANGES:
+        yield (Span(f"      and {len(changes) - MAX_CHANGES} more", Role.MUTED),)
 
 
 def _tips(known: Known, current: set[str]) -> list[Event]:

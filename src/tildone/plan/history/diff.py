@@ -177,17 +177,7 @@ def _removed(task: Task) -> TaskDiff:
 
 
 def _changed(before: Task, after: Task) -> TaskDiff:
-    found = list(task_differences(before, after))
-    statuses, notes = _statuses(found), _notes(found)
-    return TaskDiff(
-        DiffSign.CHANGED,
-        after.text,
-        before.text,
-        statuses,
-        notes=notes,
-        number=after.number,
-        attributes=_attributes(found),
-    )
+    return _task_diff(DiffSign.CHANGED, after, list(task_differences(before, after)), before.text)
 
 
 def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
@@ -197,32 +187,30 @@ def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
     other_phase = any(change.kind is ChangeKind.MOVED and change.detail is not None for change in found)
     origin = match.before.phases[match.origins[spot][0]].name if other_phase else None
     was = next((change.subject for change in found if change.kind is ChangeKind.RENAMED), None)
-    task = task_at(match.after, spot)
-    statuses, notes = _statuses(found), _notes(found)
-    return TaskDiff(sign, task.text, was, statuses, moved, origin, notes, task.number, _attributes(found))
+    return replace(_task_diff(sign, task_at(match.after, spot), found, was), moved=moved, origin=origin)
+
+
+def _task_diff(sign: DiffSign, task: Task, found: Sequence[Change], was: str | None) -> TaskDiff:
+    excluded = {ChangeKind.ADDED, ChangeKind.RENAMED, ChangeKind.MOVED, *_NOTE_SIGNS, *ATTRIBUTE_KINDS}
+    return TaskDiff(
+        sign,
+        task.text,
+        was,
+        tuple(change.kind for change in found if change.kind not in excluded),
+        notes=tuple((_NOTE_SIGNS[each.kind], each.detail or "") for each in found if each.kind in _NOTE_SIGNS),
+        number=task.number,
+        attributes=tuple(change for change in found if change.kind in ATTRIBUTE_KINDS),
+    )
 
 
 def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
     return any(change.kind is what for change in found or ())
 
 
-def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
-    excluded = (ChangeKind.ADDED, ChangeKind.RENAMED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
-    return tuple(change.kind for change in found if change.kind not in excluded and change.kind not in ATTRIBUTE_KINDS)
-
-
-def _attributes(found: Sequence[Change]) -> tuple[Change, ...]:
-    return tuple(change for change in found if change.kind in ATTRIBUTE_KINDS)
-
-
-def _notes(found: Sequence[Change]) -> tuple[tuple[DiffSign, str], ...]:
-    signs = {ChangeKind.NOTED: DiffSign.ADDED, ChangeKind.UNNOTED: DiffSign.REMOVED}
-    return tuple((signs[change.kind], change.detail or "") for change in found if change.kind in signs)
-
-
 MIN_COLUMNS = 20
 
 _ROLES = {DiffSign.ADDED: Role.SUCCESS, DiffSign.REMOVED: Role.ERROR, DiffSign.CHANGED: Role.WARNING}
+_NOTE_SIGNS = {ChangeKind.NOTED: DiffSign.ADDED, ChangeKind.UNNOTED: DiffSign.REMOVED}
 
 
 def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> list[Line]:
@@ -243,7 +231,7 @@ def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> lis
         lines += [()] if lines else []
         lines += _heading(section, width) if headed else ()
         for entry in section.entries:
-            lines += _diff_lines_entry(entry, Span("  " if headed else ""), width)
+            lines += _entry_lines(entry, Span("  " if headed else ""), width)
     return lines
 
 
@@ -284,7 +272,7 @@ def _heading(section: PhaseDiff, width: int | None) -> Iterator[Line]:
     yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), suffix, width)
 
 
-def _diff_lines_entry(entry: TaskDiff, indent: Span, width: int | None) -> Iterator[Line]:
+def _entry_lines(entry: TaskDiff, indent: Span, width: int | None) -> Iterator[Line]:
     lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
     remarks = [what.verb for what in entry.what]
     if entry.origin is not None:

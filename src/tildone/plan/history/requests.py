@@ -1,4 +1,4 @@
-"""Requests to a model, and which of them belong to the times in which tasks were in progress."""
+"""Requests to a model, and which of them belong to the times in which tasks were in progress; rows of a timeline."""
 
 from __future__ import annotations
 

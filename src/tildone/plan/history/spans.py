@@ -1,4 +1,8 @@
-"""The spans of runs of a fleet, from the facts in the log: the run, its waits for a worker, and its attempts.
+"""The spans of runs of a fleet, of their waits for a worker, attempts, tasks and checks, from the events in the log.
+
+A task has a span from when it was started until it is done, dropped, blocked, put back or removed. A task that was
+never started has one without a duration. Each run of a check has a span within that of its task. Events are given one
+after the other; each snapshot is compared to the one before, so a branch that was left does no harm.
 
 A run is one trace, on however many machines it is worked. The root of the trace is the run, from when it was queued
 until it ended. A run that is retried after its end gets another root in the same trace.
@@ -94,13 +98,6 @@ def _digest(size: int, about: tuple[object, ...]) -> int:
     text = "".join(f"{len(str(part))}:{part}" for part in about)
     # An id of 0 is not valid; this digest is one with a probability of 2 to the power of -64.
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:size], "big") or 1
-
-
-# The spans of tasks and checks, from the events of a plan.
-#
-# A task has a span from when it was started until it is done, dropped, blocked, put back or removed. A task that was
-# never started has one without a duration. Each run of a check has a span within that of its task. Events are given one
-# after the other; each snapshot is compared to the one before, so a branch that was left does no harm.
 
 
 TASK, CHECK = "tildone.task", "tildone.check"

@@ -439,7 +439,6 @@ TASKS, CHECKS, NUDGES, STOPS = "tasks", "checks", "nudges", "stops"
 TAKEN, LOST, TAKEOVERS, FAILED, ENDED = "taken", "lost", "takeovers", "failed", "ended"
 TOKENS, COST = "tokens", "cost"
 
-
 OTHER = "other"
 MAX_CHARACTERS = 100
 

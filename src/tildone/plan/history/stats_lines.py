@@ -5,13 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from tildone.base import TYPE_CHECKING
-from tildone.plan.events import Tripped
 from tildone.plan.history.authors import who
 from tildone.plan.history.stats import MarkKind
 from tildone.plan.model import Status
 from tildone.plan.text.amounts import about, dollars, elapsed, token_count
-from tildone.plan.text.bounds import describe_bound
-from tildone.plan.text.charts import bar, column_chart, element, escaped, label, time_axis
+from tildone.plan.text.charts import bar, column_chart, time_axis
 from tildone.plan.text.lists import task_line
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import (
@@ -27,10 +25,10 @@ from tildone.plan.text.styles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from tildone.plan.history.blame import TaskHistory
-    from tildone.plan.history.stats import Stats, TaskStats, TimeMark
+    from tildone.plan.history.stats import Stats, TaskStats
     from tildone.plan.text.charts import TimeAxis
     from tildone.plan.text.styles import Line
 
@@ -49,20 +47,14 @@ def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None =
         max(map(display_width, cells)) for cells in zip(HEADINGS, *(_cells(entry, now) for entry in found), strict=True)
     ]
     in_columns = columns is None or columns - sum(widths) - len(GAP) * len(widths) >= MIN_TEXT_COLUMNS
-    lines: list[Line] = (
-        [(Span(_duration_lines_row(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
-    )
+    lines: list[Line] = [(Span(_aligned(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
     in_plan = True
     for entry in found:
         if in_plan and entry.position is None:
             in_plan = False
             lines += [(), (Span(REMOVED_HEADING, Role.MUTED),)]
         task = task_line(entry.task)
-        lines += (
-            [(Span(_duration_lines_row(_cells(entry, now), widths)), *task)]
-            if in_columns
-            else [task, _below(entry, now)]
-        )
+        lines += [(Span(_aligned(_cells(entry, now), widths)), *task)] if in_columns else [task, _below(entry, now)]
     return lines if columns is None else [clip_line(line, columns) for line in lines]
 
 
@@ -75,8 +67,8 @@ def _cells(entry: TaskHistory, now: int) -> tuple[str, str, str]:
     )
 
 
-def _duration_lines_row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """A table row: durations right-aligned, the name left-aligned."""
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A row of a table: durations right-aligned, the name left-aligned."""
     *times, name = cells
     aligned = [time.rjust(width) for time, width in zip(times, widths, strict=False)]
     return "".join(f"{cell}{GAP}" for cell in (*aligned, name + " " * (widths[-1] - display_width(name))))
@@ -321,69 +313,3 @@ def _padded(text: Line, columns: int) -> Line:
 
 def _sentence(text: str, width: int) -> list[Line]:
     return [(Span(line, Role.MUTED),) for line in wrap_text(text, width)]
-
-
-NAME_LEFT, SIGN_LEFT = 42, 30
-ROW_HEIGHT = 22
-MIN_DISTANCE = 6
-"""Marks that are closer together are drawn as one."""
-
-MIN_COUNT_ROOM = 26
-"""The distance to the next mark that the number beside a sign needs."""
-
-_SHAPES = {
-    MarkKind.CHANGE: ("M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", "text3"),
-    MarkKind.NUDGE: ("M0 -6L6 0L0 6L-6 0Z", "warn"),
-    MarkKind.PERSON: ("M0 -6L6 5L-6 5Z", "accent"),
-    MarkKind.LABEL: ("M-4 6V-6L5 -3L-2.5 0V6Z", "text2"),
-    MarkKind.LET_GO: ("M-5 -5H5V5H-5Z", "bad"),
-}
-
-
-def mark_rows(stats: Stats, x: Callable[[int], float], when: Callable[[int], str], y: int) -> tuple[str, int]:
-    """Return the rows, and the place below them. `x` gives the place of a time, `when` formats it."""
-    rows: list[str] = []
-    for kind, meaning in LEGEND.items():
-        if marks := stats.of_kind(kind):
-            rows.append(_sign(kind, SIGN_LEFT, y))
-            rows.append(label(NAME_LEFT, y + 4, "text2", f"{meaning}: {len(marks)}"))
-            rows += _row(kind, _clusters(marks, x), when, y)
-            y += ROW_HEIGHT
-    return "\n".join(rows), y
-
-
-def _row(
-    kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], when: Callable[[int], str], y: int
-) -> Iterable[str]:
-    following = [place for place, _ in clusters[1:]]
-    for (place, marks), upcoming in zip(clusters, [*following, float("inf")], strict=True):
-        words = _words(marks[0]) if len(marks) == 1 else f"{LEGEND[kind]}: {len(marks)}"
-        yield _sign(kind, place, y, f"{words}, {when(marks[0].at)}")
-        if len(marks) > 1 and upcoming - place >= MIN_COUNT_ROOM:
-            yield label(place + 9, y + 4, "text3 small", str(len(marks)))
-
-
-def _clusters(marks: Iterable[TimeMark], x: Callable[[int], float]) -> list[tuple[float, list[TimeMark]]]:
-    """Marks that are close together, with the place of the first of them."""
-    found: list[tuple[float, list[TimeMark]]] = []
-    for mark in marks:
-        place = x(mark.at)
-        if found and place - found[-1][0] < MIN_DISTANCE:
-            found[-1][1].append(mark)
-        else:
-            found.append((place, [mark]))
-    return found
-
-
-def _words(mark: TimeMark) -> str:
-    if isinstance(mark.event.fact, Tripped):
-        return f"let go: {describe_bound(mark.event.fact.bound, mark.event.fact.limit)}"
-    if mark.kind is MarkKind.LABEL:
-        return f"label {mark.label}"
-    return "told to go on" if mark.kind is MarkKind.NUDGE else f"changed by {who(mark.event)}"
-
-
-def _sign(kind: MarkKind, x: float, y: float, words: str = "") -> str:
-    path, colour = _SHAPES[kind]
-    attributes = {"d": path, "transform": f"translate({x:.1f} {y:.1f})", "class": colour}
-    return element("path", attributes, element("title", {}, escaped(words)) if words else "")

@@ -7,22 +7,26 @@ bottom: what was worked on, how many tasks were open then, and who intervened.
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.events import Tripped
+from tildone.plan.history.authors import who
+from tildone.plan.history.stats import MarkKind
 from tildone.plan.history.stats_lines import (
+    LEGEND,
     estimate_sentence,
     heading,
     left_out_sentence,
-    mark_rows,
     shown_tasks,
     usage_sentence,
 )
 from tildone.plan.model import Status
 from tildone.plan.text.amounts import about, dollars, elapsed, token_count
+from tildone.plan.text.bounds import describe_bound
 from tildone.plan.text.charts import element, escaped, label, style, time_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from tildone.plan.history.stats import Period, Stats, TaskStats
+    from tildone.plan.history.stats import Period, Stats, TaskStats, TimeMark
     from tildone.plan.text.charts import TimeAxis
 
     When = Callable[[int], str]
@@ -49,6 +53,22 @@ FUTURE_SHARE = 0.2
 MAX_LANES = 150
 BEGINNING = '<svg xmlns="http://www.w3.org/2000/svg" class="tildone-stats"'
 """How every picture begins, and no other file."""
+
+NAME_LEFT, SIGN_LEFT = 42, 30
+ROW_HEIGHT = 22
+MIN_DISTANCE = 6
+"""Marks that are closer together are drawn as one."""
+
+MIN_COUNT_ROOM = 26
+"""The distance to the next mark that the number beside a sign needs."""
+
+_SHAPES = {
+    MarkKind.CHANGE: ("M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", "text3"),
+    MarkKind.NUDGE: ("M0 -6L6 0L0 6L-6 0Z", "warn"),
+    MarkKind.PERSON: ("M0 -6L6 5L-6 5Z", "accent"),
+    MarkKind.LABEL: ("M-4 6V-6L5 -3L-2.5 0V6Z", "text2"),
+    MarkKind.LET_GO: ("M-5 -5H5V5H-5Z", "bad"),
+}
 
 
 @value
@@ -79,7 +99,7 @@ def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
     lanes, y = _lanes(canvas, TOP)
     axis = _axis(canvas, TOP - 12, y)
     chart, y = _burn_down(canvas, y + AXIS_HEIGHT) if stats.has_course else ("", y + AXIS_HEIGHT)
-    marks, y = mark_rows(stats, canvas.x, when, y + 28)
+    marks, y = _mark_rows(stats, canvas.x, when, y + 28)
     words, y = _sentences(stats, y + 20)
     legend, y = _legend(y + 16)
     parts += [axis, lanes, chart, marks, words, legend]
@@ -244,6 +264,55 @@ def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
     path = {"d": f"M{canvas.right:.1f} {y:.1f}L{canvas.right + run:.1f} {end:.1f}", "stroke-dasharray": "4 4"}
     words = f"about {elapsed(remaining)} left"
     return [element("path", path | {"class": "accent-line outline"}), label(RIGHT, y - 8, "text2 small end", words)]
+
+
+def _mark_rows(stats: Stats, x: Callable[[int], float], when: Callable[[int], str], y: int) -> tuple[str, int]:
+    """Return the rows, and the place below them. `x` gives the place of a time, `when` formats it."""
+    rows: list[str] = []
+    for kind, meaning in LEGEND.items():
+        if marks := stats.of_kind(kind):
+            rows.append(_sign(kind, SIGN_LEFT, y))
+            rows.append(label(NAME_LEFT, y + 4, "text2", f"{meaning}: {len(marks)}"))
+            rows += _row(kind, _clusters(marks, x), when, y)
+            y += ROW_HEIGHT
+    return "\n".join(rows), y
+
+
+def _row(
+    kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], when: Callable[[int], str], y: int
+) -> Iterable[str]:
+    following = [place for place, _ in clusters[1:]]
+    for (place, marks), upcoming in zip(clusters, [*following, float("inf")], strict=True):
+        words = _words(marks[0]) if len(marks) == 1 else f"{LEGEND[kind]}: {len(marks)}"
+        yield _sign(kind, place, y, f"{words}, {when(marks[0].at)}")
+        if len(marks) > 1 and upcoming - place >= MIN_COUNT_ROOM:
+            yield label(place + 9, y + 4, "text3 small", str(len(marks)))
+
+
+def _clusters(marks: Iterable[TimeMark], x: Callable[[int], float]) -> list[tuple[float, list[TimeMark]]]:
+    """Marks that are close together, with the place of the first of them."""
+    found: list[tuple[float, list[TimeMark]]] = []
+    for mark in marks:
+        place = x(mark.at)
+        if found and place - found[-1][0] < MIN_DISTANCE:
+            found[-1][1].append(mark)
+        else:
+            found.append((place, [mark]))
+    return found
+
+
+def _words(mark: TimeMark) -> str:
+    if isinstance(mark.event.fact, Tripped):
+        return f"let go: {describe_bound(mark.event.fact.bound, mark.event.fact.limit)}"
+    if mark.kind is MarkKind.LABEL:
+        return f"label {mark.label}"
+    return "told to go on" if mark.kind is MarkKind.NUDGE else f"changed by {who(mark.event)}"
+
+
+def _sign(kind: MarkKind, x: float, y: float, words: str = "") -> str:
+    path, colour = _SHAPES[kind]
+    attributes = {"d": path, "transform": f"translate({x:.1f} {y:.1f})", "class": colour}
+    return element("path", attributes, element("title", {}, escaped(words)) if words else "")
 
 
 def _sentences(stats: Stats, y: int) -> tuple[str, int]:

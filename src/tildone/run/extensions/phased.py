@@ -29,7 +29,7 @@ from tildone.plan.dialects import Dialect, Reply, Tool
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.dialects.phased import EDIT, SNAPSHOT, edit_reminder, phases_in, phases_out, reminder, resumed
 from tildone.plan.events import Actor, Bound, Directive
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Plan, Rules, TaskInPhase, open_tasks, same_content
 from tildone.plan.ops import Write
 from tildone.plan.reduce import Outcome, Step
@@ -398,7 +398,7 @@ def _is_replaceable(path: str) -> bool:
     """Return whether the file can be overwritten without loss: it does not exist, or contains only a checklist."""
     try:
         with open(path, "rb") as file:
-            return not reader_read(file.read().decode("utf-8-sig")).problems
+            return not read_checklist(file.read().decode("utf-8-sig")).problems
     except FileNotFoundError:
         return True
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ from tildone.cli.plan.hints import BEGIN
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import Actor
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.formats.markdown_reader import read_checklist
 
 STREAM = "-"
 
@@ -55,7 +55,7 @@ def _check_overwrite(path: str) -> None:
         Refused: the file has content that no export wrote.
     """
     try:
-        is_checklist = not reader_read(read_text(path)).problems
+        is_checklist = not read_checklist(read_text(path)).problems
     except FileNotFoundError:
         return
     except UnicodeDecodeError:
@@ -75,7 +75,7 @@ def import_plan(args: ParsedArgs) -> int:
     except UnicodeDecodeError:
         return apply_answer(args, session, request_failed(request, "it is not UTF-8 text"))
     answer = after_request(request, text, unnamed="")
-    if not answer.failure and session.plan.tasks and not args.has("force") and not reader_read(text).plan.tasks:
+    if not answer.failure and session.plan.tasks and not args.has("force") and not read_checklist(text).plan.tasks:
         raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm --all")
     return apply_answer(args, session, answer, Actor.IMPORT)
 

@@ -36,7 +36,7 @@ from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.base.errors import StoreError
 from tildone.plan.events import Directive
 from tildone.plan.ops import Write
-from tildone.stores import summary as sqlite_summary
+from tildone.stores import sqlite_summary
 from tildone.stores.agents import AgentId, AgentRegistry
 
 PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}

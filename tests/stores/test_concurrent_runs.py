@@ -13,9 +13,9 @@ PLANS = 10
 ADD = f"""
 import sys
 from tests.plans import plan_of
-from tildone.errors import Refused
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import NewRun
+from tildone.base.errors import Refused
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import NewRun
 from tildone.app.opening import run_leases, store_at
 
 leases = run_leases(store_at(sys.argv[1]))

@@ -13,7 +13,8 @@ from tildone.log.kept import Severity
 from tildone.log.store import Store
 from tildone.plan.events import SessionHead
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.summary import SessionSummary, read_summary
+from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary
 
 SEED = 20261116
 

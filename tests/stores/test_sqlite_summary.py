@@ -15,7 +15,8 @@ from tildone.plan.gate import Turn
 from tildone.plan.model import Phase, Status, Task, next_task, open_tasks
 from tildone.plan.ops import Write
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.summary import SessionSummary, read_summary
+from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary
 
 NASTY = st.sampled_from(
     [

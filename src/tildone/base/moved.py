@@ -20,6 +20,7 @@ MOVED = {
     "tildone.host.extension_api": "tildone.run.host",
     "tildone.host.extension_context": "tildone.run.host",
     "tildone.host.extension_events": "tildone.run.extension",
+    "tildone.host.messages": "tildone.run.messages",
     "tildone.host.parameters": "tildone.run.parameters",
     "tildone.kit": "tildone.run.kit",
     "tildone.kit.components": "tildone.run.kit.components",

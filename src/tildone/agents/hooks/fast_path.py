@@ -173,7 +173,7 @@ def _agent(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setting
 def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:
     """Return the summary of the agent's session; None if the store has to be loaded."""
     # Imported late, because there may be no file to read.
-    from tildone.stores.summary import read_summary
+    from tildone.stores.sqlite_summary import read_summary
 
     summary = read_summary(settings.store.location, agent.session, agent.reader)
     if summary is None or summary.head is not None or agent.session == settings.session:

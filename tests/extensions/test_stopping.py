@@ -31,7 +31,7 @@ from tildone.run.extensions.indexed import indexed
 from tildone.run.extensions.skeleton import GO_ON, request_bounds
 from tildone.run.kit.components import RenderOptions
 from tildone.run.kit.definition import markup
-from tildone.run.subagents import CallRow
+from tildone.run.rendering import CallRow
 from tildone.stores import parse_address
 
 PAGE = (ROOT / "docs" / "reference" / "dialects.md").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""A fingerprint of a project's files, which shows whether an agent changed anything between two stops.
+"""Who and what is here beside the plan: the person's name, the agent whose shell this is, and what git says.
+
+A *fingerprint* of a project's files shows whether an agent changed anything between two stops.
 
 Theory of operation. The gate ends a chain of nudges when an agent stops again and again without doing anything. It
 cannot see the agent's work, so it compares fingerprints of the files. The fingerprint must change with every edit,
@@ -71,14 +73,6 @@ def _first_line(path: str) -> str:
         return ""
 
 
-# The name of the person on this machine, for the history: from git's settings, else from the system.
-#
-# Git's files are read directly, because starting git takes longer than a command of ours. Included files are not
-# followed. A name comes from files that others may have written, a project's among them: it is bounded, it is one line
-# of
-# printable characters, and nothing that goes wrong with it is an error.
-
-
 MAX_NAME_CHARS = 60
 MAX_FILE_BYTES = 100_000
 """How much of a file is read. Files of git's settings are a few hundred bytes long."""
@@ -87,7 +81,12 @@ _ESCAPES = {"n": " ", "t": " ", "b": ""}
 
 
 def person_name(environ: Mapping[str, str], project: str) -> str:
-    """Return the person's name: git's `user.name` in the project or for the user, else the login name."""
+    """Return the person's name, for the history: git's `user.name` in the project or for the user, else the login name.
+
+    Git's files are read directly, because starting git takes longer than a command of ours. Included files are not
+    followed. A name comes from files that others may have written, a project's among them: it is bounded, it is one
+    line of printable characters, and nothing that goes wrong with it is an error.
+    """
     for path in _git_files(environ, project):
         name = clean_name(_user_name(_text(path)))
         if name:
@@ -176,20 +175,15 @@ def _system_user(environ: Mapping[str, str]) -> str:
         return named or (f"uid {os.getuid()}" if hasattr(os, "getuid") else "")
 
 
-# The agent whose shell runs this process.
-#
-# Coding agents tell the commands that their models run which conversation they belong to, or can be found above them
-# among the processes. What such a command changes in a plan is the agent's own doing: the model sees the output, and
-# need
-# not be told of it again. Nor does an agent speak for a person: it cannot resume itself.
-
-
 TYPED_SOCKET = "TILDONE_TYPED_SOCKET"
 """The variable with the number of the socket that says that a person typed the command."""
 
 
 def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), known: Mapping[str, Known] = KNOWN) -> str:
     """Return the text of the id of the agent whose shell this is; empty if it is nobody's, or not known.
+
+    What its command changes in a plan is the agent's own doing: the model sees the output, and need not be told of it
+    again. Nor does an agent speak for a person: it cannot resume itself.
 
     `known` are the coding agents whose variables count. `agents` are the agents at work. They are looked for among the
     processes above this one, whose environment may be another one. A process of such an agent counts if it runs its

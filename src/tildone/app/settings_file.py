@@ -1,4 +1,11 @@
-"""Reading a settings file. Few users have one, so the module is imported only where there is one."""
+"""Settings files: a person's own, and that of a project, of which a person decides whether it is trusted.
+
+A settings file in a project comes with the repository, so somebody else may have written it. Only after `tildone trust`
+do all of its settings apply, and only for as long as its content stays the same. A record of trust is a file in the
+data folder that holds the path of the settings file and the approved content, which is compared byte by byte.
+
+Few users have such a file, so the module is imported only where there is one.
+"""
 
 from __future__ import annotations
 
@@ -333,15 +340,6 @@ def _line(text: str, key: str) -> str:
         if line.partition("=")[0].strip(" \t\"'") in (key, f"[{key}]"):
             return f", line {number}"
     return ""
-
-
-# Trust: which settings files of projects a person has approved, each with its exact content.
-#
-# A settings file in a project comes with the repository, so somebody else may have written it. Only after `tildone
-# trust`
-# do all of its settings apply, and only for as long as its content stays the same. A record is a file in the data
-# folder
-# that holds the path of the settings file and the approved content, which is compared byte by byte.
 
 
 FOLDER = "trusted"

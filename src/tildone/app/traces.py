@@ -1,4 +1,4 @@
-"""Tells of the runs of a worker, from the logs of their plans, whatever agents work on them.
+"""Traces by OpenTelemetry: where spans are sent, and what tells of the runs of a worker, from the logs of their plans.
 
 Theory of operation. A thread looks at the logs of the runs that the worker has, and makes spans of what is new there.
 Neither the agents nor the worker wait for it. Spans have ids that follow from the log, so several processes may tell of
@@ -112,15 +112,6 @@ def trace_settings(config: TelemetryConfig, environ: Mapping[str, str]) -> Trace
     return TraceSettings(exporter or OTLP, endpoint, config.content, protocol.strip().lower())
 
 
-# Sends spans to a collector, in the background.
-#
-# Nothing waits for a collector: spans go to a bounded queue, which a thread of OpenTelemetry's SDK empties. While no
-# collector answers, the newest spans are kept, the others are dropped, and the person is told once. At the end of the
-# process, what is queued is sent for a limited time.
-#
-# OpenTelemetry is imported by `open_sink` only: it takes longer to import than most commands take to run.
-
-
 FLUSH_SECONDS = 3.0
 """How long the end of a process may be delayed by spans that are not sent yet."""
 
@@ -139,7 +130,12 @@ UNKNOWN_SERVICE = "unknown_service"
 
 
 class SpanSink:
-    """Takes spans. `exporter`, `processor`, `sampler` and `resource` are parts of OpenTelemetry's SDK."""
+    """Sends spans to a collector, in the background: bounded, by a thread of OpenTelemetry's SDK.
+
+    While no collector answers, the newest spans are kept, the others are dropped, and the person is told once. At the
+    end of the process, what is queued is sent for a limited time. The four arguments are parts of the SDK, which
+    `open_sink` alone imports: that takes longer than most commands take to run.
+    """
 
     def __init__(self, exporter: Any, processor: Any, sampler: Any, resource: Any) -> None:
         # Optional, and loaded already by whoever opens a sink.

@@ -1,7 +1,11 @@
-"""Where each act of a person can be done: the table of acts and surfaces.
+"""What only a person may do, and the table of where each such act can be done.
 
-The documentation shows it, and a test tries every way in it as an agent. What is neither in `WAYS` nor in `OTHERS`
-is not known here, which a test reports: whoever adds a command, a key or a route decides who may use it.
+A command that is typed in the shell of an agent is the agent's doing, on whatever surface: it can read, and work on its
+plan, but it cannot approve its own commands, answer its own questions, or change how it is held to its plan. The same
+holds for the processes that a worker of a fleet has started.
+
+The documentation shows the table, and a test tries every way in it as an agent. What is neither in `WAYS` nor in
+`OTHERS` is not known here, which a test reports: whoever adds a command, a key or a route decides who may use it.
 """
 
 from __future__ import annotations
@@ -14,13 +18,6 @@ from tildone.app.settings import Settings
 from tildone.base.errors import Refused
 from tildone.plan.runs import LEASE_VARIABLE
 from tildone.plan.text.safe import printable
-
-# What only a person may do.
-#
-# A command that is typed in the shell of an agent is the agent's doing, on whatever surface: it can read, and work on
-# its
-# plan, but it cannot approve its own commands, answer its own questions, or change how it is held to its plan. The same
-# holds for the processes that a worker of a fleet has started.
 
 
 class PersonAct(Enum):
@@ -196,22 +193,8 @@ OTHERS: dict[Surface, Ways] = {
         "gc",
     ),
     Surface.RUN: (
-        *(
-            "/todo",
-            "/undo",
-            "/redo",
-            "/export",
-            "/model",
-            "/compact",
-            "/use",
-            "/new",
-            "/clear",
-            "/help",
-            "/quit",
-            "/keys",
-            "/plan",
-        ),
-        *("/tree", "/sessions", "/later", "/theme", "/mouse", "/copy"),
+        *("/todo", "/undo", "/redo", "/export", "/model", "/compact", "/use", "/new", "/clear", "/help", "/quit"),
+        *("/keys", "/plan", "/tree", "/sessions", "/later", "/theme", "/mouse", "/copy"),
         *_PLAN_KEYS,
     ),
 }

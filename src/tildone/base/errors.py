@@ -3,7 +3,6 @@
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
     ├── Refused             3   the request cannot be applied to this plan; also if a check did not pass
-    │   └── Conflict            what the person saw has changed: look again
     ├── NotFound            4
     │   ├── UnknownEvent
     │   └── UnknownNeed

@@ -1,5 +1,8 @@
 """A UI whose questions are in the store while they are open, so that other processes can answer them, too.
 
+What a worker of a fleet sets for its agents is here as well: for what persons may be asked, a UI that nobody sits at,
+and the limits of its providers.
+
 Theory of operation. The store decides: an answer counts if it is the first one there. A question is added to the store
 and asked on the inner UI. A thread waits for the store, without polling it more often than the store itself does. If
 the person here answers first, the answer is written to the store; if somebody else was faster, theirs is used. If an
@@ -31,7 +34,7 @@ from tildone.plan.text.safe import printable, single_line
 from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.model import LimitedModel, Model
 from tildone.run.shell_model import ShellModel
-from tildone.run.tools.commands import EVERYTHING, is_pattern, not_allowed
+from tildone.run.tools.patterns import EVERYTHING, is_pattern, not_allowed
 
 NOT_ASKED = PermissionReply(
     PermissionAnswer.NO, "Nobody was asked: the settings of this worker do not let persons approve it."

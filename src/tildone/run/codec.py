@@ -1,4 +1,9 @@
-"""Encodes events as the JSON objects of pi's event stream, which are never decoded."""
+"""Messages, entries and events as the JSON objects of pi. Events are never decoded.
+
+Decoding never fails: a message that lacks a required field becomes an `UnknownMessage`, so a damaged or foreign record
+is preserved but shown to nobody. Encoding a decoded record restores its fields and values; only missing content
+becomes an empty list, and the text content of an assistant message or tool result a list with one block.
+"""
 
 from __future__ import annotations
 
@@ -122,14 +127,6 @@ def decode_usage(record: JsonObject) -> Usage:
 
 def encode_usage(usage: Usage) -> JsonObject:
     return _USAGE.encode(usage)
-
-
-# Converts messages from pi's JSON objects and back.
-#
-# Decoding never fails: a message that lacks a required field becomes an `UnknownMessage`, so a damaged or foreign
-# record
-# is preserved but shown to nobody. Encoding a decoded record restores its fields and values; only missing content
-# becomes an empty list, and the text content of an assistant message or tool result a list with one block.
 
 
 def decode_message(record: JsonObject) -> Message:

@@ -1,7 +1,7 @@
 """The events that a host publishes while an agent works.
 
 There are two audiences. *Listeners* (a terminal, the JSON and RPC modes) receive every `PublicEvent`. *Extensions*
-receive the `AgentEvent`s among them, and those of `extension_events`, which they may reply to. The class attribute
+receive the `AgentEvent`s among them, and those of `extension`, which they may reply to. The class attribute
 `type` is the name that pi's records use.
 """
 

@@ -335,7 +335,7 @@ class ExtensionAPI:
         self._host = host
 
     def on(self, kind: type[E], handler: Handler[E]) -> None:
-        """Register `handler(event, ctx)`, sync or async, for one kind of event; see `extension_events` for replies."""
+        """Register `handler(event, ctx)`, sync or async, for one kind of event; see `extension` for replies."""
         self._host.dispatcher.on(self.name, kind, handler)
 
     def register_tool(self, tool: ToolDefinition) -> None:

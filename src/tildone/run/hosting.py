@@ -1,4 +1,10 @@
-"""Conversations and hosts, built from settings."""
+"""Conversations and hosts, built from settings: with the plan that each works on, and a person's own extensions.
+
+Nothing of an extension is imported before it is registered with a host. Whatever goes wrong then becomes an
+`ExtensionFailure`, whose message names the file and the line of the extension's own code. A file that a project's
+settings name belongs to the repository, so somebody else may change it. It is loaded only with the content that a
+person has trusted, as the settings are (`tildone.app.settings_file`).
+"""
 
 from __future__ import annotations
 
@@ -45,16 +51,6 @@ from tildone.run.tools.permissions import PermissionPolicy
 from tildone.run.tools.task import task_tool
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
-
-# The extensions that a person adds to `tildone run`: named by options and settings, or provided by installed packages.
-#
-# Nothing is imported before an extension is registered with a host. Whatever goes wrong then becomes an
-# `ExtensionFailure`, whose message names the file and the line of the extension's own code.
-#
-# A file that a project's settings name belongs to the repository, so somebody else may change it. It is loaded only
-# with
-# the content that a person has trusted, as the settings are (`tildone.app.settings_file`).
-
 
 GROUP = "tildone.extensions"
 """The group of entry points by which installed packages provide extensions."""
@@ -205,14 +201,6 @@ def _own_lines(error: BaseException, source: ExtensionSource) -> Sequence[tuple[
     return [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__) if is_own(frame)]
 
 
-# Which plan each conversation of a run works on: the project's, a named one, or a list of its own.
-#
-# A conversation that begins with a prompt has a list of its own, in the session with its id. The list follows the
-# conversation: it is restored from its results, for each branch. A run without a prompt works on the project's plan.
-# The
-# conversation's file records the choice, as one of the options of the run.
-
-
 def stored_options(transcript: Transcript) -> JsonObject:
     """Return the options of the newest run of a conversation; {} if it has none."""
     for entry in reversed(transcript.branch()):
@@ -223,7 +211,10 @@ def stored_options(transcript: Transcript) -> JsonObject:
 
 
 class RunPlan:
-    """The plans of one run.
+    """Which plan each conversation of a run works on: the project's, a named one, or a list of its own.
+
+    A list of its own is in the session with the conversation's id, and follows the conversation: it is restored from
+    its results, for each branch. The conversation's file records the choice, as one of the options of the run.
 
     `is_given` means that the command line names the session of the settings, for all conversations of the run. Without
     that, a conversation works on the plan that it records, else on one that the environment or a file names. Any other

@@ -1,8 +1,13 @@
-"""The messages of a conversation as typed records.
+"""The messages of a conversation as typed records, and what of them a model is sent.
 
 `Message` is a closed union over pi's roles. A message of another role is an `UnknownMessage`, which holds its record
-verbatim; unknown fields are in `extra`. A field is None if the record does not have it. `message_codec` converts
-messages to pi's JSON objects and back.
+verbatim; unknown fields are in `extra`. A field is None if the record does not have it.
+
+A `Shape` lists the fields of one kind of record in JSON, and `Shapes` those of a union, which a field tells apart;
+`codec` has them for messages. Decoding never fails: what lacks a needed field has no shape, and its owner keeps the
+object as it is. Encoding a decoded record restores it: a field that is unknown, or whose value has an unexpected type,
+stays in `Fields.rest` and is written back unchanged. A known field that is absent is read as None, and None is not
+written.
 """
 
 from __future__ import annotations
@@ -39,15 +44,6 @@ def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = 
         parts.append("\n".join(["Guidelines:", *(f"- {line}" for line in guidelines)]))
     parts.append(f"Working directory: {cwd}")
     return "\n\n".join(parts)
-
-
-# JSON objects as pi exchanges them, and how records are read from them and written.
-#
-# A `Shape` lists the fields of one kind of record, and `Shapes` those of a union, which a field tells apart. Decoding
-# never fails: what lacks a needed field has no shape, and its owner keeps the object as it is.
-#
-# Encoding a decoded record restores it. A field that is unknown, or whose value has an unexpected type, stays in
-# `Fields.rest` and is written back unchanged. A known field that is absent is read as None, and None is not written.
 
 
 JsonValue = Any
@@ -457,7 +453,7 @@ Message = (
 )
 
 ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
-"""The messages that are sent to models; see `model_context`."""
+"""The messages that are sent to models; see `model_messages`."""
 
 
 def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
@@ -503,18 +499,16 @@ def stamped(message: CustomMessage | DeveloperMessage, at: int) -> CustomMessage
     return message if message.timestamp is not None else replace(message, timestamp=at)
 
 
-# Converts a conversation to the messages of a model request.
-#
-# Providers accept only user messages, assistant messages and tool results, and require the result of every tool call
-# directly after the call. Other messages become user messages or are left out. A call whose result is missing, because
-# the process died while the tool ran, gets an error result.
-
-
 NO_RESULT = "No result: the call was interrupted."
 
 
 def model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return the messages of a request, in an order that every provider accepts."""
+    """Return the messages of a request, in an order that every provider accepts.
+
+    Providers accept only user messages, assistant messages and tool results, and require the result of every tool call
+    directly after the call. Other messages become user messages or are left out. A call whose result is missing,
+    because the process died while the tool ran, gets an error result.
+    """
     return [sent for position in range(len(messages)) for sent in _converted(messages, position)]
 
 

@@ -1,4 +1,8 @@
-"""Decides the next tool call from the plan and the conversation.
+"""The shell driver: works through a plan whose tasks name their commands, without a language model.
+
+It reads the plan before each step, so it sees what others change. It starts a task, runs its commands and completes it,
+one tool call per message, with the tools that models use. A command that fails ends the run; it is retried when the
+user sends another message.
 
 The driver has no state. The plan says which task comes next: the one in progress, else the first that can be worked on.
 The conversation says which commands of that task have succeeded since the plan was last changed by the driver, so an
@@ -215,14 +219,6 @@ def _last_result(conversation: Sequence[ModelMessage]) -> ToolResultMessage | No
 def _is_reminder(message: ModelMessage) -> bool:
     """Return whether an extension wrote this message in the user's role."""
     return isinstance(message, UserMessage) and text_of(message).startswith(REMINDER)
-
-
-# The shell driver: works through a plan whose tasks name their commands, without a language model.
-#
-# It reads the plan before each step, so it sees what others change. It starts a task, runs its commands and completes
-# it,
-# one tool call per message, with the tools that models use. A command that fails ends the run; it is retried when the
-# user sends another message.
 
 
 DELTA_CHARACTERS = 24

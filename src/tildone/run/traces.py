@@ -1,4 +1,7 @@
-"""Tells of the requests of a host to its model, by OpenTelemetry's semantic conventions for generative AI."""
+"""Tells of the work of a host by OpenTelemetry: of its requests to the model, its plan and the tasks of that.
+
+Requests follow the semantic conventions for generative AI.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tildone.app.traces import MAX_EVENTS, TRACEPARENT, NewEvents, RunTraces, op
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import TildoneError
 from tildone.base.ids import id_maker, now
+from tildone.base.secrets import Redactor
 from tildone.plan.events import PlanChanged, latest_state
 from tildone.plan.history.spans import SpanPlace, TaskSpans, TraceSpan, attempt_key, place_in, span_id, trace_id
 from tildone.plan.runs import LEASE_VARIABLE, RunFence, RunTaken, fence_in
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from tildone.run.host import Host
     from tildone.run.messages import Message
 
+    Opened = tuple[SpanSink, ShownText] | None
 
 CHAT, SUMMARY = "chat", "summary"
 PROVIDERS = {
@@ -296,19 +301,12 @@ def _is_take(event: Event, lease: RunFence) -> bool:
     return isinstance(fact, RunTaken) and RunFence(fact.run, fact.hand, fact.epoch) == lease
 
 
-if TYPE_CHECKING:
-    Opened = tuple[SpanSink, ShownText] | None
-
-
 def open_run_traces(
     settings: Settings, store: Store, environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> RunTraces | None:
     """Return what tells of the runs of a worker; None if traces are off."""
     opened = _open(settings, environ, tell)
-    if opened is None:
-        return None
-
-    return RunTraces(store, *opened)
+    return None if opened is None else RunTraces(store, *opened)
 
 
 def open_host_traces(
@@ -322,9 +320,6 @@ def open_host_traces(
     opened = _open(settings, environ, tell)
     if opened is None:
         return None
-
-    from tildone.run.traces import HostTraces, trace_context  # noqa: PLC0415  the same
-
     sink, shown = opened
     new_id = id_maker(now, os.urandom)
     return HostTraces(store, settings.session, sink, trace_context(environ), now=now, new_id=new_id, shown=shown)
@@ -334,7 +329,5 @@ def _open(settings: Settings, environ: Mapping[str, str], tell: Callable[[str], 
     chosen = trace_settings(telemetry_config(dict(settings.telemetry)), environ)
     if chosen is None:
         return None
-    from tildone.base.secrets import Redactor  # noqa: PLC0415  see above
-
     sink = open_sink(chosen, environ, tell)
     return None if sink is None else (sink, Redactor(environ).text if chosen.content else None)

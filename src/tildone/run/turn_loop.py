@@ -1,4 +1,4 @@
-"""Compaction: the model summarises the conversation, and the summary replaces it in later requests."""
+"""Parts of the host's loop: the compaction of a conversation, sound results of tools, and what a run waits for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def compact(
     signal: AbortSignal,
     plan_text: str,
 ) -> None:
-    """Let the model summarise the conversation, and continue from the summary and the text of the plan.
+    """Let the model summarise the conversation; the summary and the text of the plan replace it in later requests.
 
     Raises:
         ModelFailure: there is no summary; the conversation is unchanged.

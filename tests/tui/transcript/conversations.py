@@ -5,7 +5,7 @@ from typing import Any
 from tildone.base.keys import ALL_BINDINGS
 from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.run.kit.drawing import DrawnLine
-from tildone.run.subagents import CallRow
+from tildone.run.rendering import CallRow
 from tildone.screens.transcript.blocks import Block, CallBlock, CallState, Look, block_lines
 from tildone.screens.transcript.document import Document
 

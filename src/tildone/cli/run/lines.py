@@ -41,7 +41,7 @@ from tildone.run.kit.components import Component, RenderOptions, Text, rows
 from tildone.run.kit.definition import ToolResult, fitted
 from tildone.run.kit.drawing import Line, MarkdownReader, Row, Table
 from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, last_answer, text_of
-from tildone.run.subagents import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component
 from tildone.run.transcript import Conversations
 
 

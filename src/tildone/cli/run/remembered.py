@@ -19,7 +19,7 @@ from tildone.run.extensions.skeleton import RUN_ENTRY
 from tildone.run.host import Host
 from tildone.run.hosting import RunPlan, stored_options
 from tildone.run.messages import JsonObject
-from tildone.run.tools.commands import EVERYTHING, describe_pattern, is_pattern
+from tildone.run.tools.patterns import EVERYTHING, describe_pattern, is_pattern
 
 TEXTS = ("store", "model", "dialect", "max-nudges")
 SWITCHES = ("outside", "no-builtin-tools", "no-extensions")

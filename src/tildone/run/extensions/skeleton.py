@@ -5,9 +5,13 @@ to the model's context at the start of a turn, and continues an agent that stops
 module of its own in this package uses the skeleton unchanged; the others override single methods.
 
 The conversation and the store may disagree about the plan: while a conversation is closed, people and other programs
-may change its plan in the store. Which of the two is used depends on whether the plan is shared; see `restoring`. For a
-plan of the conversation's own: if the store's history contains the last plan of the conversation, the store's plan is
-used. Otherwise, and whenever another branch is chosen, the conversation's plan is used.
+may change its plan in the store. Which of the two is used depends on whether the plan is shared.
+
+A conversation's own plan, in the session with its id, follows the conversation: it is restored from the results in it,
+unless the store's history contains the last one of them, so that the store is ahead. A shared plan stays as it is,
+because restoring an older one would silently undo the work of others. There is one exception: when the person forks
+the conversation or chooses another branch of it, and the newest change of the plan was made in this conversation, the
+plan is moved back to that point as well.
 
 Others may change a shared plan in the middle of a turn. The model is told so before its next request.
 """
@@ -58,17 +62,6 @@ from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock
 from tildone.run.queues import Delivery
 from tildone.stores.agents import AgentId
-
-# Decides which plan is used when a conversation is opened, forked, or continued from another point.
-#
-# A conversation may have a plan of its own, in the session with its id, or work on a plan that others share. Its own
-# plan
-# follows the conversation: it is restored from the results in it. A shared plan stays as it is, because restoring an
-# older one would silently undo the work of others. There is one exception: when the person forks the conversation or
-# chooses another branch of it, and the newest change of the plan was made in this conversation, the plan is moved back
-# to
-# that point as well.
-
 
 OpenSession = Callable[[str], Session]
 
@@ -157,15 +150,6 @@ def _content(plan: Plan) -> list[tuple[str, Status]]:
     return [(task.text, task.status.basic) for task in plan.tasks]
 
 
-# Bounds on the requests of the host's agent: a model that only calls tools never stops, so the gate never sees it.
-#
-# The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
-# Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
-# since a person last spoke is bounded as well, and so is what the plan and the task in progress use, as far as there
-# are budgets. At a bound the turn is aborted before the next request, the session records which one it was, and the
-# person is told how to go on.
-
-
 GO_ON = "To go on, send a message"
 OF_PLAN = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, raise max_tokens"}
 """What the agents of a plan have used does not begin again when a person speaks."""
@@ -177,7 +161,14 @@ def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
 
 
 class RequestBounds:
-    """The requests of one host."""
+    """Bounds on the requests of one host: a model that only calls tools never stops, so the gate never sees it.
+
+    The requests of subagents count, too, except in the bound on requests without progress: their work is not in the
+    plan. Requests are counted since a person last spoke, and since the last progress of the plan. The time since a
+    person last spoke is bounded as well, and so is what the plan and the task in progress use, as far as there are
+    budgets. At a bound the turn is aborted before the next request, the session records which one it was, and the
+    person is told how to go on.
+    """
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession) -> None:
         self.api = api

@@ -1,4 +1,4 @@
-"""Tool definitions and results.
+"""Tools for hosts and models: their definitions and results, abort signals, and components drawn as lines.
 
 A definition has the tool's description for models, the function that executes it, and the renderers of its calls and
 results. A result has two parts: `content` for the model, `details` for the renderer.
@@ -315,17 +315,6 @@ def result_to_json(result: ToolResult) -> dict[str, Any]:
     """Return a result in the wire format of hosts; `isError` is present only on failures."""
     shape = {"content": [content_to_json(block) for block in result.content], "details": result.details}
     return {**shape, "isError": True} if result.is_error else shape
-
-
-# Tools made from annotated functions: the signature describes the arguments, the docstring the tool.
-#
-#     @tool
-#     async def search_notes(query: Annotated[str, "Words to look for"], limit: int = 10) -> str:
-#         "Search the notes of this project."
-#
-# A function may also have parameters named `tool_call_id`, `signal`, `on_update` and `ctx`. They are not arguments of
-# the
-# tool: the host provides them, as it does for `execute`.
 
 
 FROM_HOST = ("tool_call_id", "signal", "on_update", "ctx")

@@ -1,9 +1,14 @@
 """Permissions of the built-in tools: files below the working directory, changes of files, and allowed commands.
 
 Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
-A command line is split into simple commands, and a pattern must cover each of them (`command_patterns`). A file is
+A command line is split into simple commands, and a pattern must cover each of them (`patterns`). A file is
 changed only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects
 against mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
+
+What a permission for a command covers beyond one call is the pattern that the person is shown and grants: the program
+and `*`, as `--allow` takes it; for a program with subcommands, it names the subcommand. Some programs are too powerful
+for that: they delete files, or run any command that they are given. A line that uses one of them is covered only as it
+stands, because the same command may do something else in another place of another line.
 """
 
 from __future__ import annotations
@@ -24,7 +29,6 @@ from tildone.plan.text.safe import printable, printable_lines
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.host import ExtensionContext
 from tildone.run.kit.definition import AbortSignal
-from tildone.run.tools.commands import EVERYTHING, covers, is_pattern, not_allowed, parse_pattern
 from tildone.run.tools.files import (
     EVERY_FILE,
     PreparedChange,
@@ -35,14 +39,8 @@ from tildone.run.tools.files import (
     resolve_path,
     show_change,
 )
+from tildone.run.tools.patterns import EVERYTHING, covers, is_pattern, not_allowed, parse_pattern
 from tildone.run.tools.result_view import ToolFailure
-
-# What a permission for a command covers beyond this one call: the pattern that the person is shown and grants.
-#
-# A pattern is the program and `*`, as `--allow` takes it; for a program with subcommands, it names the subcommand. Some
-# programs are too powerful for that: they delete files, or run any command that they are given. A line that uses one of
-# them is covered only as it stands, because the same command may do something else in another place of another line.
-
 
 THIS_COMMAND = "exactly this command"
 

@@ -60,7 +60,7 @@ from tildone.run.messages import (
 )
 from tildone.run.metering import RunMeter
 from tildone.run.queues import Delivery
-from tildone.run.subagents import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component
 from tildone.run.transcript import Transcript
 from tildone.screens.run.backend import RunBackend
 from tildone.screens.run.composer import Composer, existing_file, page_text

@@ -24,7 +24,7 @@ from tildone.run.kit.drawing import TAB, DrawnLine, Fence, MarkdownReader, Row, 
 from tildone.screens.widgets.keys import Palette
 
 if TYPE_CHECKING:
-    from tildone.run.subagents import CallRow
+    from tildone.run.rendering import CallRow
 
 
 class CallState(Enum):

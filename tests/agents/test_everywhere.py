@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
-from tildone.stores.everywhere import active_everywhere
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, active_everywhere, start_time
 
 NOW = 1_800_000_000_000
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.hooks.agent import HookedAgent, Workspace, plan_of, tasks_of
 from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
-from tildone.agents.hooks.native import follow, numbered_list, tick_off
-from tildone.agents.hooks.task_texts import find_tasks, shares_most_words
+from tildone.agents.hooks.native import find_tasks, follow, numbered_list, shares_most_words, tick_off
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
 from tildone.agents.integrations.codex import INTEGRATION as CODEX

@@ -12,9 +12,9 @@ from tests.stores.processes import finish, start, wait_for
 from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.plan import codec
 from tildone.stores.sqlite import health, schema
-from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.stores.sqlite.upkeep import open_backup
 
 
 @pytest.fixture

@@ -49,8 +49,7 @@ from tildone.log.store import Store
 from tildone.plan.events import Directive, DirectiveSet, SessionChange, SessionInfo, State, latest_state
 from tildone.plan.history.stats import describe_held_up, held_up_by_agents
 from tildone.plan.text.state import SessionFacts, SessionWord
-from tildone.stores.agents import Agent
-from tildone.stores.everywhere import active_everywhere
+from tildone.stores.agents import Agent, active_everywhere
 
 AGENTS_EVERY_MS = 2_000
 MAX_CONTINUOUS = 10_000

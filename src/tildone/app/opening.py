@@ -88,9 +88,9 @@ def run_leases(
         UsageError: the store has no leases.
     """
     # Imported here because only workers and their commands need them.
-    from tildone.stores.lease_transaction import Scribe, leases_of, unheard
+    from tildone.stores.lease_transaction import Scribe, leases_of
 
-    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or unheard))
+    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or (lambda _row: None)))
 
 
 def _fence() -> RunFence | None:
@@ -321,7 +321,7 @@ def _agents_at_work(settings: Settings) -> Iterator[Agent]:
     all projects count, and those that are registered beside the store or where the user's data is by default.
     """
     # Imported here because few commands are run below an agent.
-    from tildone.stores.everywhere import active_everywhere
+    from tildone.stores.agents import active_everywhere
 
     at = now()
     yield from open_agents(settings).active(at)

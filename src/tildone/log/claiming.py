@@ -11,17 +11,15 @@ Starting a task that is in progress already leaves no event. It is claimed befor
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
-from tildone.plan.claims import Fenced, Settled, fence_of, is_start, settled, started_again
-from tildone.plan.model import Status, conflicting, numbered
+from tildone.plan.claims import Claim, Claimant, ClaimFence, Fenced, Settled, fence_of, is_start, settled, started_again
+from tildone.plan.model import Plan, Status, conflicting, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from tildone.log.store import Store
-    from tildone.plan.claims import Claim, Claimant, ClaimFence
     from tildone.plan.events import Event, Fact, State
-    from tildone.plan.model import Plan
     from tildone.plan.reduce import Outcome, Step
 
     class Claims(Protocol):

@@ -16,13 +16,12 @@ from itertools import chain, islice
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import PlanChanged, SessionHead
+from tildone.plan.events import Event, PlanChanged, SessionHead, SessionInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tildone.log.store import Store
-    from tildone.plan.events import Event, SessionInfo
 
     CopyProgress = Callable[[str, int, int], None]
 

@@ -55,7 +55,6 @@ class Need:
         """What a person is told before they permit it; empty unless it is a dangerous command."""
         if self.kind not in COMMANDS:
             return ""
-
         return caution(self.text)
 
     @property

@@ -6,7 +6,7 @@ A presence is not an event: the next one of the same agent replaces it, and it i
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.json import dump
+from tildone.base.json import decode_record, dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,9 +60,6 @@ def encode_presence(presence: Presence) -> str:
 
 def decode_presences(texts: Iterable[object]) -> list[Presence]:
     """Return the presences of JSON texts, ordered by agent. What cannot be decoded is left out."""
-    # Late, because hooks only encode.
-    from tildone.base.json import decode_record
-
     found = (decode_record(Presence, _TYPES, text) for text in texts)
     return sorted((each for each in found if each is not None), key=lambda each: each.agent)
 

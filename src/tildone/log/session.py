@@ -1,4 +1,4 @@
-"""`Session`: applies tool calls, edits and ends of turns to a plan, and records them in its log.
+"""`Session`: applies tool calls, edits and ends of turns to a plan, and records them in its log (`SessionWriter`).
 
 What only some of its methods need is imported there: most hooks open a session and change no plan.
 """
@@ -10,6 +10,7 @@ from tildone.base.errors import HeadMoved, Refused, StoreError, UnknownEvent
 from tildone.plan import codec
 from tildone.plan.dialects import CompletedCall
 from tildone.plan.events import (
+    UNKNOWN,
     Actor,
     Author,
     Call,
@@ -23,10 +24,12 @@ from tildone.plan.events import (
     State,
     Tripped,
     apply_event,
+    head_after_redo,
+    head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import GoOn, Patience, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Status, has_checks, next_task
+from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Turn, Verdict, budget_reached, judge
+from tildone.plan.model import Plan, Proof, Rules, Status, has_checks, next_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,35 +40,17 @@ if TYPE_CHECKING:
     from tildone.plan.changing import Prover
     from tildone.plan.dialects import Completions, Dialect, Reply, Tool
     from tildone.plan.events import AgentUsage, Bound, Fact
-    from tildone.plan.gate import Decision, GiveUp
     from tildone.plan.guard import ByModel
-    from tildone.plan.model import Proof, Rules
     from tildone.plan.ops import Origin
     from tildone.plan.reduce import Outcome, Step
 
-
-# Concurrent writes to one session: optimistic heads.
-#
-# A session is a tree of events and a head, the event that the next one follows. Agents, their hooks and people at
-# terminals write to one session at the same time, from several processes, and none of them holds a lock while it
-# decides what to write. Instead, each event names its parent, and a store appends it only if that parent is still the
-# head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
-#
-# Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites another's changes.
-# Deciding has no side effects, so it can be repeated. What can go wrong: a writer may lose the race repeatedly. Each
-# loss
-# means that another writer succeeded, so the session as a whole always makes progress.
-#
-# The last state read is cached. It may be stale, which is harmless: an append on a stale state fails, and a decision
-# to write nothing is confirmed against the store before it counts.
-
-
-if TYPE_CHECKING:
     R = TypeVar("R")
 
     SeenBy = Callable[[State], str]
 
     Append = Callable[[str, Event, str], object]
+
+    Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
 
 
 def _nobody(_state: State) -> str:
@@ -74,6 +59,17 @@ def _nobody(_state: State) -> str:
 
 class SessionWriter:
     """Reads and appends to the session `name`.
+
+    Theory of operation. A session is a tree of events and a head, the event that the next one follows. Agents, their
+    hooks and people at terminals write to one session at the same time, from several processes, and none of them holds
+    a lock while it decides what to write. Instead, each event names its parent, and a store appends it only if that
+    parent is still the head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
+
+    Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites another's
+    changes. Deciding has no side effects, so it can be repeated. A writer may lose the race repeatedly; each loss means
+    that another writer succeeded, so the session as a whole always makes progress. The last state read is cached. It
+    may be stale, which is harmless: an append on a stale state fails, and a decision to write nothing is confirmed
+    against the store before it counts.
 
     `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor. `usage`
     returns what an agent has used so far, if that is known. `seen` is the head at which the model last saw the plan,
@@ -157,8 +153,6 @@ class SessionWriter:
 
         It raises Refused if this branch has fewer changes.
         """
-        # Late, because few callers undo.
-        from tildone.plan.events import head_after_undo
 
         def choose(current: SessionHead) -> SessionHead:
             newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
@@ -171,8 +165,6 @@ class SessionWriter:
 
         It raises Refused if fewer were undone.
         """
-        from tildone.plan.events import head_after_redo
-
         return lambda current: head_after_redo(current, changes)
 
     def set_seen(self, reader: str, head: str | None) -> None:
@@ -210,10 +202,6 @@ class SessionWriter:
             self.store.move_head(self.name, to, expected=to.head)
         except HeadMoved:
             return
-
-
-if TYPE_CHECKING:
-    Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
 
 
 @value
@@ -661,7 +649,6 @@ class Session:
         if not self.patience.has_budget:
             return turn
         from tildone.log.spending import with_spending
-        from tildone.plan.events import UNKNOWN
 
         agent = self.author_of(Actor.AGENT).agent
         used = (self.parts.usage(agent) if agent else None) or UNKNOWN

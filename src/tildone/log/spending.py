@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
-from tildone.plan.gate import Spent
+from tildone.plan.gate import Patience, Spent, Turn
 from tildone.plan.history.usage import spent_on, used_by_others
 from tildone.plan.model import Status, next_task
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tildone.plan.events import AgentUsage, Event, State
-    from tildone.plan.gate import Patience, Turn
 
 
 def with_spending(

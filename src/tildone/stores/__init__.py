@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from tildone.plan.model import Plan
     from tildone.plan.runs import RunFence
 
-
-# Addresses of stores: the text that `--store` takes, parsed.
-#
-#     plans.db                            PATH: no scheme
-#     jsonl:sessions                      SCHEME:PATH
-#     postgresql://me:secret@host/plans   SCHEME://…: a URL, which names no path
-#
-# Parsing depends only on the form; the registry of stores maps schemes to stores. A path that looks as if it began with
-# a scheme must include its folder: `./notes:2024.db`.
+    PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 
 @value
 class StoreAddress:
-    """The address of a store. `location` is a path or, if it begins with `//`, the rest of a URL. `str` unparses it."""
+    """The text that `--store` takes, parsed by its form alone. `str` unparses it.
+
+        plans.db                            PATH: no scheme
+        jsonl:sessions                      SCHEME:PATH
+        postgresql://me:secret@host/plans   SCHEME://…: a URL, which names no path
+
+    `location` is a path or, if it begins with `//`, the rest of a URL. A path that looks as if it began with a scheme
+    must include its folder: `./notes:2024.db`.
+    """
 
     scheme: str
     location: str
@@ -136,10 +136,6 @@ def placeholders() -> str:
     """Return the supported forms of addresses, as help texts list them."""
     *others, last = (form.placeholder for form in STORES.entries.values())
     return f"{', '.join(others)} or {last}"
-
-
-if TYPE_CHECKING:
-    PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 
 TIMEOUT_SECONDS = 30.0

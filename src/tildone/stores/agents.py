@@ -1,6 +1,17 @@
-"""The registry of agents: one small file per agent, in one folder per project.
+"""The registry of agents: one small file per agent, in one folder per project; their identities and processes.
 
-Theory of operation. Hooks and MCP servers are separate processes that may run at the same moment. Each record is a JSON
+Theory of operation. Several short-lived processes serve one running agent: a hook at each of its events, and one or
+more MCP servers. None of them has all the facts, but they must agree on which agent they serve. An agent is therefore
+identified (`AgentId`) by the most specific fact that its coding agent reveals:
+
+1. the conversation id that the coding agent assigned, scoped by the integration that reported it: `claude:5f0c…`;
+2. else the process that started both hook and server: `gemini:pid:4711`, or `pid:4711` if not even the product is
+   known. Such an identity is *anonymous*. It belongs to the agent that next reveals a conversation id from the same
+   process (`tildone.stores.assignment` merges the two).
+
+The operating system reuses process ids, so a record with a process id also holds the start time of the process.
+
+Hooks and MCP servers are separate processes that may run at the same moment. Each record is a JSON
 file that is replaced as a whole (write to a temporary file, then rename), so a reader sees the old record or the new
 one, never a part. Writers are not serialized: the last one wins. That is safe because only the processes of one agent
 write its record, and facts that several of them write at the same time are separate files, called *notes*. Only the
@@ -26,26 +37,6 @@ if TYPE_CHECKING:
 
     from tildone.plan.events import AgentUsage
     from tildone.stores.live import LiveMarkers
-
-
-# Agent ids: the identity of an agent, and its text form.
-#
-# Theory of operation. Several short-lived processes serve one running agent: a hook at each of its events, and one or
-# more MCP servers. None of them has all the facts, but they must agree on which agent they serve. An agent is therefore
-# identified by the most specific fact that its coding agent reveals:
-#
-# 1. the conversation id that the coding agent assigned, scoped by the integration that reported it: `claude:5f0c…`;
-# 2. else the process that started both hook and server: `gemini:pid:4711`, or `pid:4711` if not even the product is
-#    known. Such an identity is *anonymous*. It belongs to the agent that next reveals a conversation id from the same
-#    process (`tildone.stores.assignment` merges the two).
-#
-# What can go wrong: the operating system reuses process ids, so a record with a process id also holds the start time of
-# the process. Conversation ids may have any length, so long ones are replaced by a digest. Only `agent_id` does that;
-# otherwise, hook and server could disagree.
-#
-# The text form is stored in records, session names and notes; its format is fixed. `AgentId.parse(str(x)) == x` holds
-# for
-# every identity that `agent_id` returns.
 
 
 try:
@@ -167,7 +158,8 @@ KNOWN = {
 class AgentId:
     """The identity of an agent: the integration that reported it, and its conversation or, if unknown, its process.
 
-    An empty `integration` means that the coding agent is not known.
+    An empty `integration` means that the coding agent is not known. The text form is stored in records, session names
+    and notes; its format is fixed. `AgentId.parse(str(x)) == x` holds for every identity that `agent_id` returns.
     """
 
     integration: str = ""
@@ -218,7 +210,10 @@ class AgentId:
 
 
 def agent_id(integration: str, conversation: str, pid: int) -> AgentId:
-    """Return the identity of an agent: its conversation if that is known, else its process."""
+    """Return the identity of an agent: its conversation if that is known, else its process.
+
+    Only this function replaces long conversation ids by a digest; otherwise, hook and server could disagree.
+    """
     if not conversation:
         return AgentId(integration, pid=pid)
     if len(conversation) > MAX_CONVERSATION_ID_CHARS:
@@ -241,29 +236,6 @@ def _is_pid(text: str) -> bool:
     return digits != text and digits.isdecimal() and str(int(digits)) == digits
 
 
-# Process queries: the process of an agent, the start time of a process, and whether it is still running.
-#
-# Theory of operation. A coding agent starts our hooks and our MCP server, and both must find its process. Other
-# programs
-# may stand in between: a shell that the coding agent uses, a script that a person wrote, `uvx`, `timeout`. Going up
-# from
-# our parent process, a process is passed over if
-#
-# - its program is one of `WRAPPERS`: the file that it executes counts, because a script carries its own name; or
-# - it has our standard input and output: a coding agent gives its children pipes of their own, so whoever has the same
-#   ones has passed them on.
-#
-# A program that reads and writes for us (a relay) has other pipes. It is passed over if its own input and output are
-# pipes, too, and the coding agent is found above it by name.
-#
-# Every hook does this. Reading the links of a process takes microseconds, and its status or command line a hundred
-# times
-# as long, so links decide as far as they can.
-#
-# Without `/proc`, the agent's process is the parent process, because most shells replace themselves to run a single
-# command.
-
-
 _SHELLS = ("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh")
 WRAPPERS = frozenset(
     {"doas", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout", "uv", "uvx", *_SHELLS}
@@ -280,7 +252,20 @@ _STANDARD_STREAMS = ("0", "1")
 def agent_process(hosts: Collection[str] = ()) -> int:
     """Return the process of the agent that started this one; 0 if it cannot be determined.
 
-    `hosts` are the programs that the agent may be: they are recognised behind a relay.
+    Theory of operation. A coding agent starts our hooks and our MCP server, and both must find its process. Other
+    programs may stand in between: a shell that the coding agent uses, a script that a person wrote, `uvx`, `timeout`.
+    Going up from our parent process, a process is passed over if
+
+    - its program is one of `WRAPPERS`: the file that it executes counts, because a script carries its own name; or
+    - it has our standard input and output: a coding agent gives its children pipes of their own, so whoever has the
+      same ones has passed them on.
+
+    A program that reads and writes for us (a relay) has other pipes. It is passed over if its own input and output are
+    pipes, too, and one of `hosts`, the programs that the agent may be, is found above it.
+
+    Every hook does this. Reading the links of a process takes microseconds, and its status or command line a hundred
+    times as long, so links decide as far as they can. Without `/proc`, the agent's process is the parent process,
+    because most shells replace themselves to run a single command.
     """
     if not os.path.exists("/proc/self/stat"):
         return os.getppid()
@@ -541,6 +526,11 @@ class AgentRegistry:
         except OSError:
             return True
 
+    @property
+    def has_markers(self) -> bool:
+        """Whether the folder has markers of live agents, as every registry of this version has."""
+        return self._live.exists
+
     def live(self, now: int) -> Iterator[Agent]:
         """Yield the agents that may be at work: all but those whose process or time has certainly ended."""
         markers = self._live
@@ -671,6 +661,23 @@ class AgentRegistry:
             replace_file(path, text.encode(), mode=PRIVATE_FILE, durable=False)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def active_everywhere(folder: str, now: int, *, marked_only: bool = False) -> Iterator[Agent]:
+    """Yield the agents that are active, with subagents, from the folder that the registries of all projects share.
+
+    With `marked_only`, what is no registry of this version is left alone: the folder may be somebody else's.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        # A registry's folder is named after a digest of its project, and the project is not needed to read it.
+        registry = AgentRegistry(folder, "")
+        registry.folder = os.path.join(folder, name)
+        if registry.has_markers or not marked_only:
+            yield from (agent for agent in registry.live(now) if agent.is_active(now))
 
 
 def _encode(agent: Agent) -> str:

@@ -1,10 +1,20 @@
-"""Subagents: agents that an agent starts in its own process, each with a list of its own below the agent's plan.
+"""What an agent works with: the session that it is assigned, our tools if it has them, and the lists of its subagents.
 
-Theory of operation. A subagent shares its parent's conversation, process and MCP server; only an id that the coding
-agent reports with it tells the two apart. Its identity is that id within the parent's (`claude:CONVERSATION/ID`), and
-its list is a session named after the parent's (`SESSION#sub:ID`), so whoever knows the parent's record finds both
-without a lookup. Its record appears with its first list, is written without a lock, because no other agent's depends on
-it, and is active for as long as the parent's process runs. Its kind and its end are notes.
+Theory of operation. An agent works on the session that it names or, without a name, on the one it had before. A new
+agent that names none gets the project's session, but only one active agent at a time: every other one gets a session of
+its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name the same
+session share it, and so do all agents of a project whose plan is shared on purpose.
+
+The choice depends on all records, so it is made under the registry's lock: of agents that arrive at once, exactly one
+gets the project's session. Before a new agent is registered, the record that it may already have under another identity
+is looked up by process: an anonymous record gets the identity that is known now and keeps its session.
+
+Subagents are agents that an agent starts in its own process, each with a list of its own below the agent's plan. A
+subagent shares its parent's conversation, process and MCP server; only an id that the coding agent reports with it
+tells the two apart. Its identity is that id within the parent's (`claude:CONVERSATION/ID`), and its list is a session
+named after the parent's (`SESSION#sub:ID`), so whoever knows the parent's record finds both without a lookup. Its
+record appears with its first list, is written without a lock, because no other agent's depends on it, and is active for
+as long as the parent's process runs. Its kind and its end are notes.
 
 A coding agent whose MCP calls do not name the subagent announces each call with a hook. The hook leaves a note under a
 key that the call carries, too; the server takes the note. A note that is never taken expires with the registry's.
@@ -22,6 +32,7 @@ from tildone.stores.agents import (
     SUBAGENT_MARK,
     Agent,
     AgentId,
+    AgentRegistry,
     agent_id,
     digest,
     is_running,
@@ -31,23 +42,6 @@ from tildone.stores.agents import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from tildone.stores.agents import AgentRegistry
-
-
-# The choice of the session that an agent works on.
-#
-# Theory of operation. An agent works on the session that it names or, without a name, on the one it had before. A new
-# agent that names none gets the project's session, but only one active agent at a time: every other one gets a session
-# of
-# its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name the
-# same
-# session share it, and so do all agents of a project whose plan is shared on purpose (`tildone.stores.assignment`).
-#
-# The choice depends on all records, so it is made under the registry's lock: of agents that arrive at once, exactly one
-# gets the project's session. Before a new agent is registered, the record that it may already have under another
-# identity
-# is looked up by process: an anonymous record gets the identity that is known now and keeps its session.
 
 
 MARKER = ".shared"
@@ -152,19 +146,6 @@ def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int) -> str:
     return f"{agents.project}#{agent_id}" if taken else agents.project
 
 
-# Which coding agents have our tools: one small file for each process that provides a coding agent with them.
-#
-# Theory of operation. A hook must not tell a model to use a tool that the model does not have: the MCP server may not
-# be
-# installed, may be disabled, or may have died. A server therefore creates the file `AGENT.SERVER` while it serves; both
-# are process ids, and the file contains the start times of the two processes, which distinguish them from later
-# processes with the same ids. A server that ends removes its file. The file of a server that was killed stays, but its
-# process does not run any more, so the file does not count; the next server removes it.
-#
-# A server on HTTP may serve any coding agent, so it provides for the process 0. Where no file can be written, hooks
-# consider the tools missing; what they say then is true of a model with the tools, too.
-
-
 ANY_AGENT = 0
 """In place of the process id of a coding agent: the tools are there for all of them."""
 
@@ -174,6 +155,15 @@ FOLDER = "servers"
 
 class ProvidedTools:
     """A context in which a server process provides a coding agent with tools.
+
+    Theory of operation. A hook must not tell a model to use a tool that the model does not have: the MCP server may not
+    be installed, may be disabled, or may have died. A server therefore creates the file `AGENT.SERVER` while it serves;
+    both are process ids, and the file contains the start times of the two processes, which distinguish them from later
+    processes with the same ids. A server that ends removes its file. The file of a server that was killed stays, but
+    its process does not run any more, so the file does not count; the next server removes it.
+
+    A server on HTTP may serve any coding agent, so it provides for the process 0. Where no file can be written, hooks
+    consider the tools missing; what they say then is true of a model with the tools, too.
 
     `agents_dir` is the folder of the agent registry. `agent_pids` is the process of the coding agent, and any other
     that its hooks may consider to be that. `server_pid` is this process by default.

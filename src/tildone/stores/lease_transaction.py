@@ -1,9 +1,9 @@
-"""`LeaseTables` and `LeaseTransaction`: what the operations on leases need of a store."""
+"""What the operations on leases (`tildone.stores.leasing`) need of a store: rows as values, tables, a transaction."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from tildone.base import TYPE_CHECKING, replace, value
@@ -19,14 +19,10 @@ from tildone.plan.names import is_repository, repository_key
 from tildone.plan.runs import Ask, Claimer, Kept, Lease, LeaseState, RunFence, Work, work_from_json, work_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
     from tildone.plan.runs import NewRun
 
-
-if TYPE_CHECKING:
     Row = dict[str, Any]
 
 
@@ -161,10 +157,6 @@ def schedule_in(row: Sequence[Any]) -> RunSchedule | BadRow:
         return BadRow("schedules", name, str(error))
 
 
-def unheard(_row: BadRow) -> None:
-    """Tell nobody of a row."""
-
-
 @value
 class Scribe:
     """How events are made: `now` returns milliseconds since 1970, `new_id` an unused id.
@@ -175,7 +167,7 @@ class Scribe:
     new_id: Callable[[], str]
     now: Callable[[], int]
     author: Author = Author()
-    on_bad_row: Callable[[BadRow], object] = unheard
+    on_bad_row: Callable[[BadRow], object] = lambda _row: None
 
     def good(self, rows: Iterable[T | BadRow]) -> list[T]:
         """Return what is not a bad row, and tell of the others."""

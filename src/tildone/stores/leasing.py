@@ -15,10 +15,10 @@ from tildone.base.errors import NotFound, Refused, RunFenced, StoreDamaged, Usag
 from tildone.log import lease_rules as rules
 from tildone.log.cron import parse_cron
 from tildone.log.lease_rules import Step, leases_in
-from tildone.log.settings import MINUTE_MS, checked_limit, checked_settings, request_at
+from tildone.log.settings import MINUTE_MS, FleetSettings, ProviderLimit, checked_limit, checked_settings, request_at
 from tildone.plan.codec import parse_strictly, plan_from_json
-from tildone.plan.events import Actor, Event, PlanChanged
-from tildone.plan.lists import BadRow, RunGroup, RunView
+from tildone.plan.events import Actor, Event, Fact, PlanChanged, SessionInfo
+from tildone.plan.lists import BadRow, RunGroup, RunLists, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text
 from tildone.plan.runs import Asked, LeaseState, NewRun, Renewed, RunFence, checked_run
 from tildone.stores.lease_transaction import (
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
     from tildone.log.kept import Finding
     from tildone.log.lease_port import NextTime
-    from tildone.log.settings import FleetSettings, ProviderLimit
     from tildone.log.store import Store
-    from tildone.plan.events import Fact, SessionInfo
-    from tildone.plan.lists import RunLists, RunPlace, RunSchedule, WorkerInfo
     from tildone.plan.runs import Ask, Claimer, Kept, Lease, WorkOutcome
     from tildone.stores.lease_transaction import LeaseTables, LeaseTransaction, Scribe
 

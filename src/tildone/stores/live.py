@@ -31,6 +31,11 @@ class LiveMarkers:
         self._registry = registry
         self._folder = os.path.join(registry, FOLDER)
 
+    @property
+    def exists(self) -> bool:
+        """Whether the folder of the markers is there."""
+        return os.path.isdir(self._folder)
+
     def names(self, all_names: Callable[[], list[str]]) -> list[str]:
         """Return the names of all markers, sorted. `all_names` returns the names to begin with."""
         try:

@@ -7,22 +7,18 @@ from time import time_ns
 
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
-from tildone.log.kept import counts_of, with_seen
-from tildone.log.needs import answered, open_needs, without_old
-from tildone.log.presence import with_presence
+from tildone.log.kept import Finding, KeptSummary, counts_of, with_seen
+from tildone.log.needs import Need, answered, open_needs, without_old
+from tildone.log.presence import Presence, with_presence
 from tildone.plan import claims as claiming
-from tildone.plan.events import SessionChange, SessionHead, SessionInfo, leaves
+from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo, leaves
 from tildone.stores.polling import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tildone.log.kept import Finding, KeptSummary
-    from tildone.log.needs import Need
-    from tildone.log.presence import Presence
     from tildone.log.store import ProgressCallback
     from tildone.plan.claims import Claim, Claimant, ClaimFence
-    from tildone.plan.events import Event
 
 
 class MemoryStore:

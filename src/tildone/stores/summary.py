@@ -1,9 +1,9 @@
-"""The summary of a session, read from a SQLite file without opening a store.
+"""The summary of a session from the JSON text of its events, without decoding them.
 
-A hook runs at every stop and tool call of every agent, and usually has nothing to say. The summary usually takes two
-indexed reads, decodes no event and does not check the schema. Reading it never writes, and waits for a lock only
-briefly. If the file cannot be read, or what is read does not match its checksum, the summary is None: the caller then
-opens the store, which reports the error.
+The codec writes no white space between tokens and escapes every quotation mark inside a string. Therefore,
+`"status":"pending"` occurs in an event if and only if one of its tasks is pending, regardless of the texts, and a
+substring search can replace decoding. Hooks depend on this: importing the codec takes longer than everything else in a
+hook that has nothing to say. `tests/log/test_state.py` checks the markers and the summaries against the codec.
 """
 
 from __future__ import annotations
@@ -12,15 +12,6 @@ from tildone.base import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-# A summary of a session from the JSON text of its events, without decoding them.
-#
-# The codec writes no white space between tokens and escapes every quotation mark inside a string. Therefore,
-# `"status":"pending"` occurs in an event if and only if one of its tasks is pending, regardless of the texts, and a
-# substring search can replace decoding. Hooks depend on this: importing the codec takes longer than everything else in
-# a
-# hook that has nothing to say. `tests/log/test_state.py` checks the markers and the summaries against the codec.
 
 
 PLAN_CHANGED = '"fact":"plan_changed"'

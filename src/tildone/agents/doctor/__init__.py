@@ -14,7 +14,7 @@ from shutil import which
 
 from tildone.agents.doctor.probe import HOOKS, TOOLS, configured_launches, expected_launches, shim_without_constants
 from tildone.agents.doctor.silencers import Inspection
-from tildone.agents.install import edits_for
+from tildone.agents.install import Site, edits_for
 from tildone.agents.install.backups import is_our_server, program_in
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, read
 from tildone.base import TYPE_CHECKING, value
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tildone.agents.doctor.probe import Launch, ProbeResult
-    from tildone.agents.install import Site
     from tildone.agents.integrations import Integration
 
 

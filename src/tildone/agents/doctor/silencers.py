@@ -11,7 +11,7 @@ import os
 import tomllib
 from hashlib import sha256
 
-from tildone.agents.install import jsonc
+from tildone.agents.install import Site, jsonc
 from tildone.agents.install.files import read
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.base import TYPE_CHECKING, value
@@ -20,8 +20,6 @@ from tildone.base.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-    from tildone.agents.install import Site
 
 
 @value

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import gc
 import os
-from _thread import allocate_lock, start_new_thread
+from _thread import LockType, allocate_lock, start_new_thread
 
 from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from _thread import LockType
     from collections.abc import Sequence
 
     from tildone.agents.hooks.event import HookEvent
@@ -96,7 +95,7 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         hook.watch(hooks.time_limits[str(name)] - RESERVED_SECONDS)
     event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
     if PROBE in payload:
-        from tildone.agents.hooks.hooks_subagents import probe_reply
+        from tildone.agents.hooks.without_session import probe_reply
 
         hook.print(probe_reply(load(flags, os.environ, event.folder)))
         return
@@ -180,7 +179,10 @@ def _report(error: BaseException, hook: HookRun) -> None:
         from tildone.plan.text.safe import printable
 
         if isinstance(error, RunFenced) and hook.event is not None:
-            _stop_fenced(hook.event, hook)
+            from tildone.agents.hooks.subagents import fenced_reply
+
+            if not hook.has_printed:
+                hook.print(fenced_reply(hook.event, hook.pid))
             return
         if isinstance(error, PlanLost) and hook.event is not None:
             _tell_loss(hook.event, hook, str(error))
@@ -197,14 +199,6 @@ def _report(error: BaseException, hook: HookRun) -> None:
             hook.print(trouble_reply(event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
-
-
-def _stop_fenced(event: HookEvent, hook: HookRun) -> None:
-    """Tell an agent whose run has passed to another worker to stop."""
-    from tildone.agents.hooks.subagents import fenced_reply
-
-    if not hook.has_printed:
-        hook.print(fenced_reply(event, hook.pid))
 
 
 def _tell_loss(event: HookEvent, hook: HookRun, problem: str) -> None:

@@ -5,8 +5,16 @@ from __future__ import annotations
 import os
 
 from tildone.agents.hooks.context import HookContext, admit, author_of, tell_presence
-from tildone.agents.hooks.fast_path import note_model
-from tildone.agents.hooks.reply import HookReply, can_reply, rendered, sanitized
+from tildone.agents.hooks.fast_path import note_model, note_plan
+from tildone.agents.hooks.reply import (
+    HookReply,
+    agent_stopped,
+    can_reply,
+    note_message,
+    postpone_notice,
+    rendered,
+    sanitized,
+)
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING
 from tildone.plan.dialects import DEFAULT_DIALECT
@@ -38,8 +46,6 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
         return
     context = admit(event, settings, pid)
     if context.session.plan.tasks and event.point in (HookPoint.STOP, HookPoint.PROMPT, HookPoint.SESSION_START):
-        from tildone.agents.hooks.fast_path import note_plan
-
         note_plan(event, context.agent, settings)
     reply, session, why = _reply_and_session(context)
     if reply is not None:
@@ -53,8 +59,6 @@ def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int,
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
         os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
     if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
-        from tildone.agents.hooks.reply import postpone_notice
-
         postpone_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
     try:
         write(rendered(event, reply))
@@ -68,7 +72,7 @@ def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int,
 def _output(event: HookEvent, settings: Settings, pid: int) -> str:
     """Return what our own commands and shims expect, which is not a reply: tools, a result, or the status line."""
     if event.point is HookPoint.OFFER_TOOLS:
-        from tildone.agents.hooks.task_texts import offered_tools
+        from tildone.agents.hooks.tools import offered_tools
         from tildone.stores.assignment import ProvidedTools
 
         if pid:
@@ -97,7 +101,6 @@ def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session,
 
 def _stopped(context: HookContext) -> tuple[HookReply | None, RestReason | None]:
     from tildone.agents.hooks import news
-    from tildone.agents.hooks.reply import agent_stopped
 
     reply, why = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
     return news.told_to_continue(context, reply), why
@@ -113,8 +116,6 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.PROMPT:
             return news.prompted(context)
         case HookPoint.MESSAGE:
-            from tildone.agents.hooks.reply import note_message
-
             note_message(context.event, context.agents, context.agent.id)
         case HookPoint.UNDELIVERED:
             _retract(context)
@@ -147,7 +148,7 @@ def _status_line(context: HookContext) -> str:
 
 def _call_tool(context: HookContext) -> str:
     """Call one of our tools and return the result, with which the model has seen the plan."""
-    from tildone.agents.hooks.task_texts import call_tool
+    from tildone.agents.hooks.tools import call_tool
 
     author = author_of(context.event, context.agents, context.agent)
     result = call_tool(context.event, context.settings, context.session, author)

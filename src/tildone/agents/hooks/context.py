@@ -4,6 +4,11 @@ What an agent is doing is told to the store by the hooks that open it anyway. A 
 store and tells nothing: the registry of agents has a sign of life there. A note about the agent holds what the store
 was told, so that the fast path knows when it has to be changed: a prompt ends the rest of an agent that asked
 something, and the end of a session removes the presence. A store that cannot be written changes nothing for the agent.
+
+Another note holds the agent's native list, as it was after its last call. The log is not enough to tell what a model
+changed in its list: a call that changes nothing in the plan leaves no event. The list belongs to a conversation, and so
+does the note: it outlives the agent's record, because a conversation that is resumed still has its list. It expires
+with other notes.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.agents.hooks.fast_path import CONTINUING, PRESENCE_NOTE, PRESENT, RESTING
-from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations import HookPoint, Integration
 from tildone.app.opening import check_runner, open_agents, open_session, open_store
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.errors import StoreError
@@ -21,9 +26,9 @@ from tildone.log.presence import Presence
 from tildone.plan import codec
 from tildone.plan.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.plan.dialects.native import NATIVE
-from tildone.plan.events import Author, PlanChanged
+from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
-from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, AgentId, is_due, machine_name
+from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
 from tildone.stores.assignment import assign_session
 
 if TYPE_CHECKING:
@@ -31,13 +36,12 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from tildone.agents.hooks.event import HookEvent
-    from tildone.agents.integrations import Integration
     from tildone.app.settings import Settings
     from tildone.log.session import Session
     from tildone.log.store import Store
-    from tildone.plan.events import Call, Event
     from tildone.plan.gate import RestReason
-    from tildone.stores.agents import Agent, AgentRegistry
+
+    T = TypeVar("T")
 
 
 TOOL_SEPARATOR = "/"
@@ -148,10 +152,6 @@ def status_named(word: object) -> Status:
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
 
 
-if TYPE_CHECKING:
-    T = TypeVar("T")
-
-
 STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
 
@@ -248,14 +248,6 @@ def _doing(event: HookEvent) -> str:
     from tildone.plan.text.proofs import doing
 
     return doing(event.text("tool"), event.get("tool_input"))
-
-
-# The native list of an agent, as it was after its last call, in a note about the agent.
-#
-# The log is not enough to tell what a model changed in its list: a call that changes nothing in the plan leaves no
-# event.
-# The list belongs to a conversation, and so does the note: it outlives the agent's record, because a conversation that
-# is resumed still has its list. It expires with other notes.
 
 
 def read_list(agents: AgentRegistry, agent_id: AgentId, session: str) -> list[NativeTask] | None:

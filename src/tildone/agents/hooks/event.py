@@ -1,5 +1,7 @@
 """A hook event: the JSON that a coding agent writes to standard input, read through its integration's field names.
 
+Also what hooks remember of a conversation from one event to the next (`Remembered`).
+
 The JSON comes from another program in any of its versions, so no field is assumed to be present or of the right type.
 """
 
@@ -12,14 +14,13 @@ import sys
 from tildone.agents.integrations import HookPoint
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.json import WHITESPACE, parse
-from tildone.stores.agents import ANY_AGENT, agent_id, agent_process, digest
+from tildone.stores.agents import ANY_AGENT, AgentId, agent_id, agent_process, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tildone.agents.integrations import Field, Hooks, Integration
-    from tildone.stores.agents import AgentId
 
 
 MAX_STDIN_BYTES = 32_000_000
@@ -199,20 +200,18 @@ def _contains(project: str, folder: str) -> bool:
     return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(project), ""))
 
 
-# What hooks remember about a conversation apart from the store: small files in a folder for temporary ones.
-#
-# These facts are needed when the store or the whole data folder cannot be used, so they are not kept there. The first
-# folder that can be written is used: `$XDG_RUNTIME_DIR`, the folder for temporary files, or shared memory, which are
-# rarely all full at once. They are lost at a restart of the machine, which ends every conversation.
-
-
 VARIABLES = ("XDG_RUNTIME_DIR", "TMPDIR", "TEMP")
 FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108  files are created exclusively, in a folder of the user
 MAX_BYTES = 10_000
 
 
 class Remembered:
-    """The facts about the conversation of one agent, by name."""
+    """What hooks remember about the conversation of one agent, by name: small files in a folder for temporary ones.
+
+    These facts are needed when the store or the whole data folder cannot be used, so they are not kept there. The first
+    folder that can be written is used: `$XDG_RUNTIME_DIR`, the folder for temporary files, or shared memory, which are
+    rarely all full at once. They are lost at a restart of the machine, which ends every conversation.
+    """
 
     def __init__(self, environ: Mapping[str, str], agent_id: AgentId) -> None:
         self._environ = environ

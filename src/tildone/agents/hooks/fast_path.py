@@ -4,6 +4,12 @@ A hook runs at every stop and every tool call of every agent. Most have nothing 
 spent on imports. So the agent's record and a summary of its session, which are cheap to read, are consulted first.
 The fast path errs in one direction only: in doubt it returns False, and `answers.py` loads the store and decides from
 the whole state.
+
+It also notices that a plan is gone: that its store was deleted, or replaced by an empty one. A missing store, or an
+empty session, is normal at the beginning. It is a loss if there was a plan before, which is remembered outside of the
+data folder, because whoever deletes the store often deletes that folder as a whole: for a conversation by its hooks
+(`Remembered`), and for a project, also after a restart of the machine, by a mark (`tildone.app.held_marks`). The
+person and the model are told once in each conversation.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from __future__ import annotations
 import os
 from time import time_ns
 
-from tildone.agents.hooks.event import Remembered
+from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import StoreError
@@ -30,7 +36,6 @@ from tildone.stores.agents import (
 from tildone.stores.summary import GO, STOP, SessionSummary
 
 if TYPE_CHECKING:
-    from tildone.agents.hooks.event import HookEvent
     from tildone.app.settings import Settings
 
 
@@ -55,7 +60,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return True
     if event.text("subagent"):
         # Imported late, because most agents have no subagents.
-        from tildone.agents.hooks.hooks_subagents import settle
+        from tildone.agents.hooks.without_session import settle
 
         settled = settle(event, agents, agent_id, settings, pid)
         if settled is not None:
@@ -72,8 +77,6 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     path = settings.store.path
     is_missing = path is not None and not os.path.exists(path)
     if event.point in LOSS_POINTS and _is_lost(settings, is_missing=is_missing):
-        from tildone.agents.hooks.fast_path import check_told
-
         check_told(event, agent_id, settings)
     if event.point is HookPoint.SESSION_START:
         _begin(event, agents, agent_id, path)
@@ -87,8 +90,6 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return is_missing
     summary = SessionSummary() if is_missing else _summary(settings, agent)
     if summary is not None and summary.head is None and event.point is HookPoint.STOP:
-        from tildone.agents.hooks.fast_path import check_not_lost
-
         check_not_lost(event, agent, settings)
     is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
     return is_silent and not _changes_records(event, agents, agent_id)
@@ -105,7 +106,8 @@ def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
 
 def _note_caller(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
     """Tell the MCP server, which sees only the process, which conversation calls next."""
-    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
+    calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
+    if event.hooks.shares_process and calls_our_tool:
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
 
 
@@ -117,24 +119,13 @@ def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settin
 
 def _changes_records(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
     """Return whether the store has to be told something: that a rest has ended, or that claims go on."""
-    return _ends_rest(event, agents, agent_id) or is_due(agents.note(agent_id, CLAIM_NOTE), _now())
-
-
-def _ends_rest(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
-    """Return whether this is a prompt for an agent that rests, as the store was told."""
-    return event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
-
-
-def _calls_our_tool(event: HookEvent) -> bool:
-    """Return whether the agent itself, not a subagent, is about to call a tool of ours."""
-    return event.is_of_our_tool and not event.text("subagent")
+    ends_rest = event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
+    return ends_rest or is_due(agents.note(agent_id, CLAIM_NOTE), _now())
 
 
 def _begin(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, path: str | None) -> None:
     """Check that there is space for a plan; note the agent's model, if there is a store."""
     if path is not None:
-        from tildone.agents.hooks.fast_path import check_space
-
         check_space(path)
     if path is None or os.path.exists(path):
         note_model(event, agents, agent_id)
@@ -243,7 +234,7 @@ def _leave(agents: AgentRegistry, agent_id: AgentId, settings: Settings) -> None
     """Remove the presence and the claims of an agent whose conversation has ended, if the store was told of them."""
     claims = agents.take_note(agent_id, CLAIM_NOTE)
     if agents.take_note(agent_id, PRESENCE_NOTE) or claims:
-        from tildone.agents.hooks.hooks_subagents import leave
+        from tildone.agents.hooks.without_session import leave
 
         agent = agents.get(agent_id)
         leave(settings, agent_id, agent.session if agent and claims else None)
@@ -290,14 +281,6 @@ def _is_full(folder: str) -> bool:
     # Some file systems do not know their size. The last blocks are reserved for root.
     free = found.f_bfree if os.geteuid() == 0 else found.f_bavail
     return found.f_blocks > 0 and free == 0
-
-
-# Noticing that a plan is gone: its store was deleted, or replaced by an empty one.
-#
-# A missing store, or an empty session, is normal at the beginning. It is a loss if there was a plan before, which is
-# remembered outside of the data folder, because whoever deletes the store often deletes that folder as a whole: for a
-# conversation by its hooks (`tildone.agents.hooks.event`), and for a project, also after a restart of the machine, by a
-# mark (`tildone.app.held_marks`). The person and the model are told once in each conversation.
 
 
 TOLD = "told-lost"

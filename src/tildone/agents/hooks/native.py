@@ -1,8 +1,21 @@
-"""Merges a native list into a plan: a three-way merge by tasks.
+"""The plan follows a coding agent's native todo list: a three-way merge by tasks.
 
-The model has changed its own list from `base` to `theirs`, while people and other agents may have changed the plan. A
-task of the list *is* a task of the plan if it was before (`NativeTask.number`), or if its text names an open task that
-is no other task of the list (`find_tasks`). All functions are pure.
+This makes the gate and the board work with models that never call a tool of ours. The model has changed its own list
+from `base` to `theirs`, while people and other agents may have changed the plan. A task of the list *is* a task of the
+plan if it was before (`NativeTask.number`), or if its text names an open task that is no other task of the list
+(`find_tasks`), whoever added it first. How much of the list is applied depends on who made the plan:
+
+- A plan that is empty, has nothing open, or whose newest call was mirrored follows the native list.
+- In any other plan, which people made or the model writes with a tool of ours, tasks of the native list are ticked off,
+  and nothing else changes.
+
+Each call that a plan follows is recorded in the session as `agent/tool`, with its arguments. The list is noted
+(`write_list`) and merged with the next one, which preserves the changes that others made in between.
+
+A model that copies a task into its own list often changes the text a little: upper and lower case, white space,
+quotation marks, the full stop, a number in front, or it shortens the text with an ellipsis. These changes are ignored.
+No other similarity counts, because a wrong match completes a task that nobody has done. Two texts that differ in a word
+are two tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +31,6 @@ from tildone.agents.hooks.context import (
     status_named,
     write_list,
 )
-from tildone.agents.hooks.task_texts import find_tasks, normalized, shares_most_words
 from tildone.agents.integrations import HookPoint, TaskAction
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.ids import now
@@ -26,15 +38,32 @@ from tildone.plan import codec
 from tildone.plan.events import Actor, Call
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered, open_tasks
 from tildone.plan.ops import Mark, Numbered, Write
+from tildone.plan.text.safe import safe_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from tildone.agents.hooks.event import HookEvent
     from tildone.log.session import Session
     from tildone.plan.reduce import Outcome, Step
     from tildone.stores.agents import AgentId, AgentRegistry
+
+    AnyTask = Task | NativeTask
+    Reported = tuple[object, object, object]
+    """A task that the coding agent reports: its id, its text and its status, as far as it tells them."""
+
+
+MIN_SHORTENED = 20
+"""How many characters of a text have to be left before an ellipsis, so that the rest of it can be inferred."""
+
+MAX_DIGITS = 4
+"""A longer number in front of a text is a part of the text."""
+
+_SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "`": None})
+_AT_END = " .,;:!…"
+_ELLIPSES = ("…", "...")
+_LIST_MARKS = ("- ", "* ", "• ", "[ ] ", "[x] ")
 
 
 @value
@@ -227,30 +256,6 @@ def _numbered(native: NativeTask, was: NativeTask | None, task: Task | None) -> 
     return replace(native, number=number, from_user=from_user, is_stated=False)
 
 
-# The mirror: the plan follows a coding agent's native todo list.
-#
-# This makes the gate and the board work with models that never call a tool of ours. A task of the native list and a
-# task
-# of the plan with the same text are one task, whoever added it first. How much of the list is applied depends on who
-# made
-# the plan:
-#
-# - A plan that is empty, has nothing open, or whose newest call was mirrored follows the native list.
-# - In any other plan, which people made or the model writes with a tool of ours, tasks of the native list are ticked
-# off,
-#   and nothing else changes.
-#
-# Each call that a plan follows is recorded in the session as `agent/tool`, with its arguments. The list is noted
-# (`native_notes`) and merged with the next one (`native_merge`), which preserves the changes that others made in
-# between.
-
-
-if TYPE_CHECKING:
-    Reported = tuple[object, object, object]
-
-    """A task that the coding agent reports: its id, its text and its status, as far as it tells them."""
-
-
 DELETED = "deleted"
 """The status by which a native tool deletes a task."""
 
@@ -389,3 +394,90 @@ def _failed(response: object) -> bool:
         or bool(response.get("error"))
         or response.get("resultType", "success") != "success"
     )
+
+
+def find_tasks(texts: Sequence[str], tasks: Sequence[AnyTask]) -> list[int | None]:
+    """Return, for each text, the index of the task that it names; None if there is none. No task is named twice.
+
+    Equal texts come first, then texts that `normalized` makes equal, each in order. A number in front or an ellipsis
+    at the end is considered last, and only if exactly one task is left that the text can name.
+    """
+    found: list[int | None] = [None] * len(texts)
+    free = dict(enumerate(tasks))
+    _pair_equal(texts, found, free, str)
+    _pair_equal(texts, found, free, normalized)
+    for names in (_names_numbered, _names_shortened):
+        left = [i for i, index in enumerate(found) if index is None]
+        claims = {i: [j for j, task in free.items() if names(texts[i], task)] for i in left}
+        for i, indices in claims.items():
+            if len(indices) == 1 and sum(indices == other for other in claims.values()) == 1:
+                found[i] = indices[0]
+                del free[indices[0]]
+    return found
+
+
+def normalized(text: str) -> str:
+    """Return the text without differences of case, white space, quotation marks and final punctuation.
+
+    The model may have read the text in its harmless form.
+    """
+    plain = " ".join(safe_text(text).translate(_SAME).casefold().split())
+    return plain.rstrip(_AT_END) or plain
+
+
+def shares_most_words(one: str, other: str) -> bool:
+    """Return whether one text can be a new wording of the other: more than half of the words of each are the same."""
+    words, others = set(normalized(one).split()), set(normalized(other).split())
+    return 2 * len(words & others) > max(len(words), len(others))
+
+
+def _pair_equal(
+    texts: Sequence[str], found: list[int | None], free: dict[int, AnyTask], form: Callable[[str], str]
+) -> None:
+    """Pair the texts and tasks that are equal in a form: the first with the first, the second with the second."""
+    waiting: dict[str, list[int]] = {}
+    for j in reversed(free):
+        waiting.setdefault(form(free[j].text), []).append(j)
+    for i, text in enumerate(texts):
+        same = waiting.get(form(text)) if found[i] is None else None
+        if same:
+            found[i] = j = same.pop()
+            del free[j]
+
+
+def _names_numbered(text: str, task: AnyTask) -> bool:
+    """Return whether the texts are equal without the marks and numbers of a list in front.
+
+    A number that may belong to the text is left out only if it is the task's own number.
+    """
+    number, rest = _split_item(text)
+    _, wanted = _split_item(task.text)
+    is_own = number != 0 and number == task.number
+    return rest == wanted or (is_own and normalized(rest.partition(" ")[2]) == wanted)
+
+
+def _names_shortened(text: str, task: AnyTask) -> bool:
+    """Return whether one of the texts is the beginning of the other, with an ellipsis."""
+    forms = (text, task.text), (task.text, text)
+    return any(
+        short.rstrip().endswith(_ELLIPSES)
+        and len(normalized(short)) >= MIN_SHORTENED
+        and normalized(long).startswith(normalized(short))
+        for short, long in forms
+    )
+
+
+def _split_item(text: str) -> tuple[int, str]:
+    """Return the number in front of a text, or 0, and the normalized text without the mark and number of an item.
+
+    `3.`, `3)`, `(3)`, `[3]` and `3:` are numbers of items. `#3` and `3` stay, because they may belong to the text.
+    """
+    rest = text.strip()
+    for mark in _LIST_MARKS:
+        rest = rest.removeprefix(mark).lstrip()
+    word, _, words = rest.partition(" ")
+    digits = word.strip("#().:[]")
+    if not words or not (digits.isascii() and digits.isdigit()) or len(digits) > MAX_DIGITS:
+        return 0, normalized(rest)
+    is_of_item = not word.startswith("#") and word != digits
+    return int(digits), normalized(words) if is_of_item else normalized(rest)

@@ -17,20 +17,19 @@ import os
 from itertools import islice
 
 from tildone.agents.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
-from tildone.agents.hooks.reply import HookReply, can_reply
+from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, with_origins
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import StoreError
 from tildone.plan.dialects.native import context as plan_context
 from tildone.plan.dialects.native import describe_changes
 from tildone.plan.events import Actor, Directive
-from tildone.plan.model import open_tasks
+from tildone.plan.model import Plan, open_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.agents.hooks.context import HookContext
-    from tildone.plan.model import Plan
     from tildone.plan.reduce import Outcome
 
 MAX_CONTEXT_LENGTH = 4000
@@ -53,7 +52,7 @@ def remind(context: HookContext) -> HookReply | None:
     """
     session, state = context.session, context.session.held_state
     own = session.context() if _knows_tools(context) else None
-    text = plan_context(state.plan) if own is None else _with_origins(context, own)
+    text = plan_context(state.plan) if own is None else with_origins(own, session)
     if text is None:
         return None
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
@@ -198,16 +197,7 @@ def _one_at_a_time(context: HookContext, tell: Callable[[], HookReply | None]) -
         lock.__exit__(None, None, None)
 
 
-def _with_origins(context: HookContext, text: str) -> str:
-    from tildone.agents.hooks.reply import with_origins
-
-    return with_origins(text, context.session)
-
-
 def _knows_tools(context: HookContext) -> bool:
     """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
-    if not context.session.dialect.names_tools:
-        return True
-    from tildone.agents.hooks.reply import can_use_tools
-
-    return can_use_tools(context.event, context.agent, context.settings)
+    names_tools = context.session.dialect.names_tools
+    return not names_tools or can_use_tools(context.event, context.agent, context.settings)

@@ -1,8 +1,17 @@
-"""The gate: an agent that stops with open tasks is told to continue, within bounds.
+"""The replies of hooks as JSON, the gate that makes an agent with open tasks continue, and notices to the person.
 
-`loop.decision` decides. This module collects its input: how the turn ended, whether the last message asks the person a
-question, a fingerprint of that message and of the project's files, and the cost so far. Some agents report these in
-earlier events; they are stored as notes about the agent until it stops.
+`tildone.plan.gate` decides whether an agent that stops continues. This module collects its input: how the turn ended,
+whether the last message asks the person a question, a fingerprint of that message and of the project's files, and the
+cost so far. Some agents report these in earlier events; they are stored as notes about the agent until it stops.
+
+A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once; if
+the plan is unchanged when the agent next stops, the person is told instead, because the agent may not run commands
+either. A plan that follows the agent's native list needs no tool of ours.
+
+That tildone does not work, the person is told once in each conversation; the agent goes on without it. Coding agents
+hide what a hook writes to standard error, so it is told in the agent's own way: by a notice in the reply, or in the
+status line. If an agent runs without anybody watching and shows no notices then, they are kept for the end of its
+session, when it does show the error of a hook.
 """
 
 from __future__ import annotations
@@ -10,30 +19,26 @@ from __future__ import annotations
 import errno
 import os
 
-from tildone.agents.hooks.event import Remembered
+from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.integrations import EVENT, TEXT, HookPoint, ReplyKind
 from tildone.app.person import fingerprint
-from tildone.app.settings import load_valid
+from tildone.app.settings import Settings, load_valid
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
-from tildone.plan.dialects.native import NATIVE, user_tasks
+from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
 from tildone.plan.events import StopFingerprint
 from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
-from tildone.plan.model import has_checks, open_tasks, progress
+from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
-from tildone.stores.agents import digest, runs_program
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, digest, runs_program
 from tildone.stores.assignment import has_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from tildone.agents.hooks.event import HookEvent
     from tildone.agents.integrations import Template
-    from tildone.app.settings import Settings
     from tildone.log.session import Session
-    from tildone.plan.model import Plan
-    from tildone.stores.agents import Agent, AgentId, AgentRegistry
 
 
 @value
@@ -89,14 +94,6 @@ def _filled(template: object, text: str, event: str) -> Any:
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template
 
 
-# Whether an agent's model has our tools, and how the agent is held to its plan if it has none.
-#
-# A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once;
-# if
-# the plan is unchanged when the agent next stops, the person is told instead, because the agent may not run commands
-# either. A plan that follows the agent's native list needs no tool of ours.
-
-
 MAX_NUDGES = 1
 """How often a model without our tools is told the command before the plan changes."""
 
@@ -117,7 +114,6 @@ def held_by_command(session: Session, settings: Settings) -> Session | None:
     if session.dialect is NATIVE:
         return None
     from tildone.base.distribution import program
-    from tildone.plan.dialects.native import by_command
 
     patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
     return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
@@ -195,7 +191,6 @@ def _waiting_notice(event: HookEvent, session: Session, agent_id: AgentId, why: 
     if why is not RestReason.BLOCKED or not has_checks(plan):
         return None
     # Late, because most plans have no checks.
-    from tildone.agents.hooks.event import Remembered
     from tildone.plan.text.proofs import waiting_notice
 
     held_up = session.held_up
@@ -242,26 +237,14 @@ def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     message = event.text("last_message")
     if not event.hooks.cumulative_messages:
         return message
-    before = _length(agents.note(agent_id, LENGTH_NOTE)) if event.get("stop_hook_active") is True else 0
+    noted = agents.note(agent_id, LENGTH_NOTE) if event.get("stop_hook_active") is True else ""
     agents.set_note(agent_id, LENGTH_NOTE, str(len(message)))
-    return message[before:].strip() or message
-
-
-def _length(note: str) -> int:
-    return int(note) if note.isdecimal() else 0
+    return message[int(noted) if noted.isdecimal() else 0 :].strip() or message
 
 
 def _work_left(plan: Plan) -> str:
     count = len(open_tasks(plan))
     return f"{count} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"
-
-
-# Telling the person that tildone does not work, once in each conversation; the agent goes on without it.
-#
-# Coding agents hide what a hook writes to standard error, so the person is told in the agent's own way: by a notice in
-# the reply, or in the status line. If an agent runs without anybody watching and shows no notices then, they are kept
-# for
-# the end of its session, when it does show the error of a hook.
 
 
 PENDING = "pending"

@@ -1,4 +1,6 @@
-"""What hooks answer an agent whose run has passed to another worker: that it has to stop.
+"""What hooks answer subagents, and an agent whose run has passed to another worker: that it has to stop.
+
+A subagent is held to its own list as an agent is to its plan.
 
 An agent of a fleet works under a lease. Every change of the plan is refused once the lease is another worker's, but an
 agent that changes nothing would go on with its commands. So its hooks look at the lease first. They tell it once to
@@ -10,7 +12,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.hooks.context import STORE_TIMEOUT_SECONDS, HookContext, author_of, session_of
-from tildone.agents.hooks.event import Remembered
+from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.hooks.native import mirror
 from tildone.agents.hooks.reply import HookReply, agent_stopped, can_reply, rendered
 from tildone.agents.integrations import HookPoint, ReplyKind
@@ -27,7 +29,6 @@ from tildone.stores.agents import digest
 from tildone.stores.assignment import end, register, subagent_of
 
 if TYPE_CHECKING:
-    from tildone.agents.hooks.event import HookEvent
     from tildone.app.settings import Settings
     from tildone.log.session import Session
 
@@ -102,7 +103,9 @@ def subagent_reply(parent: HookContext) -> tuple[HookReply | None, Session]:
             is_held = parent.session.state.directive is Directive.GO
             return _stopped(child, is_held=is_held), child.session
         case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
-            _mirror(child)
+            mirror(child.event, child.session, child.agents, child.agent.id)
+            if child.session.state.head is not None:
+                register(child.agents, child.agent, child.event.text("subagent_kind"))
     return None, child.session
 
 
@@ -114,13 +117,6 @@ def _child(parent: HookContext) -> HookContext:
     session = session_of(own, parent.session.store, lambda: author_of(event, agents, agent), agent.reader)
     session = session.using(parts=replace(session.parts, parent=parent.session))
     return replace(parent, agent=agent, settings=own, session=session)
-
-
-def _mirror(child: HookContext) -> None:
-
-    mirror(child.event, child.session, child.agents, child.agent.id)
-    if child.session.state.head is not None:
-        register(child.agents, child.agent, child.event.text("subagent_kind"))
 
 
 def _stopped(child: HookContext, *, is_held: bool) -> HookReply | None:

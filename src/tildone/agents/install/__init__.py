@@ -11,7 +11,7 @@ import shlex
 import sys
 from difflib import ndiff
 
-from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile
+from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, SettingsChange, WholeFile
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan.text.styles import Role, Span
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from tildone.agents.install.files import SettingsChange
-
-
-if TYPE_CHECKING:
     Line = tuple[Span, ...]
 
 

@@ -12,7 +12,7 @@ import os
 import tomllib
 
 from tildone.agents.install import jsonc, toml
-from tildone.agents.install.backups import NAME, hooks_of, is_our_hook, is_ours, places
+from tildone.agents.install.backups import NAME, Backups, hooks_of, is_our_hook, is_ours, places
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import Refused
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from tildone.agents.install.backups import Backups
     from tildone.agents.install.toml import Path
 
 

@@ -16,6 +16,8 @@ from tildone.base import TYPE_CHECKING, value
 if TYPE_CHECKING:
     from typing import Any
 
+    Path = tuple[str | int, ...]
+
 
 MAX_DEPTH = 200
 
@@ -152,10 +154,6 @@ class Scanner:
         except ValueError as error:
             raise self.error(start, "expected a value") from error
         return Node(start, end, data)
-
-
-if TYPE_CHECKING:
-    Path = tuple[str | int, ...]
 
 
 def get(text: str, path: Path) -> Any:

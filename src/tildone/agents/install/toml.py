@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-
-if TYPE_CHECKING:
     Path = tuple[str | int, ...]
 
 

@@ -7,7 +7,7 @@ described by a function (`Integration.configure`), which receives the object tha
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry, value
-from tildone.stores.agents import KNOWN, Known
+from tildone.stores.agents import KNOWN, Known, McpClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from tildone.agents.doctor.silencers import Inspection
     from tildone.agents.install import Installation, Site
-    from tildone.stores.agents import McpClient
 
     Template = Mapping[str, Any]
     Field = Literal[

@@ -21,7 +21,7 @@ from functools import lru_cache
 from time import time_ns
 
 from tildone.agents.mcp.calls import CallChecks
-from tildone.agents.mcp.json_rpc import SerialExecutor
+from tildone.agents.mcp.json_rpc import Request, SerialExecutor
 from tildone.agents.mcp.protocol import CLIENTS, error_reply, integration_of, is_another
 from tildone.app.opening import open_agents, open_session, open_store
 from tildone.base import TYPE_CHECKING, replace, value
@@ -30,20 +30,20 @@ from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.plan.events import Author
 from tildone.plan.text.proofs import doing
-from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, agent_id, machine_name
+from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
 from tildone.stores.assignment import CallingSubagent, announced_caller, assign_session, call_key, register, subagent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.agents.mcp.json_rpc import Request
     from tildone.agents.mcp.subscriptions import SessionSnapshot
     from tildone.app.settings import Settings
     from tildone.log.session import Session
     from tildone.log.store import Store
     from tildone.plan.dialects import Dialect, Reply
-    from tildone.stores.agents import AgentRegistry
+
+    CallerResolver = Callable[[Request], "Caller"]
 
 
 AT_MOST_EVERY_MS = 15_000
@@ -133,10 +133,6 @@ def _text(meta: object, key: str) -> str:
     for name in key.split():
         meta = meta.get(name) if isinstance(meta, dict) else None
     return meta if isinstance(meta, str) else ""
-
-
-if TYPE_CHECKING:
-    CallerResolver = Callable[[Request], "Caller"]
 
 
 SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"

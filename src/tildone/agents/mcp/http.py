@@ -22,7 +22,7 @@ import secrets
 import socket
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -73,8 +73,6 @@ from tildone.base.serving import (
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from tildone.agents.mcp.json_rpc import RequestId, RpcMessage
     from tildone.agents.mcp.server import Transport
 

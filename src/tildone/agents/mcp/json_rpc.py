@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, BinaryIO
 
-
-if TYPE_CHECKING:
     Job = Callable[[], object]
+
+    Elicit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+
+    """Shows the person a form in the client, and returns the result; None if there is none."""
+
+    RequestId = int | str
 
 
 class SerialExecutor:
@@ -134,12 +138,6 @@ class PendingRequests:
         return rest
 
 
-if TYPE_CHECKING:
-    Elicit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-
-    """Shows the person a form in the client, and returns the result; None if there is none."""
-
-
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of the protocol in which a connection begins with `initialize`, oldest first."""
 
@@ -235,10 +233,6 @@ def replace_surrogates(data: Any) -> Any:
             return [replace_surrogates(item) for item in data]
         case _:
             return data
-
-
-if TYPE_CHECKING:
-    RequestId = int | str
 
 
 PARSE_ERROR = -32700

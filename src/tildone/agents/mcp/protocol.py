@@ -21,7 +21,7 @@ from tildone.agents.mcp.json_rpc import (
 )
 from tildone.base import TYPE_CHECKING
 from tildone.base.schema import SchemaProblem
-from tildone.plan.dialects import Reply
+from tildone.plan.dialects import Dialect, Reply, Tool
 from tildone.plan.text.safe import MAX_RESOURCE, MAX_START, clipped, safe_text
 from tildone.stores.agents import KNOWN
 from tildone.version import __version__
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.mcp.json_rpc import RpcMessage
-    from tildone.plan.dialects import Dialect, Tool
+
+    Params = Mapping[str, Any]
 
 
 _ITEM = 20
@@ -108,10 +109,6 @@ def is_another(client_name: str, integration: str) -> bool:
     """Return whether a client of that name is known to be a coding agent other than `integration`."""
     others = (client for name, client in CLIENTS.items() if name != integration)
     return any(client_name.startswith(client.names) for client in others)
-
-
-if TYPE_CHECKING:
-    Params = Mapping[str, Any]
 
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

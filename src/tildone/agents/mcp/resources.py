@@ -20,10 +20,10 @@ from tildone.app.look import phases_data, task_data
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.ids import timestamp
 from tildone.plan import codec
-from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.events import Event, PlanChanged, latest_state
 from tildone.plan.formats.markdown import EMPTY, lossless_checklist
 from tildone.plan.history.timeline import event_data, newest_events, row_data, timeline
-from tildone.plan.model import progress
+from tildone.plan.model import Task, progress
 from tildone.plan.text.safe import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped, escape_json, safe_text
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.store import Store
-    from tildone.plan.events import Event
-    from tildone.plan.model import Task
     from tildone.plan.text.safe import Part
 
 JSON_VERSION = 1

@@ -49,11 +49,11 @@ from tildone.agents.mcp.protocol import (
     tool_result,
     wants_structured,
 )
-from tildone.agents.mcp.subscriptions import Subscriptions
+from tildone.agents.mcp.subscriptions import SessionSnapshot, Subscriptions
 from tildone.app.opening import open_agents
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import TildoneError
-from tildone.plan.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 from tildone.stores.agents import agent_process
 from tildone.stores.assignment import ProvidedTools
 
@@ -66,9 +66,18 @@ if TYPE_CHECKING:
     from tildone.agents.mcp.connections import Caller, CallerResolver
     from tildone.agents.mcp.json_rpc import Pending, Request, RequestId, RpcMessage
     from tildone.agents.mcp.resources import PlanUri
-    from tildone.agents.mcp.subscriptions import SessionSnapshot
     from tildone.app.settings import Settings
-    from tildone.plan.dialects import Dialect
+
+    OpenBackend = Callable[[Callable[[Exception], None]], "Backend"]
+
+    class Transport(Interface):
+        """The way to the client. Its methods are called from any thread."""
+
+        def send(self, line: bytes, about: RequestId | None = None) -> None:
+            """Send a message that is no response. It belongs to the request with this id, or to none."""
+
+        def respond(self, number: RequestId, line: bytes | None, error: int = 0) -> None:
+            """Send the response to a request, with this error code if it is one; None if the request was cancelled."""
 
 
 MAX_CONNECTIONS = 200
@@ -229,19 +238,6 @@ class ResourceNotFound(RequestError):
     def __init__(self, request: Request, uri: str) -> None:
         code = INVALID_PARAMS if request.is_modern else RESOURCE_NOT_FOUND
         super().__init__(code, f"Resource not found: {uri:.200}", {"uri": uri})
-
-
-if TYPE_CHECKING:
-    OpenBackend = Callable[[Callable[[Exception], None]], Backend]
-
-    class Transport(Interface):
-        """The way to the client. Its methods are called from any thread."""
-
-        def send(self, line: bytes, about: RequestId | None = None) -> None:
-            """Send a message that is no response. It belongs to the request with this id, or to none."""
-
-        def respond(self, number: RequestId, line: bytes | None, error: int = 0) -> None:
-            """Send the response to a request, with this error code if it is one; None if the request was cancelled."""
 
 
 DRAIN_TIMEOUT_SECONDS = 2.0

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tildone.log.store import Store
 
+    Callback = Callable[[], None]
+
 
 @value
 class SessionSnapshot:
@@ -26,10 +28,6 @@ class SessionSnapshot:
     state: State
     changed: Event | None = None
     recent: tuple[Event, ...] = ()
-
-
-if TYPE_CHECKING:
-    Callback = Callable[[], None]
 
 
 POLL_SECONDS = 0.5

@@ -16,7 +16,7 @@ from tildone.cli.table import ParsedArgs
 from tildone.log.needs import Need, NeedAnswered
 from tildone.plan.text.amounts import ago
 from tildone.plan.text.safe import printable
-from tildone.stores.everywhere import active_everywhere
+from tildone.stores.agents import active_everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,29 +4,21 @@ Each module imports only modules above it in this list:
 
     session_file.py  the format: lines, header, versions, time stamps; writing one file
     entries.py       events as entries, and entries of other programs as events
-    tree.py          the tree of a file's entries, by their positions
-    outline.py       scanning a file into a tree, incrementally
+    outline.py       scanning a file into a tree of entries, incrementally
     history.py       the events among the entries: the plan's own tree
-    drafts.py        lines to append: new events, moves of the head
-    folder.py        finding the file of a session, naming new files, writing drafts
-    seen.py          what readers have seen of a session
-    histories.py     the histories of a folder's sessions, cached, and changes of them
-    records.py       what is kept beside the log: presences, questions, claims and summaries
-    feed.py          what changed in the files of a folder
-    listing.py       the sessions of a folder, cached
+    drafts.py        lines to append: new events, moves of the head; import and export of one file
+    folder.py        the files of a folder, what readers have seen, and the histories of the sessions, cached
     examination.py   the integrity check
-    interchange.py   reading and writing one file, for import and export
-    store.py         the store
+    store.py         the store, what is kept beside the log, and the change feed
 """
 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
-from tildone.stores import StoreKind
+from tildone.stores import OpenOptions, StoreAddress, StoreKind
 
 if TYPE_CHECKING:
     from tildone.log.store import Store
-    from tildone.stores import OpenOptions, StoreAddress
 
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:

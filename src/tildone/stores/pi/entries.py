@@ -14,16 +14,13 @@ import re
 
 from tildone.base import TYPE_CHECKING
 from tildone.plan import codec
-from tildone.plan.events import Actor, Call, Event, Labelled, PlanChanged
-from tildone.plan.model import Status
+from tildone.plan.events import Actor, Call, Event, Fact, Labelled, PlanChanged, SessionHead
+from tildone.plan.model import Plan, Status
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
-
-    from tildone.plan.events import Fact, SessionHead
-    from tildone.plan.model import Plan
 
     Entry = dict[str, Any]
     PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]

@@ -1,10 +1,14 @@
-"""A folder of session files: finding the file of a session, naming new files, and writing drafts."""
+"""A folder of session files: finding, naming and writing them, and what is read from them, cached.
+
+What readers have seen of a session is in a small file of its own beside it.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from binascii import crc32
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from threading import Condition
@@ -16,6 +20,7 @@ from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE
 from tildone.log.kept import with_seen
 from tildone.plan import codec
+from tildone.plan.events import Event, SessionInfo
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
@@ -32,11 +37,12 @@ from tildone.stores.pi.session_file import (
 from tildone.stores.polling import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
-    from tildone.plan.events import Event
     from tildone.stores.pi.entries import PlanInEntry
+
+    T = TypeVar("T")
 
 
 ENDING = ".jsonl"
@@ -204,7 +210,7 @@ def read_lines(folder: str, name: str) -> list[str]:
         return []
 
 
-def write_lines(folder: str, name: str, lines: Sequence[str]) -> None:
+def write_lines(folder: str, name: str, lines: Iterable[str]) -> None:
     """Replace a file. The caller holds the folder's lock.
 
     Raises:
@@ -217,22 +223,18 @@ def write_lines(folder: str, name: str, lines: Sequence[str]) -> None:
         raise store_error(path, error) from error
 
 
-SUFFIX = ".seen"
-
-
-def seen_path(folder: str, session: str) -> str:
-    """Return the path of the file for a session."""
-    return os.path.join(folder, f".{file_safe(session)}{SUFFIX}")
+def seen_name(session: str) -> str:
+    """Return the name of the file with what readers have seen of a session."""
+    return f".{file_safe(session)}.seen"
 
 
 def read_seen(folder: str, session: str) -> dict[str, str]:
     """Return the heads that readers have seen, by reader; empty if there is no file or it is of another session."""
     try:
-        with open(seen_path(folder, session), encoding="ascii") as file:
-            record = codec.parse_strictly(file.read())
+        record = codec.parse_strictly("\n".join(read_lines(folder, seen_name(session))))
         is_own = record["session"] == session
         return {str(reader): str(head) for reader, head in record["seen"].items()} if is_own else {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return {}
 
 
@@ -243,22 +245,9 @@ def write_seen(folder: str, session: str, reader: str, head: str | None) -> None
         StoreError: the file cannot be written.
     """
     heads = read_seen(folder, session)
-    if heads.get(reader) == head:
-        return
-    path = seen_path(folder, session)
-    text = codec.dump({"session": session, "seen": with_seen(heads, reader, head)})
-    try:
-        replace_file(path, text.encode(), mode=PRIVATE_FILE, durable=False)
-    except OSError as error:
-        raise store_error(path, error) from error
-
-
-def note_seen(folder: str, session: str, reader: str, head: str) -> None:
-    """Record that a reader has seen an event that was just appended. Failure is harmless: the event is on disk."""
-    try:
-        write_seen(folder, session, reader, head)
-    except StoreError:
-        return
+    if heads.get(reader) != head:
+        record = {"session": session, "seen": with_seen(heads, reader, head)}
+        write_lines(folder, seen_name(session), [codec.dump(record)])
 
 
 def remove_seen(folder: str, session: str) -> None:
@@ -267,15 +256,11 @@ def remove_seen(folder: str, session: str) -> None:
     Raises:
         StoreError: the file cannot be removed.
     """
-    path = seen_path(folder, session)
+    path = os.path.join(folder, seen_name(session))
     try:
         remove_if_there(path)
     except OSError as error:
         raise store_error(path, error) from error
-
-
-if TYPE_CHECKING:
-    T = TypeVar("T")
 
 
 _MAX_CACHED_FILES = 32
@@ -331,7 +316,9 @@ class Histories:
             draft.add(event)
             self.folder.write(session, history, draft, lock.next_mtime(self.clock()))
             if seen_by:
-                note_seen(self.folder.path, session, seen_by, event.id)
+                # Failure is harmless: the event is on disk.
+                with suppress(StoreError):
+                    write_seen(self.folder.path, session, seen_by, event.id)
 
         self.change(session, add)
 
@@ -373,3 +360,64 @@ class Histories:
         if len(self._cache) > _MAX_CACHED_FILES:
             del self._cache[next(iter(self._cache))]
         return known
+
+
+class Listing:
+    """A summary of each session in a folder. Files without events and unreadable files are skipped."""
+
+    def __init__(self, folder: Folder, recover: PlanInEntry) -> None:
+        self._folder = folder
+        self._recover = recover
+        self._known: dict[str, tuple[tuple[int, int, int], SessionInfo | None]] = {}
+        self._problems: dict[str, str] = {}
+
+    def infos(self) -> list[SessionInfo]:
+        """Return every session, the most recently written first."""
+        infos = [self._info(paths[0]) for paths in self._folder.files().values()]
+        listed = [(written, info.updated, info) for written, info in infos if info is not None]
+        return [info for *_, info in sorted(listed, key=lambda row: row[:2], reverse=True)]
+
+    def info(self, session: str) -> SessionInfo | None:
+        """Return one session; None if it does not exist or is skipped."""
+        path = self._folder.find(session)
+        return self._info(path)[1] if path else None
+
+    def problems(self) -> list[str]:
+        """Return why files are skipped. A file of another program, which is not named like a session, is none."""
+        self.infos()
+        found = dict(self._problems)
+        for path in filter(has_session_file_name, self._folder.paths()):
+            try:
+                self._folder.session_in(path)
+            except StoreError as error:
+                found[path] = str(error)
+        return [found[path] for path in sorted(found) if os.path.exists(path)]
+
+    def _info(self, path: str) -> tuple[int, SessionInfo | None]:
+        """Return the modification time of a file, and its session."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return 0, None
+        fingerprint = status.st_ino, status.st_size, status.st_mtime_ns
+        if self._known.get(path, (None, None))[0] != fingerprint:
+            self._known[path] = fingerprint, self._read(path)
+        return status.st_mtime_ns, self._known[path][1]
+
+    def _read(self, path: str) -> SessionInfo | None:
+        history = History(path, self._recover)
+        self._problems.pop(path, None)
+        try:
+            if not history.refresh():
+                return None
+            events = history.positions()
+            if not events:
+                return None
+            first, last = history.event(events[0]), history.event(events[-1])
+            title = history.first_prompt()
+        except FileReplaced:
+            return None
+        except StoreError as error:
+            self._problems[path] = str(error)
+            return None
+        return SessionInfo(history.session, len(events), first.at, last.at, title)

@@ -10,17 +10,15 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import StoreDamaged, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import Call, Labelled, PlanChanged, SessionHead
+from tildone.plan.events import Call, Event, Labelled, PlanChanged, SessionHead
 from tildone.stores.pi import entries as pi
-from tildone.stores.pi.outline import MISSING, ROOT, Outline
+from tildone.stores.pi.outline import MISSING, ROOT, Outline, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from tildone.plan.events import Event
     from tildone.stores.pi.entries import PlanInEntry
-    from tildone.stores.pi.outline import Tree
 
     Entry = dict[str, Any]
 

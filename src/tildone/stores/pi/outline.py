@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, BinaryIO
 
+    Entry = dict[str, Any]
+
 
 ROOT, MISSING = -1, -2
 """Values in place of a parent's position: the entry has no parent, or its parent is not in the file."""
@@ -128,10 +130,6 @@ class Tree:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-if TYPE_CHECKING:
-    Entry = dict[str, Any]
 
 
 # How pi's entries and ours begin. The last group matches if the rest of the line cannot contain a plan.

@@ -1,6 +1,21 @@
-"""What a folder of session files keeps beside the log. The methods are documented by `Records` in `tildone.log.store`.
+"""The store in a folder of session files in pi's format, one file per session: a log, with records beside it.
 
-Each kind is one small file in the folder, with a line of JSON for each record. pi reads only `*.jsonl` files, so it
+The methods are documented by `Store` and `Records` in `tildone.log.store`.
+
+Theory of operation. Writers hold the folder's lock, read what was appended since their last read, check the head, and
+append whole lines with one `write` and an fsync. Nothing in a file is ever changed, so pi, which uses no lock, may
+append to the same file: an entry that it appends becomes an ancestor of the next event, or starts a branch.
+
+Readers take no lock. They see complete lines only: a line without its newline is a write in progress, or was torn by a
+crash and is skipped. Several lines that belong together form a batch that is ignored until its last line is there.
+
+The modification time of a file orders sessions by their last event. The store sets it explicitly, to times that only
+grow (`FolderLock.next_mtime`), and an entry that only moves the head leaves it as it was.
+
+Deleting a session removes its file if tildone alone has written to it. Otherwise an entry is appended that cancels all
+events before it, and the conversation stays.
+
+Each kind of record is one small file in the folder, with a line of JSON for each. pi reads only `*.jsonl` files, so it
 does not notice them. A file is replaced as a whole under the folder's lock, under which events are appended, too, and
 read without it. It is not flushed to disk: what a loss of power removes is written again by the agents and readers that
 wrote it, and no agent is running then.
@@ -15,18 +30,20 @@ from tildone.base import TYPE_CHECKING, durable
 from tildone.base.durable import FolderLock, set_mtime
 from tildone.base.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
 from tildone.base.json import dump, parse
-from tildone.log.kept import KeptSummary, counts_of
-from tildone.log.needs import answered, decode_needs, encode_need, open_needs, without_old
-from tildone.log.presence import decode_presences, encode_presence, with_presence
+from tildone.log.kept import Finding, KeptSummary, counts_of
+from tildone.log.needs import Need, answered, decode_needs, encode_need, open_needs, without_old
+from tildone.log.presence import Presence, decode_presences, encode_presence, with_presence
 from tildone.plan import claims as claiming
-from tildone.plan.claims import encode_claimant
-from tildone.plan.events import SessionChange, SessionHead, SessionInfo
+from tildone.plan.claims import Claim, Claimant, ClaimFence, encode_claimant
+from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
+from tildone.stores.pi.examination import findings
 from tildone.stores.pi.folder import (
     MAX_BATCH_EVENTS,
     Folder,
     Histories,
+    Listing,
     read_lines,
     read_seen,
     remove_seen,
@@ -34,19 +51,15 @@ from tildone.stores.pi.folder import (
     write_seen,
 )
 from tildone.stores.pi.history import History
-from tildone.stores.pi.listing import Listing
 from tildone.stores.polling import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tildone.log.kept import Finding
-    from tildone.log.needs import Need
-    from tildone.log.presence import Presence
     from tildone.log.store import ProgressCallback
-    from tildone.plan.claims import Claim, Claimant, ClaimFence
-    from tildone.plan.events import Event
     from tildone.stores.pi.entries import PlanInEntry
+
+    Fingerprint = tuple[int, int, int]
 
 
 PRESENCES, NEEDS, SUMMARIES = ".tildone.presence", ".tildone.needs", ".tildone.summaries"
@@ -175,9 +188,6 @@ class JsonlRecords:
 
     def _change_feed(self) -> ChangeFeed:
         if self._feed is None:
-            # Late, because few callers follow all sessions.
-            from tildone.stores.pi.store import ChangeFeed  # noqa: PLC0415  see above
-
             self._feed = ChangeFeed(self._files)
         return self._feed
 
@@ -257,8 +267,14 @@ def _write_summaries(folder: str, summaries: Mapping[str, KeptSummary]) -> None:
 def read_claims(folder: str) -> dict[str, list[Claim]]:
     """Return the claims of all sessions."""
     found: dict[str, list[Claim]] = {}
-    for session, claim in _decoded(folder):
-        found.setdefault(session, []).append(claim)
+    for line in read_lines(folder, CLAIMS):
+        try:
+            match parse(line):
+                case [str(session), int(task), int(epoch), int(until), str(holder), str(before)]:
+                    claim = claiming.decode_claim(task, epoch, until, (holder, before), 0)
+                    found.setdefault(session, []).append(claim)
+        except ValueError:
+            continue
     return found
 
 
@@ -268,54 +284,25 @@ def write_claims(folder: str, claims: dict[str, list[Claim]]) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    lines = [
-        dump(
-            [
-                session,
-                claim.task,
-                claim.epoch,
-                claim.until,
-                encode_claimant(claim.holder),
-                encode_claimant(claim.before),
-            ]
-        )
+    rows = [
+        [session, claim.task, claim.epoch, claim.until, encode_claimant(claim.holder), encode_claimant(claim.before)]
         for session, each in claims.items()
         for claim in each
     ]
-    write_lines(folder, CLAIMS, lines)
-
-
-def _decoded(folder: str) -> Iterator[tuple[str, Claim]]:
-    for line in read_lines(folder, CLAIMS):
-        try:
-            match parse(line):
-                case [str(session), int(task), int(epoch), int(until), str(holder), str(before)]:
-                    yield session, claiming.decode_claim(task, epoch, until, (holder, before), 0)
-        except ValueError:
-            continue
-
-
-# The change feed of a folder of session files.
-#
-# Theory of operation. pi appends to the files without telling anybody, so a change is noticed by looking: a scan
-# compares
-# the inode, the size and the modification time of every file with those of the scan before. Only the files that differ
-# are read. Of several changes between two scans, the order is that of the modification times. The file of questions is
-# compared in the same way: a session changes when it gets a question, or when one is answered or withdrawn.
-#
-# Revisions are numbers of this object. They begin at the time of its creation in microseconds: one that was kept from
-# an
-# object of the past is smaller than all of them, and everything has changed since.
-
-
-if TYPE_CHECKING:
-    Fingerprint = tuple[int, int, int]
+    write_lines(folder, CLAIMS, map(dump, rows))
 
 
 class ChangeFeed:
     """What changed in the files of a folder, for one thread at a time.
 
-    Every file that changed counts, even if only another program has written to it.
+    Theory of operation. pi appends to the files without telling anybody, so a change is noticed by looking: a scan
+    compares the inode, the size and the modification time of every file with those of the scan before. Only the files
+    that differ are read, and every one counts, even if only another program has written to it. Of several changes
+    between two scans, the order is that of the modification times. The file of questions is compared in the same way: a
+    session changes when it gets a question, or when one is answered or withdrawn.
+
+    Revisions are numbers of this object. They begin at the time of its creation in microseconds: one that was kept from
+    an object of the past is smaller than all of them, and everything has changed since.
     """
 
     def __init__(self, histories: Histories) -> None:
@@ -382,24 +369,6 @@ def _fingerprint(path: str) -> Fingerprint | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-# The store in a folder of session files in pi's format, one file per session. It is a log, with records beside it.
-#
-# Theory of operation. Writers hold the folder's lock, read what was appended since their last read, check the head, and
-# append whole lines with one `write` and an fsync. Nothing in a file is ever changed, so pi, which uses no lock, may
-# append to the same file: an entry that it appends becomes an ancestor of the next event, or starts a branch.
-#
-# Readers take no lock. They see complete lines only: a line without its newline is a write in progress, or was torn by
-# a
-# crash and is skipped. Several lines that belong together form a batch that is ignored until its last line is there.
-#
-# The modification time of a file orders sessions by their last event. The store sets it explicitly, to times that only
-# grow (`FolderLock.next_mtime`), and an entry that only moves the head leaves it as it was.
-#
-# Deleting a session removes its file if tildone alone has written to it. Otherwise an entry is appended that cancels
-# all
-# events before it, and the conversation stays.
 
 
 class JsonlStore:
@@ -513,8 +482,6 @@ class JsonlStore:
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
-        from tildone.stores.pi.examination import findings  # noqa: PLC0415  only checks of a store need it
-
         return findings(self._folder, self._recover)
 
     def compact(self) -> None:

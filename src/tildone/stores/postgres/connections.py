@@ -1,4 +1,4 @@
-"""A pool of connections to one database.
+"""Connections to one database: a pool, time limits, the driver's errors as `StoreError`, LISTEN/NOTIFY for waiters.
 
 Theory of operation. Connections are opened on demand, up to `MAX_CONNECTIONS`, and reused last in, first out, so that
 the rest become idle and are closed. `run` passes one to a function. If the connection is lost meanwhile, all idle ones
@@ -6,7 +6,7 @@ are dropped too (they are probably lost as well), and the function is called aga
 exponential back-off until the timeout. It gets the number of earlier attempts, because one of them may have committed
 without an acknowledgement.
 
-Each statement has a time limit (`timed_connection`), a little longer than it waits for a lock.
+Each statement has a time limit (`TimedConnection`), a little longer than it waits for a lock.
 
 A server that was never reached is reported at once: a wrong address should not take a whole timeout. One that was
 reached before, or that reports that it is starting up, is waited for.
@@ -25,7 +25,7 @@ from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
 from time import monotonic
 
 import psycopg
-from psycopg import Error, OperationalError, errors
+from psycopg import Connection, Error, OperationalError, errors
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from psycopg import Connection
     from psycopg.abc import PQGen
 
     from tildone.stores.postgres.address import Address
+
+    T = TypeVar("T")
 
 
 TEMPORARY_MESSAGES = (
@@ -62,13 +63,7 @@ _PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
 
 
 def is_temporary(error: Error) -> bool:
-    """Return whether a connection attempt failed for a temporary reason."""
     return any(part in str(error) for part in TEMPORARY_MESSAGES)
-
-
-def connection_closed(reason: str) -> bool:
-    """Return whether a server closed a new connection at once, as one does that is ending."""
-    return "server closed the connection" in reason
 
 
 def connection_refused(error: Error) -> bool:
@@ -101,7 +96,8 @@ def connect_error(error: Error, where: str) -> StoreError:
         return StoreBusy(f"{where} has no free connection: {reason}")
     if "Connection refused" in reason or "No such file" in reason or "timeout expired" in reason:
         return StoreUnreachable(f"cannot reach {where}: {reason}")
-    if is_temporary(error) or connection_closed(reason):
+    # A server that is ending closes a new connection at once.
+    if is_temporary(error) or "server closed the connection" in reason:
         return StoreUnreachable(f"cannot connect to {where}: {reason}")
     return StoreError(f"cannot connect to {where}: {reason}")
 
@@ -135,19 +131,16 @@ def reason_of(error: Error) -> str:
     return reason or type(error).__name__
 
 
-# A connection whose server has to answer in time.
-#
-# A peer that is gone without a word, such as one behind a firewall that has forgotten the connection, may leave a
-# statement waiting for ever: keepalives and `tcp_user_timeout` notice only a kernel that does not answer. So a
-# statement
-# has a time limit. psycopg wakes up ten times a second while it waits for the server, and gives up after the limit.
-
-
 WAKE_SECONDS = 0.1
 
 
 class TimedConnection(psycopg.Connection[tuple[object, ...]]):
-    """A connection that is closed if the server has not answered a statement after `patience` seconds."""
+    """A connection that is closed if the server has not answered a statement after `patience` seconds.
+
+    A peer that is gone without a word, such as one behind a firewall that has forgotten the connection, may leave a
+    statement waiting for ever: keepalives and `tcp_user_timeout` notice only a kernel that does not answer. psycopg
+    wakes up ten times a second while it waits for the server, and gives up after the limit.
+    """
 
     patience = float("inf")
 
@@ -179,10 +172,6 @@ class TimedConnection(psycopg.Connection[tuple[object, ...]]):
         except StopIteration as end:
             result: T = end.value
             return result
-
-
-if TYPE_CHECKING:
-    T = TypeVar("T")
 
 
 MAX_CONNECTIONS = 8
@@ -353,20 +342,6 @@ class ConnectionPool:
             self._free.notify()
 
 
-# One LISTEN connection shared by all waiters.
-#
-# Theory of operation. Each waiter subscribes with an `Event` of its own and then reads the head, in this order: a
-# change
-# after the subscription sets the event, a change before it is visible in the head. A daemon thread, started by the
-# first
-# waiter, holds the connection and sets the events of a session when the server notifies of a change. Notifications sent
-# while the connection was down are lost, so whenever it is established all events are set: every waiter reads the head
-# again. A waiter may therefore be woken without a change, but misses none.
-#
-# The thread blocks in a selector on two sockets: the server's, and one end of a pair whose other end is closed to stop
-# it.
-
-
 JOIN_TIMEOUT_SECONDS = 1.0
 
 RECHECK_SECONDS = 10.0
@@ -377,7 +352,18 @@ ANY_SESSION = None
 
 
 class Listener:
-    """Sets the events of waiters when a session changes. `statement` is the query that begins to listen."""
+    """Sets the events of waiters when a session changes. `statement` is the query that begins to listen.
+
+    Theory of operation. All waiters share one LISTEN connection. Each subscribes with an `Event` of its own and then
+    reads the head, in this order: a change after the subscription sets the event, a change before it is visible in the
+    head. A daemon thread, started by the first waiter, holds the connection and sets the events of a session when the
+    server notifies of a change. Notifications sent while the connection was down are lost, so whenever it is
+    established all events are set: every waiter reads the head again. A waiter may therefore be woken without a change,
+    but misses none.
+
+    The thread blocks in a selector on two sockets: the server's, and one end of a pair whose other end is closed to
+    stop it.
+    """
 
     def __init__(self, connections: ConnectionPool, statement: bytes) -> None:
         self._connections, self._statement = connections, statement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import RunFenced, StoreError
@@ -14,8 +14,6 @@ from tildone.stores.postgres.rows import query, scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
-
-    from psycopg import Connection
 
     from tildone.plan.runs import RunFence
     from tildone.stores.postgres.connections import ConnectionPool

@@ -1,18 +1,19 @@
-"""The integrity check of a PostgreSQL store."""
+"""The checks of a PostgreSQL store: what its server says of itself, and whether all that is stored is intact."""
 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.errors import StoreError
-from tildone.log.kept import Finding, Severity
+from tildone.log.kept import Finding, Severity, counted, error_findings
 from tildone.plan import codec
 from tildone.plan.events import PlanChanged
-from tildone.stores.integrity import counted, error_findings
 from tildone.stores.postgres.rows import from_sql, key, key_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    Rows = Callable[..., list[tuple[Any, ...]]]
 
 
 MAX_CLOCK_DIFFERENCE_MS = 5_000
@@ -70,10 +71,6 @@ def _clock(difference: int) -> Finding:
         f"the clock of the server is {abs(difference) / 1000:g} s {side} that of this machine",
         "leases are measured by the server alone, but times in lists are wrong: set the clocks",
     )
-
-
-if TYPE_CHECKING:
-    Rows = Callable[..., list[tuple[Any, ...]]]
 
 
 BATCH_EVENTS = 1000

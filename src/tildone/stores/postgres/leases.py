@@ -1,6 +1,11 @@
-"""A transaction on the leases and the log of a PostgreSQL store.
+"""The leases of a PostgreSQL store, for workers of many machines (`tildone.stores.leasing`).
 
-Theory of operation. A query that returns leases locks them, and returns the time and the heads of their sessions, too,
+Theory of operation. Each operation is one transaction. It locks, in this order, a name (of a session or of a worker),
+leases, the limits that these leases need, the session, and at last the row that tells waiting workers of a change. So
+operations wait for each other, but never in a circle. Leases are measured by the clock of the server. An operation
+whose connection was lost is repeated, and recognises what the first attempt did (see `tildone.log.lease_port`).
+
+A query that returns leases locks them, and returns the time and the heads of their sessions, too,
 so that most changes need one query before they write. Sessions are not locked by it: if a head has moved when an event
 is appended, the transaction is repeated, and locks the heads that time.
 
@@ -20,8 +25,8 @@ from tildone.plan import codec
 from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
-from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, lease_in
-from tildone.stores.postgres.connections import ANY_SESSION
+from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
+from tildone.stores.postgres.connections import ANY_SESSION, Listener
 from tildone.stores.postgres.health import ServerFacts, server_findings
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, session_row
 
@@ -33,9 +38,9 @@ if TYPE_CHECKING:
 
     from tildone.log.kept import Finding
     from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-    from tildone.stores.lease_transaction import Scribe
-    from tildone.stores.postgres.connections import Listener
     from tildone.stores.postgres.database import Database
+
+    T = TypeVar("T")
 
 
 MAX_EVENTS_TO_PLAN = 1024
@@ -64,7 +69,6 @@ class PostgresLeaseTransaction(LeaseTransaction):
         self.rows("lock_name", name=key(name))
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        """Return the lease of a hand if it is queued, and a worker may take it, without a look at limits."""
         return next(iter(self._first("takeable", **_worker(who), run=run, hand=hand)), None)
 
     def claimable(self, who: Claimer, most: int, *, unsent: bool = False) -> list[Lease]:
@@ -180,18 +184,6 @@ def head_in(head: str | None, body: str | None) -> str | None:
 def _worker(who: Claimer) -> dict[str, Any]:
     quoted = dump(who.worker)
     return {"worker": who.worker, "quoted_worker": quoted, "labels": list(who.labels), "protocol": who.protocol}
-
-
-# The tables of leases in a PostgreSQL store, for workers of many machines. See `tildone.stores.leasing`.
-#
-# Theory of operation. Each operation is one transaction. It locks, in this order, a name (of a session or of a worker),
-# leases, the limits that these leases need, the session, and at last the row that tells waiting workers of a change. So
-# operations wait for each other, but never in a circle. Leases are measured by the clock of the server. An operation
-# whose connection was lost is repeated, and recognises what the first attempt did (see `tildone.log.lease_port`).
-
-
-if TYPE_CHECKING:
-    T = TypeVar("T")
 
 
 class PostgresLeaseTables:

@@ -12,30 +12,23 @@ database.
 
 from __future__ import annotations
 
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, StoreError, UnknownNeed
 from tildone.base.json import parse
 from tildone.log.kept import KeptSummary, filled
-from tildone.log.needs import NeedAnswered, answered, bounds, decode_need, decode_needs, encode_need, open_needs
-from tildone.log.presence import PRESENCE_LIFETIME_MS, decode_presences, encode_presence
-from tildone.plan.claims import Fenced, decode_claim, encode_claimant
-from tildone.plan.events import SessionChange
-from tildone.stores.postgres.connections import ANY_SESSION
+from tildone.log.needs import Need, NeedAnswered, answered, bounds, decode_need, decode_needs, encode_need, open_needs
+from tildone.log.presence import PRESENCE_LIFETIME_MS, Presence, decode_presences, encode_presence
+from tildone.plan.claims import Claim, Claimant, ClaimFence, Fenced, decode_claim, encode_claimant
+from tildone.plan.events import Event, SessionChange
+from tildone.stores.postgres.connections import ANY_SESSION, Listener
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, seen_row, session_row, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from psycopg import Connection
-
-    from tildone.log.needs import Need
-    from tildone.log.presence import Presence
-    from tildone.plan.claims import Claim, Claimant, ClaimFence
-    from tildone.plan.events import Event
-    from tildone.stores.postgres.connections import Listener
     from tildone.stores.postgres.database import Database, Verdict
 
 

@@ -1,4 +1,4 @@
-"""Events and heads as the parameters and rows of queries, and what the functions of the schema return."""
+"""The statements of a PostgreSQL store by name; events, heads and names as their parameters and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import sha256
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import PlanChanged
+from tildone.plan.events import Event, PlanChanged, SessionHead
 from tildone.stores.lease_transaction import CHANGING_COLUMNS, COLUMNS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.plan.events import Event, SessionHead
+    Row = dict[str, Any]
 
 
 MAX_KEY_BYTES = 1000
@@ -108,7 +108,6 @@ def _queries() -> dict[str, bytes]:
 
 @cache
 def _fleet_queries() -> dict[str, bytes]:
-
     words = {
         "COLUMNS": ", ".join(
             "coalesce(s.long_name, l.session)" if name == "session" else f"l.{name}" for name in COLUMNS
@@ -133,10 +132,6 @@ def _split(text: bytes) -> dict[str, bytes]:
 def _read(*names: str) -> bytes:
     with open(os.path.join(FOLDER, *names), "rb") as file:
         return file.read().replace(b"\r\n", b"\n")
-
-
-if TYPE_CHECKING:
-    Row = dict[str, Any]
 
 
 MAX_BATCH_EVENTS = 1000

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from psycopg import errors
+from psycopg import Connection, errors
 
-from tildone.base import TYPE_CHECKING
 from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.stores.postgres.rows import migrations, query
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 MIGRATION_LOCK = 0x746C646E  # "tldn"
 ENCODING = "UTF8"

@@ -21,9 +21,9 @@ import weakref
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import SessionHead, SessionInfo
+from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
-from tildone.stores.lease_transaction import READER
+from tildone.stores.lease_transaction import READER, Scribe
 from tildone.stores.leasing import StoredLeases, StoredRunLists
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import ConnectionPool, Listener
@@ -55,24 +55,7 @@ if TYPE_CHECKING:
 
     from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
-    from tildone.plan.events import Event
     from tildone.plan.runs import RunFence
-    from tildone.stores.lease_transaction import Scribe
-
-
-# The store in a PostgreSQL database.
-#
-# store.py        the store: the log
-# records.py      what is kept beside the log: presences, questions, claims, summaries
-# database.py     queries by name, and the transactions of a process that works for a run
-# leases.py       the leases of runs; `lease_transaction.py`, `fleet.sql`
-# connections.py  a pool of connections that survives a restart of the server
-# listener.py     LISTEN/NOTIFY for waiters
-# schema.py       the session settings of a connection, migrations; `migrations/*.sql`
-# queries.py      the statements in `queries.sql` and `fleet.sql`, by name
-# rows.py, names.py   events and names as the database stores them
-# address.py, failures.py   URLs as libpq parameters, driver errors as store errors
-# health.py       the integrity check
 
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of

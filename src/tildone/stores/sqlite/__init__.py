@@ -2,15 +2,12 @@
 
     store.py    the store: the log
     records.py  what is kept beside the log: presences, questions, claims, summaries
-    leases.py   the leases of runs; `lease_transaction.py`, `fleet_queries.py`, `boot.py`
+    leases.py   the leases of runs; `fleet_queries.py` has their statements
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
-    schema.py   recognising and migrating a file; `migrations/*.sql`
-    queries.py  every SQL statement
+    schema.py   every other SQL statement, recognising and migrating a file (`migrations/*.sql`), driver errors
     rows.py     rows as values, compared with their checksums, and new rows
-    failures.py driver errors as store errors
     health.py   the integrity check
-    backup.py   stores as single plain files
-    compaction.py unused space
+    upkeep.py   stores as single plain files, unused space
 
 Hooks read a summary of a session without importing this package: `tildone.stores.summary`.
 """
@@ -20,11 +17,10 @@ from __future__ import annotations
 import os
 
 from tildone.base import TYPE_CHECKING
-from tildone.stores import StoreKind
+from tildone.stores import OpenOptions, StoreAddress, StoreKind
 
 if TYPE_CHECKING:
     from tildone.log.store import Store
-    from tildone.stores import OpenOptions, StoreAddress
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Suffixes of a store's path that give the files SQLite uses for it."""

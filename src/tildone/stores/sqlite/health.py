@@ -7,9 +7,8 @@ from binascii import crc32
 import apsw
 
 from tildone.base import TYPE_CHECKING
-from tildone.log.kept import Finding, Severity
+from tildone.log.kept import MAX_FINDINGS, Finding, Severity, counted, error_findings
 from tildone.plan import codec
-from tildone.stores.integrity import MAX_FINDINGS, counted, error_findings
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.rows import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql

@@ -1,4 +1,9 @@
-"""A transaction on the leases and the log of a SQLite store. It has the write lock from its beginning."""
+"""The leases of a SQLite store, for workers of one machine (`tildone.stores.leasing`).
+
+Theory of operation. Each operation is one transaction that has the write lock from its beginning, so operations never
+overlap. Leases are measured by the clock that counts since the machine was started. A lease of another start, or of a
+process that has ended, has lapsed at once; others lapse when their time has passed.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,10 @@ from tildone.base.json import dump
 from tildone.log.kept import Finding, Severity
 from tildone.log.lease_rules import Moment, why_lapsed
 from tildone.log.settings import FleetSettings
-from tildone.plan.events import PlanChanged, SessionHead, latest_state
+from tildone.plan.events import Event, PlanChanged, SessionHead, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
+from tildone.stores.agents import machine_name
 from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite import schema as queries
@@ -27,9 +33,10 @@ if TYPE_CHECKING:
     import apsw
 
     from tildone.log.store import Store
-    from tildone.plan.events import Event
     from tildone.plan.runs import Claimer, Kept, Lease, RunFence
     from tildone.stores.sqlite.file import SqliteFile
+
+    T = TypeVar("T")
 
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -183,22 +190,9 @@ class SqliteLeaseTransaction(LeaseTransaction):
         self.rows("set_aside", run=run, hand=hand)
 
 
-# The tables of leases in a SQLite store, for workers of one machine. See `tildone.stores.leasing`.
-#
-# Theory of operation. Each operation is one transaction that has the write lock from its beginning, so operations never
-# overlap. Leases are measured by the clock that counts since the machine was started. A lease of another start, or of a
-# process that has ended, has lapsed at once; others lapse when their time has passed.
-
-
-if TYPE_CHECKING:
-    T = TypeVar("T")
-
-
 def this_machine() -> Machine:
     """Return the machine that this process runs on."""
-    return Machine(
-        moment, os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""), is_alive
-    )
+    return Machine(moment, machine_name(), is_alive)
 
 
 class SqliteLeaseTables:
@@ -264,7 +258,6 @@ class SqliteLeaseTables:
         return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
 
     def wait(self, is_reached: Callable[[], bool], timeout: float) -> bool:
-
         return wait_until(self._file.changed, is_reached, timeout)
 
     def findings(self) -> list[Finding]:

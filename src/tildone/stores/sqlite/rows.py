@@ -9,15 +9,13 @@ import apsw
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import SessionChange, SessionHead, SessionInfo
+from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.schema import HEAD_MOVED, damaged, from_sql, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
-
-    from tildone.plan.events import Event
 
 
 def event_in(row: tuple[Any, ...], path: str) -> Event:

@@ -1,4 +1,4 @@
-"""The schema of a SQLite store: recognising a file as a store, creating it, and migrating it.
+"""The schema of a SQLite store: its SQL statements, recognising a file as a store, creating and migrating it.
 
 `application_id` identifies a file as a tildone store, `user_version` is the version of its schema. The migrations in
 `migrations/*.sql` run in one transaction: of several processes that try at once, the first one makes the changes. An
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tildone.plan.runs import RunFence
+
+    Stamp = tuple[int, int, int, int]
 
 
 SESSION_HEAD = "SELECT head, ahead, head_check = quote(name) || quote(head) || ahead FROM sessions WHERE name = ?"
@@ -186,10 +188,6 @@ CREATE TEMP VIEW fleet (revision, lease, heartbeat, margin, reaper, renewal, eng
     SELECT 0, 60000, 20000, 5000, 2000, 5000, ''
 """,
 }
-
-
-if TYPE_CHECKING:
-    Stamp = tuple[int, int, int, int]
 
 
 LOCKS = "/proc/locks"

@@ -19,7 +19,7 @@ import apsw
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import HeadMoved, UnknownEvent
 from tildone.plan import codec
-from tildone.plan.events import SessionHead
+from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.file import SqliteFile
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
-    from tildone.plan.events import Event, SessionInfo
     from tildone.plan.runs import RunFence
     from tildone.stores.lease_transaction import Scribe
     from tildone.stores.leasing import StoredLeases, StoredRunLists
@@ -155,13 +154,13 @@ class SqliteStore:
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
         # Late, because few commands need it.
-        from tildone.stores.sqlite.compaction import findings_in_file
+        from tildone.stores.sqlite.upkeep import findings_in_file
 
         return findings_in_file(self._file.path, progress)
 
     def compact(self) -> int:
         # Late, because it loads a lot.
-        from tildone.stores.sqlite.compaction import compact
+        from tildone.stores.sqlite.upkeep import compact
 
         return compact(self._file)
 

@@ -1,4 +1,4 @@
-"""Events of subagents on the fast path: what needs no store.
+"""What the fast path does now and then, and needs no session for: a probe, the end of a conversation, subagents.
 
 A subagent has a list of its own. It learns nothing of its parent's plan, and its events change nothing there: its
 prompts are not a person's, its end is not the parent's. After `tildone stop`, it ends as its parent does.
@@ -24,8 +24,17 @@ if TYPE_CHECKING:
     from tildone.stores.agents import AgentId, AgentRegistry
 
 
+STORE_TIMEOUT_SECONDS = 1.5
 LEAVING_STORE_TIMEOUT_SECONDS = 0.5
 """How long the end of a session waits for a store that other processes are writing to."""
+
+_LIKE_AN_AGENTS = (
+    HookPoint.BEFORE_TOOL,
+    HookPoint.AFTER_TOOL,
+    HookPoint.TOOL_FAILED,
+    HookPoint.TASK_CREATED,
+    HookPoint.TASK_COMPLETED,
+)
 
 
 def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
@@ -45,9 +54,6 @@ def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
         return
 
 
-STORE_TIMEOUT_SECONDS = 1.5
-
-
 def probe_reply(settings: Settings) -> str:
     """Return the JSON that identifies this tildone.
 
@@ -60,15 +66,6 @@ def probe_reply(settings: Settings) -> str:
         with suppress(NotFound):
             open_store(settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True).close()
     return f'{{"tildone":{quoted(version("tildone"))}}}\n'
-
-
-_LIKE_AN_AGENTS = (
-    HookPoint.BEFORE_TOOL,
-    HookPoint.AFTER_TOOL,
-    HookPoint.TOOL_FAILED,
-    HookPoint.TASK_CREATED,
-    HookPoint.TASK_COMPLETED,
-)
 
 
 def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: Settings, process: int) -> bool | None:

@@ -292,28 +292,19 @@ def test_an_installation_may_share_the_plan(person: Person) -> None:
 
 PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
-NOBODY_STEERING = "No active agent is known here; this applies to the next one.\n"
-
-
-def at_work_steering(person: Person, key: str, session: str | None = None) -> None:
-    """Have an agent at work in the person's project: this very process."""
-    settings = load({}, person.environ, str(person.folder))
-    agents = AgentRegistry(settings.agents_dir, settings.project)
-    pid = os.getpid()
-    record = Agent(AgentId.parse(key), session or settings.session, pid=pid, last_active=now(), started=start_time(pid))
-    agents.save(record)
+NONE_ACTIVE = "No active agent is known here; this applies to the next one.\n"
 
 
 def test_pause_says_what_happens_when_and_how_to_go_back(person: Person) -> None:
     assert person.says("pause") == (
-        f"Paused: {person.folder}.\n{PAUSED}{NOBODY_STEERING}To keep agents on their plan again: tildone resume\n"
+        f"Paused: {person.folder}.\n{PAUSED}{NONE_ACTIVE}To keep agents on their plan again: tildone resume\n"
     )
     assert person.says("pause").startswith(f"Already paused: {person.folder}.\n")
 
 
 def test_stop_and_resume_say_so_too(person: Person) -> None:
     assert person.says("stop") == (
-        f"Stopped: {person.folder}.\n{STOPPED}{NOBODY_STEERING}To let agents work again: tildone resume\n"
+        f"Stopped: {person.folder}.\n{STOPPED}{NONE_ACTIVE}To let agents work again: tildone resume\n"
     )
     said = person.says("resume")
     assert said.startswith(
@@ -325,8 +316,8 @@ def test_stop_and_resume_say_so_too(person: Person) -> None:
 def test_every_agent_at_work_in_the_project_is_meant_and_named(person: Person) -> None:
     person.says("todo", "append", "One")
     person.says("todo", "append", "Two", "--session", "theirs")
-    at_work_steering(person, "claude:s1")
-    at_work_steering(person, "codex:s2", "theirs")
+    at_work(person, "claude:s1")
+    at_work(person, "codex:s2", "theirs")
 
     said = person.says("stop")
 
@@ -339,8 +330,8 @@ def test_every_agent_at_work_in_the_project_is_meant_and_named(person: Person) -
 
 def test_a_session_that_is_named_is_the_only_one_meant(person: Person) -> None:
     person.says("todo", "append", "Two", "--session", "theirs")
-    at_work_steering(person, "claude:s1")
-    at_work_steering(person, "codex:s2", "theirs")
+    at_work(person, "claude:s1")
+    at_work(person, "codex:s2", "theirs")
 
     said = person.says("pause", "--session", "theirs")
 
@@ -362,7 +353,7 @@ def test_the_plan_does_not_change_and_the_log_tells_who_did_it(person: Person) -
 
 def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     person.says("todo", "append", "Write the parser")
-    at_work_steering(person, "claude:s1")
+    at_work(person, "claude:s1")
     person.says("pause")
 
     said = person.says("status")
@@ -396,7 +387,7 @@ def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) ->
 
 def test_status_as_data(person: Person) -> None:
     person.says("todo", "append", "One")
-    at_work_steering(person, "claude:s1")
+    at_work(person, "claude:s1")
 
     data = person.run("status", "--json").json
 
@@ -412,11 +403,11 @@ def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:
         Agent(AgentId("claude", "s1"), settings.session, pid=2**22 + 1, last_active=now())
     )
 
-    assert NOBODY_STEERING in person.says("pause")
+    assert NONE_ACTIVE in person.says("pause")
 
 
 def test_what_an_agent_is_called_can_not_move_the_screen(person: Person) -> None:
-    at_work_steering(person, "claude:\x1b[2Jx\ny")
+    at_work(person, "claude:\x1b[2Jx\ny")
 
     said = person.says("status")
 

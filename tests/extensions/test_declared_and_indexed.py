@@ -429,13 +429,13 @@ ADDED: Answer = {"call": ("todo", {"add": ["one", "two"]})}
 STOPS: Answer = {"text": "I stop."}
 
 
-async def on_stage_skeleton(*script: Answer, **options: Any) -> Stage:
+async def on_skeleton(*script: Answer, **options: Any) -> Stage:
     stage = Stage(BRIEF, *script, **options)
     await stage.start(skeleton(BRIEF, stage.open_session))
     return stage
 
 
-def plan_on_skeleton(stage: Stage) -> Plan:
+def numbered_plan_on(stage: Stage) -> Plan:
     return stage.open_session("conversation").plan
 
 
@@ -445,11 +445,11 @@ def texts(plan: Plan) -> list[tuple[str, Status]]:
 
 async def test_an_agent_that_stops_is_continued_until_the_plan_is_done() -> None:
     done: Answer = {"call": ("todo", {"done": [1, 2]})}
-    stage = await on_stage_skeleton(ADDED, STOPS, STOPS, done, {"text": "All done."})
+    stage = await on_skeleton(ADDED, STOPS, STOPS, done, {"text": "All done."})
 
     await stage.says("go")
 
-    assert [task.status for task in plan_on_skeleton(stage).tasks] == [Status.COMPLETED] * 2
+    assert [task.status for task in numbered_plan_on(stage).tasks] == [Status.COMPLETED] * 2
     nudge = "Your plan is not done:\n1 one\n2 two\nGo on;"
     assert [nudge in text for text in stage.told()].count(True) == 2
     assert stage.told()[-1] == "ok, all done"
@@ -457,7 +457,7 @@ async def test_an_agent_that_stops_is_continued_until_the_plan_is_done() -> None
 
 
 async def test_a_chain_of_nudges_ends_and_the_person_is_told() -> None:
-    stage = await on_stage_skeleton(ADDED)
+    stage = await on_skeleton(ADDED)
     await stage.says("go")
 
     limits = [entry for entry in stage.entries if entry.get("customType") == LIMIT_NOTICE]
@@ -469,7 +469,7 @@ async def test_a_chain_of_nudges_ends_and_the_person_is_told() -> None:
 
 @pytest.mark.parametrize("reason", ["aborted", "error"])
 async def test_an_agent_that_was_stopped_is_not_continued(reason: str) -> None:
-    stage = await on_stage_skeleton(ADDED, {"text": "", "stopReason": reason})
+    stage = await on_skeleton(ADDED, {"text": "", "stopReason": reason})
 
     await stage.says("go")
 
@@ -481,7 +481,7 @@ async def test_a_paused_agent_is_not_continued() -> None:
         stage.open_session("conversation").set_directive(Directive.PAUSE)
         return {"text": "I stop."}
 
-    stage = await on_stage_skeleton(ADDED, pause)
+    stage = await on_skeleton(ADDED, pause)
 
     await stage.says("go")
 
@@ -490,21 +490,19 @@ async def test_a_paused_agent_is_not_continued() -> None:
 
 async def test_arguments_in_another_form_are_interpreted() -> None:
     """The host interprets arguments as every other caller does."""
-    stage = await on_stage_skeleton(
-        {"call": ("todo", {"items": "- one\n- two"})}, {"call": ("todo", {"sing": 1})}, STOPS
-    )
+    stage = await on_skeleton({"call": ("todo", {"items": "- one\n- two"})}, {"call": ("todo", {"sing": 1})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
 
     await stage.says("go")
 
-    assert texts(plan_on_skeleton(stage)) == [("one", Status.PENDING), ("two", Status.PENDING)]
+    assert texts(numbered_plan_on(stage)) == [("one", Status.PENDING), ("two", Status.PENDING)]
     understood, refused = stage.messages("toolResult")
     assert (understood["isError"], refused["isError"]) == (False, True)
 
 
 async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None:
     """The next reply does not repeat the plan."""
-    stage = await on_stage_skeleton({"call": ("todo", {"start": 1})}, STOPS)
+    stage = await on_skeleton({"call": ("todo", {"start": 1})}, STOPS)
     session = stage.open_session("conversation")
     session.execute(BRIEF.tools[0], {"ops": [["add", "one"]], "hints": []})
     session.set_directive(Directive.PAUSE)
@@ -518,24 +516,24 @@ async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None
 
 async def test_every_branch_has_its_own_plan_skeleton() -> None:
     """The plan, its task numbers and the status are those of the branch."""
-    stage = await on_stage_skeleton(ADDED, STOPS, {"call": ("todo", {"done": 1, "add": ["three"]})}, STOPS)
+    stage = await on_skeleton(ADDED, STOPS, {"call": ("todo", {"done": 1, "add": ["three"]})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("first")
-    leaf, first = stage.host.transcript.leaf, plan_on_skeleton(stage)
+    leaf, first = stage.host.transcript.leaf, numbered_plan_on(stage)
     await stage.says("second")
     assert stage.screen.statuses[STATUS] == "📋 1/3"
 
     await stage.host.turn_to(leaf)
 
-    assert plan_on_skeleton(stage).phases == first.phases
+    assert numbered_plan_on(stage).phases == first.phases
     assert stage.screen.statuses[STATUS] == "📋 0/2"
     await stage.host.turn_to(None)
-    assert plan_on_skeleton(stage).tasks == ()
+    assert numbered_plan_on(stage).tasks == ()
 
 
 async def test_at_another_point_of_the_conversation_every_task_is_shown_again() -> None:
     """What was shown on another branch is not on the screen."""
-    stage = await on_stage_skeleton(
+    stage = await on_skeleton(
         ADDED, STOPS, {"call": ("todo", {"done": 1})}, STOPS, {"call": ("todo", {"start": 2})}, STOPS
     )
     stage.open_session("conversation").set_directive(Directive.PAUSE)
@@ -550,25 +548,25 @@ async def test_at_another_point_of_the_conversation_every_task_is_shown_again() 
 
 
 async def test_a_change_made_while_the_conversation_was_closed_remains() -> None:
-    stage = await on_stage_skeleton(ADDED, STOPS)
+    stage = await on_skeleton(ADDED, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("go")
     stage.open_session("conversation").change([Append((Task("three"),))])
 
     await stage.host.start("resume")
 
-    assert [task.text for task in plan_on_skeleton(stage).tasks] == ["one", "two", "three"]
+    assert [task.text for task in numbered_plan_on(stage).tasks] == ["one", "two", "three"]
     assert stage.screen.statuses[STATUS] == "📋 0/3"
 
 
 async def test_a_plan_that_the_store_never_had_is_restored() -> None:
-    before = await on_stage_skeleton(ADDED, STOPS)
+    before = await on_skeleton(ADDED, STOPS)
     before.open_session("conversation").set_directive(Directive.PAUSE)
     await before.says("go")
 
-    stage = await on_stage_skeleton(entries=before.entries)
+    stage = await on_skeleton(entries=before.entries)
 
-    assert plan_on_skeleton(stage) == plan_on_skeleton(before)
+    assert numbered_plan_on(stage) == numbered_plan_on(before)
 
 
 @pytest.mark.parametrize("name", list(DIALECTS))

@@ -308,10 +308,10 @@ def test_a_setting_of_the_wrong_type_is_refused(said: dict[str, Any]) -> None:
 
 
 ITEMS = ["wire", "test", "ship"]
-PLAN_PHASED_CLEARING = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ITEMS}]}]})}
+WIRE_AND_TEST = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ITEMS}]}]})}
 WIRED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "wire"}]})}
 TESTED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "test"}]})}
-WORDS_PHASED_CLEARING = {"text": "Done for now."}
+DONE_FOR_NOW = {"text": "Done for now."}
 
 
 class BusyStore(MemoryStore):
@@ -336,7 +336,7 @@ class WatchedStore(MemoryStore):
         return super().session_head(session)
 
 
-async def on_stage_phased_clearing(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
+async def clearing(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
     stage = Stage(PHASED, *script, store=store)
     await stage.start(phases(stage.open_session, PhasedSettings(reminders=False, **settings)))
     return stage
@@ -348,7 +348,7 @@ def texts(stage: Stage) -> list[str]:
 
 async def test_a_finished_task_is_cleared_after_a_minute() -> None:
     """Listeners are notified, the panel is updated, and the event log names the timer as the actor."""
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    stage = await clearing(WIRE_AND_TEST, WIRED)
     await stage.says("go")
 
     stage.clock.advance(59_999)
@@ -368,7 +368,7 @@ async def test_a_finished_task_is_cleared_after_a_minute() -> None:
     ids=["by default", "with a setting"],
 )
 async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, left: list[str]) -> None:
-    stage = Stage(PHASED, PLAN_PHASED_CLEARING, WIRED)
+    stage = Stage(PHASED, WIRE_AND_TEST, WIRED)
     shared = stage.open_session("project")
     await stage.start(phases(lambda _: shared, PhasedSettings(reminders=False, **settings)))
     await stage.says("go")
@@ -379,7 +379,7 @@ async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, 
 
 
 async def test_each_task_has_its_own_delay() -> None:
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, WORDS_PHASED_CLEARING, TESTED)
+    stage = await clearing(WIRE_AND_TEST, WIRED, DONE_FOR_NOW, TESTED)
     await stage.says("go")
     stage.clock.advance(30_000)
     await stage.says("go on")
@@ -392,7 +392,7 @@ async def test_each_task_has_its_own_delay() -> None:
 
 
 async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
+    stage = await clearing(WIRE_AND_TEST, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
     await stage.says("go")
 
     stage.clock.advance(60_000)
@@ -404,7 +404,7 @@ async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
 
 async def test_changes_of_others_remain_after_clearing() -> None:
     """A task that was added and one that was reopened are both in the plan afterwards."""
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, WORDS_PHASED_CLEARING, TESTED)
+    stage = await clearing(WIRE_AND_TEST, WIRED, DONE_FOR_NOW, TESTED)
     await stage.says("go")
     await stage.says("go on")
 
@@ -419,7 +419,7 @@ async def test_changes_of_others_remain_after_clearing() -> None:
 
 async def test_clearing_starts_no_task() -> None:
     """After `/todo append` no task is in progress, and clearing does not change that."""
-    stage = await on_stage_phased_clearing()
+    stage = await clearing()
     for typed in ("append A one", "done one", "append A two"):
         await stage.says(f"/todo {typed}")
 
@@ -429,7 +429,7 @@ async def test_clearing_starts_no_task() -> None:
 
 
 async def test_a_task_that_was_already_removed_is_not_reported() -> None:
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    stage = await clearing(WIRE_AND_TEST, WIRED)
     await stage.says("go")
 
     stage.open_session("conversation").change((Remove(Named("wire")),))
@@ -441,7 +441,7 @@ async def test_a_task_that_was_already_removed_is_not_reported() -> None:
 
 async def test_clearing_is_retried_while_the_store_is_busy() -> None:
     store = BusyStore()
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, store=store)
+    stage = await clearing(WIRE_AND_TEST, WIRED, store=store)
     await stage.says("go")
 
     store.refusals = 1
@@ -453,7 +453,7 @@ async def test_clearing_is_retried_while_the_store_is_busy() -> None:
 
 
 async def test_a_negative_delay_disables_clearing() -> None:
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, clear_delay=-1)
+    stage = await clearing(WIRE_AND_TEST, WIRED, clear_delay=-1)
     await stage.says("go")
 
     stage.clock.advance(10_000_000)
@@ -463,7 +463,7 @@ async def test_a_negative_delay_disables_clearing() -> None:
 
 async def test_clearing_is_not_reported_to_the_model() -> None:
     """The model finished the task itself; only changes by others are reported."""
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    stage = await clearing(WIRE_AND_TEST, WIRED)
     await stage.says("go")
 
     stage.clock.advance(60_000)
@@ -475,7 +475,7 @@ async def test_clearing_is_not_reported_to_the_model() -> None:
 async def test_no_timer_runs_after_the_host_is_closed() -> None:
     """The store may be closed with the host, so no timer may read it afterwards."""
     store = WatchedStore()
-    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, store=store)
+    stage = await clearing(WIRE_AND_TEST, WIRED, store=store)
     await stage.says("go")
 
     await stage.host.close()

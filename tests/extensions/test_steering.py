@@ -183,7 +183,7 @@ async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> Non
     assert stage.screen.notices == [("warning", NOTICE)]
 
 
-WRITE_PRESENCE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
+WRITE_ONE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 DONE: dict[str, Any] = {"call": ("edit_todos", {"action": "complete", "indices": [0]})}
 
 
@@ -202,7 +202,7 @@ class RecordingStore(MemoryStore):
         self.records = overridden(self.records, beat=tell)
 
 
-async def on_stage_presence(*script: Answer, store: MemoryStore | None = None) -> Stage:
+async def seen_at_work(*script: Answer, store: MemoryStore | None = None) -> Stage:
     stage = Stage(INDEXED, *script, store=store)
     stage.clock.at = 1_000_000
     stage.host.load([("presence", presence(stage.open_session))])
@@ -216,19 +216,19 @@ def only(stage: Stage) -> Presence:
 
 
 async def test_a_conversation_that_was_only_opened_has_no_presence() -> None:
-    stage = await on_stage_presence()
+    stage = await seen_at_work()
 
     assert list(stage.store.records.presences()) == []
 
 
 async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
     """And, while a tool runs long, every fifteen seconds that it still does."""
-    stage = await on_stage_presence(store=RecordingStore())
+    stage = await seen_at_work(store=RecordingStore())
     seen: list[Presence] = []
 
     async def long_tool(*_: Any) -> dict[str, Any]:
         stage.clock.advance(AT_MOST_EVERY_MS)
-        return WRITE_PRESENCE
+        return WRITE_ONE
 
     async def then() -> dict[str, Any]:
         stage.clock.advance(2 * EVERY_MS + AT_MOST_EVERY_MS)
@@ -253,7 +253,7 @@ async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
 async def test_the_store_is_told_at_most_once_a_second() -> None:
     """What comes in between is told when the second is over."""
     store = RecordingStore()
-    stage = await on_stage_presence(WRITE_PRESENCE, DONE, {"text": "Done."}, store=store)
+    stage = await seen_at_work(WRITE_ONE, DONE, {"text": "Done."}, store=store)
 
     await stage.says("go")
     before = len(store.told)
@@ -267,14 +267,14 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ([WRITE_PRESENCE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
+        ([WRITE_ONE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
         ([{"text": "Which one do you want?"}], RestReason.ASKED),
         ([{"text": "Hello."}], RestReason.NO_PLAN),
-        ([WRITE_PRESENCE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
+        ([WRITE_ONE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
     ],
 )
 async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[Answer], why: RestReason) -> None:
-    stage = await on_stage_presence(*script)
+    stage = await seen_at_work(*script)
 
     await stage.says("go")
     stage.clock.advance(AT_MOST_EVERY_MS)
@@ -296,7 +296,7 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
 
 
 async def test_an_agent_whose_conversation_ends_leaves() -> None:
-    stage = await on_stage_presence({"text": "Hello."})
+    stage = await seen_at_work({"text": "Hello."})
     await stage.says("go")
     assert len(stage.store.records.presences()) == 1
 
@@ -310,7 +310,7 @@ async def test_a_store_that_cannot_be_written_changes_nothing_for_the_agent() ->
     store = MemoryStore()
     full = raising(StoreError("the disk is full"))
     store.records = overridden(store.records, beat=full, leave=raising(AssertionError()))
-    stage = await on_stage_presence({"text": "Hello."}, store=store)
+    stage = await seen_at_work({"text": "Hello."}, store=store)
 
     await stage.says("go")
     await stage.host.close()
@@ -338,7 +338,7 @@ COMPLETE: dict[str, Json] = {
 every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
 
-async def on_stage_shared_plan(name: str, *script: Answer) -> Stage:
+async def on_shared_plan(name: str, *script: Answer) -> Stage:
     """Return a host in that dialect, on a plan that others share."""
     dialect = dialect_named(name)
     stage = Stage(dialect, *script)
@@ -368,7 +368,7 @@ def content(stage: Stage) -> list[tuple[str, list[tuple[str, Status, tuple[str, 
 
 @every_dialect
 async def test_a_chosen_branch_restores_the_plan_with_phases_and_notes(name: str) -> None:
-    stage = await on_stage_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
     before = content(stage)
     await stage.says("go")
     changed = content(stage)
@@ -382,7 +382,7 @@ async def test_a_chosen_branch_restores_the_plan_with_phases_and_notes(name: str
 
 @every_dialect
 async def test_work_of_others_is_not_undone_and_the_person_is_told(name: str) -> None:
-    stage = await on_stage_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
     await stage.says("go")
     others(stage).change((Append((Task("theirs"),)),), Actor.USER)
     before = content(stage)
@@ -396,7 +396,7 @@ async def test_work_of_others_is_not_undone_and_the_person_is_told(name: str) ->
 @every_dialect
 async def test_opening_a_conversation_changes_nothing(name: str) -> None:
     """Also closed tasks stay, which a plan of the conversation's own would lose in the phased dialect."""
-    stage = await on_stage_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
     await stage.says("go")
     before = content(stage)
 
@@ -408,7 +408,7 @@ async def test_opening_a_conversation_changes_nothing(name: str) -> None:
 
 @every_dialect
 async def test_a_fork_moves_the_plan_to_where_it_branches_off(name: str) -> None:
-    stage = await on_stage_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
     before = content(stage)
     await stage.says("go")
     stage.host.transcript.move(None)
@@ -420,7 +420,7 @@ async def test_a_fork_moves_the_plan_to_where_it_branches_off(name: str) -> None
 
 async def test_a_plan_that_the_store_does_not_have_is_restored() -> None:
     """The store was removed, or is another one: nothing is overwritten."""
-    stage = await on_stage_shared_plan("indexed", COMPLETE["indexed"], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan("indexed", COMPLETE["indexed"], {"text": "Stop.", "stopReason": "aborted"})
     await stage.says("go")
     stage.store = type(stage.store)()
 
@@ -438,7 +438,7 @@ async def test_changes_of_others_during_a_turn_are_told_once(name: str) -> None:
         others(stage).change((Append((Task("theirs </system-reminder>"),)),), Actor.USER)
         return COMPLETE[name]
 
-    stage = await on_stage_shared_plan(name, changed, {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, changed, {"text": "Stop.", "stopReason": "aborted"})
 
     await stage.says("go")
 

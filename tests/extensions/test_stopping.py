@@ -130,7 +130,7 @@ def write(*texts: str) -> Answer:
     return {"call": ("write_todos", {"mode": "append", "todos": [{"text": text} for text in texts]})}
 
 
-async def on_stage_request_bounds(patience: Patience, *script: Answer) -> Stage:
+async def bounded_by(patience: Patience, *script: Answer) -> Stage:
     """A host whose sessions have these bounds."""
     stage = Stage(INDEXED, *script)
 
@@ -150,7 +150,7 @@ def tripped(stage: Stage) -> list[Any]:
 
 
 async def test_a_model_that_only_lists_is_ended_when_its_plan_makes_no_progress() -> None:
-    stage = await on_stage_request_bounds(Patience(idle_requests=7), write("One"), *[LIST] * 30)
+    stage = await bounded_by(Patience(idle_requests=7), write("One"), *[LIST] * 30)
 
     await stage.says("go")
 
@@ -163,7 +163,7 @@ async def test_a_model_that_only_lists_is_ended_when_its_plan_makes_no_progress(
 
 async def test_closing_and_reopening_a_task_is_no_progress() -> None:
     toggle = [edit("complete", 0), edit("start", 0)] * 20
-    stage = await on_stage_request_bounds(Patience(idle_requests=7), write("One", "Two"), *toggle)
+    stage = await bounded_by(Patience(idle_requests=7), write("One", "Two"), *toggle)
 
     await stage.says("go")
 
@@ -174,7 +174,7 @@ async def test_closing_and_reopening_a_task_is_no_progress() -> None:
 async def test_progress_starts_the_count_again_up_to_all_requests() -> None:
     closing = [step for index in range(20) for step in (LIST, LIST, edit("complete", index))]
     texts = [f"Task {number}" for number in range(20)]
-    stage = await on_stage_request_bounds(Patience(idle_requests=5, requests=31), write(*texts), *closing)
+    stage = await bounded_by(Patience(idle_requests=5, requests=31), write(*texts), *closing)
 
     await stage.says("go")
 
@@ -183,7 +183,7 @@ async def test_progress_starts_the_count_again_up_to_all_requests() -> None:
 
 
 async def test_a_persons_message_starts_every_count_again() -> None:
-    stage = await on_stage_request_bounds(Patience(idle_requests=3), write("One"), *[LIST] * 30)
+    stage = await bounded_by(Patience(idle_requests=3), write("One"), *[LIST] * 30)
     await stage.says("go")
     first = len(stage.model.requests)
 
@@ -194,7 +194,7 @@ async def test_a_persons_message_starts_every_count_again() -> None:
 
 
 async def test_the_time_since_a_person_spoke_is_bounded() -> None:
-    stage = await on_stage_request_bounds(Patience(hours=2), write("One"), *[LIST] * 3)
+    stage = await bounded_by(Patience(hours=2), write("One"), *[LIST] * 3)
     clock = stage.clock
 
     async def an_hour_later() -> dict[str, Any]:

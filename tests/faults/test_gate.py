@@ -54,10 +54,10 @@ def test_the_page_has_every_agent_in_every_dialect_on_both_paths() -> None:
     assert wrong == []
 
 
-QUICK_REAL_AGENTS = (("pause-typer", "hooks"), ("waiting", "hooks"), ("lister", "run"))
+QUICK_CELLS = (("pause-typer", "hooks"), ("waiting", "hooks"), ("lister", "run"))
 
 
-@pytest.mark.parametrize("cells", [QUICK_REAL_AGENTS, pytest.param(SHORT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cells", [QUICK_CELLS, pytest.param(SHORT, marks=pytest.mark.slow)])
 def test_agents_are_continued_as_often_as_the_page_says(cells: tuple[tuple[str, str], ...]) -> None:
     """`python3 do.py faults long real-agents` runs all of them."""
     found = list(rows(cells))

@@ -250,14 +250,14 @@ def works_in(pid: int, folder: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def fleet_dbos(server: Server) -> Iterator[EngineFleet]:
+def dbos_fleet(server: Server) -> Iterator[EngineFleet]:
     with server.database() as url, engine_fleet(DBOS, url) as made:
         yield made
 
 
-def losses(fleet_dbos: EngineFleet, run: str) -> int:
+def losses(dbos_fleet: EngineFleet, run: str) -> int:
     """Return how often a run was lost, by its log."""
-    store = store_at(fleet_dbos.address)
+    store = store_at(dbos_fleet.address)
     found = sum(isinstance(event.fact, RunLost) for event in store.events(run))
     store.close()
     return found
@@ -265,79 +265,79 @@ def losses(fleet_dbos: EngineFleet, run: str) -> int:
 
 @needs_server
 @needs_dbos
-def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(fleet_dbos: EngineFleet) -> None:
+def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(dbos_fleet: EngineFleet) -> None:
     """It held one run, and had sent another. The rows of its version of tildone are begun by nobody."""
-    configure(fleet_dbos, SHORT)
-    dead, (held, sent) = Claimer("gone/1/a"), (fleet_dbos.add(), fleet_dbos.add())
-    left = fleet_dbos.leases.dispatch(dead, 2)
-    assert fleet_dbos.leases.take(dead, "gone/1/a/1", held, 0, 1)
+    configure(dbos_fleet, SHORT)
+    dead, (held, sent) = Claimer("gone/1/a"), (dbos_fleet.add(), dbos_fleet.add())
+    left = dbos_fleet.leases.dispatch(dead, 2)
+    assert dbos_fleet.leases.take(dead, "gone/1/a/1", held, 0, 1)
 
-    with fleet_dbos.worker(2) as one, fleet_dbos.worker(2):
+    with dbos_fleet.worker(2) as one, dbos_fleet.worker(2):
         for lease in left:
-            fleet_dbos.leave(lease, one.name, version="0")
-        until(lambda: fleet_dbos.begun(held) and fleet_dbos.begun(sent))
-        configure(fleet_dbos, LONG)
-        fleet_dbos.end(held, sent)
-        withdrawn = fleet_dbos.attempts()
+            dbos_fleet.leave(lease, one.name, version="0")
+        until(lambda: dbos_fleet.begun(held) and dbos_fleet.begun(sent))
+        configure(dbos_fleet, LONG)
+        dbos_fleet.end(held, sent)
+        withdrawn = dbos_fleet.attempts()
 
     assert [withdrawn[f"{run}.0.1"] for run in (held, sent)] == ["CANCELLED"] * 2
-    assert [len(fleet_dbos.begun(run)) for run in (held, sent)] == [1, 1]
-    assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in fleet_dbos.begun(run))
-    assert (losses(fleet_dbos, held), losses(fleet_dbos, sent)) == (1, 0)
+    assert [len(dbos_fleet.begun(run)) for run in (held, sent)] == [1, 1]
+    assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in dbos_fleet.begun(run))
+    assert (losses(dbos_fleet, held), losses(dbos_fleet, sent)) == (1, 0)
 
 
 @needs_server
 @needs_dbos
-def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(fleet_dbos: EngineFleet) -> None:
-    with fleet_dbos.worker(2) as worker:
-        ended, living = fleet_dbos.add(), fleet_dbos.add()
+def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(dbos_fleet: EngineFleet) -> None:
+    with dbos_fleet.worker(2) as worker:
+        ended, living = dbos_fleet.add(), dbos_fleet.add()
         until(lambda: {ended, living} <= set(worker.begun))
-        fleet_dbos.end(ended)
-        until(lambda: fleet_dbos.attempts()[f"{ended}.0.1"] == "SUCCESS")
+        dbos_fleet.end(ended)
+        until(lambda: dbos_fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
         for queue in ("gone/2/b", "other/3/c"):
-            fleet_dbos.register(queue)
-        fleet_dbos.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
-        fleet_dbos.leases.beat(WorkerInfo("other/3/c", "other", 3))
+            dbos_fleet.register(queue)
+        dbos_fleet.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
+        dbos_fleet.leases.beat(WorkerInfo("other/3/c", "other", 3))
         worker.tell("tidy")
         until(lambda: "tidied" in worker.lines)
-        attempts, queues = fleet_dbos.attempts(), fleet_dbos.queues
-        fleet_dbos.end(living)
+        attempts, queues = dbos_fleet.attempts(), dbos_fleet.queues
+        dbos_fleet.end(living)
 
     assert attempts == {f"{living}.0.1": "PENDING"}
     assert queues == {worker.name, "other/3/c"}
-    assert fleet_dbos.lease(living).state is LeaseState.DONE
+    assert dbos_fleet.lease(living).state is LeaseState.DONE
 
 
 @needs_server
 @needs_dbos
-def test_old_attempts_are_removed_in_parts(fleet_dbos: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_attempts_are_removed_in_parts(dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that count stay, wherever they are in the list."""
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
-    with fleet_dbos.tables() as tables:
+    with dbos_fleet.tables() as tables:
         tables.tidy((), ())
         for attempt in range(1, 8):
-            fleet_dbos.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
+            dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
         execute(
-            fleet_dbos.address, "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
+            dbos_fleet.address, "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
         )
 
         tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
 
-        assert set(fleet_dbos.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
+        assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
 
 
 @needs_server
 @needs_dbos
 def test_all_attempts_of_all_hands_of_a_run_are_forgotten(
-    fleet_dbos: EngineFleet, monkeypatch: pytest.MonkeyPatch
+    dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     hands = [Lease("r", 0, "plan", attempt=2), Lease("r", 1, "plan", attempt=1)]
-    with fleet_dbos.tables() as tables:
+    with dbos_fleet.tables() as tables:
         tables.tidy((), ())
         for lease in (*hands, Lease("r", 0, "plan", attempt=1), Lease("rr", 0, "plan")):
-            fleet_dbos.leave(lease, "nobody", version="0")
+            dbos_fleet.leave(lease, "nobody", version="0")
 
         tables.forget(hands)
 
-        assert set(fleet_dbos.attempts()) == {"rr.0.1"}
+        assert set(dbos_fleet.attempts()) == {"rr.0.1"}

@@ -402,7 +402,7 @@ TASKS, HANDS, KILLS = 10, 3, 4
 
 
 @pytest.fixture
-def crew_killed_hands(tmp_path: Path) -> Iterator[Crew]:
+def killed_crew(tmp_path: Path) -> Iterator[Crew]:
     found = Crew(tmp_path, str(tmp_path / "plans.db"))
     found.leases.configure(replace(SETTINGS, engine="table", lease=6000, margin=500, renewal=1000))
     yield found
@@ -417,40 +417,37 @@ def task(number: int, chance: random.Random) -> Task:
     return shell(f"task {number}", script, after)
 
 
-def kill_one(crew_killed_hands: Crew, chance: random.Random) -> None:
+def kill_one(killed_crew: Crew, chance: random.Random) -> None:
     """Kill a worker, and start another one, with a home of its own."""
-    killed: subprocess.Popen[bytes] = chance.choice(
-        [each for each in crew_killed_hands.processes if each.poll() is None]
-    )
+    killed: subprocess.Popen[bytes] = chance.choice([each for each in killed_crew.processes if each.poll() is None])
     killed.kill()
     killed.wait()
-    crew_killed_hands.start()
+    killed_crew.start()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remote", [False, True], ids=["here", "remote"])
-def test_no_file_is_lost_with_workers_that_are_killed(crew_killed_hands: Crew, tmp_path: Path, *, remote: bool) -> None:
+def test_no_file_is_lost_with_workers_that_are_killed(killed_crew: Crew, tmp_path: Path, *, remote: bool) -> None:
     chance = random.Random(f"remote {remote}")  # noqa: S311  to be repeatable
     repository = tmp_path / "project"
     if remote:
         repository = bare(tmp_path, repository)
-        crew_killed_hands.repo = repository.as_uri()
-    crew_killed_hands.add(numbered(flat(*(task(number, chance) for number in range(1, TASKS + 1)))), hands=HANDS)
+        killed_crew.repo = repository.as_uri()
+    killed_crew.add(numbered(flat(*(task(number, chance) for number in range(1, TASKS + 1)))), hands=HANDS)
     for _ in range(HANDS):
-        crew_killed_hands.start()
+        killed_crew.start()
 
     for _ in range(KILLS):
         sleep(chance.uniform(0, 1.2))
-        kill_one(crew_killed_hands, chance)
-    until(lambda: not any(lease.state.is_active for lease in crew_killed_hands.hands()))
+        kill_one(killed_crew, chance)
+    until(lambda: not any(lease.state.is_active for lease in killed_crew.hands()))
 
-    assert [lease.state for lease in crew_killed_hands.hands()] == [LeaseState.DONE] * HANDS
-    branch = f"tildone/{crew_killed_hands.run}"
+    assert [lease.state for lease in killed_crew.hands()] == [LeaseState.DONE] * HANDS
+    branch = f"tildone/{killed_crew.run}"
     made = {number: git(repository, "show", f"{branch}:{number}.txt") for number in range(1, TASKS + 1)}
     assert made == {number: str(number) for number in range(1, TASKS + 1)}
     # A task is done again only if its files were lost, which a note says.
     reopened = {
-        each.number: sum(note.startswith("reopened: ") for note in each.notes)
-        for each in crew_killed_hands.plan().tasks
+        each.number: sum(note.startswith("reopened: ") for note in each.notes) for each in killed_crew.plan().tasks
     }
-    assert {number: times - 1 for number, times in crew_killed_hands.completions().items()} == reopened
+    assert {number: times - 1 for number, times in killed_crew.completions().items()} == reopened

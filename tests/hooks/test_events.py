@@ -216,12 +216,12 @@ FIELDS = sorted(
     }
 )
 
-JSON_FUZZ = st.recursive(
+ODD_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
-PAYLOAD = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), JSON_FUZZ, max_size=8)
+PAYLOAD = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), ODD_JSON, max_size=8)
 
 CORPUS = {
     "nothing": b"",
@@ -328,7 +328,7 @@ COMMANDS = (
     ("call", "TodoWrite", json.dumps({"summary": HOSTILE, "todos": [{"content": "a", "status": "pending"}]})),
     ("call", "TodoWrite", json.dumps({"summary": HOSTILE, "todos": HOSTILE})),
 )
-EVENTS_DOORS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
+WITH_CONTEXT = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 
 
 def run(workspace: Workspace, *words: str, given: object = None) -> tuple[str, str]:
@@ -382,7 +382,7 @@ def test_what_a_hook_tells_a_model_is_harmless_and_limited(workspace: Workspace,
     long = LONG[: 2 * MAX_HOOK_REPLY]
     plan(workspace, HOSTILE, long)
     told = []
-    for event in EVENTS_DOORS:
+    for event in WITH_CONTEXT:
         fields = {"session_id": "one", "cwd": str(workspace.project), "hook_event_name": event, "tool_name": "Bash"}
         told.append(run(workspace, "hook", "claude", "--dialect", dialect, given=fields)[0])
         workspace.session.change((Append((Task(f"{event} {HOSTILE}"), Task(f"{event} {long}"))),))

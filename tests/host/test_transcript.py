@@ -296,11 +296,10 @@ def test_a_subagents_conversation_names_its_parent_and_is_not_found_among_the_ot
     assert conversations(None).new_of_subagent(conversations(None).new()).file is None
 
 
-Json_codecs = dict[str, Any]
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
 
 
-def recorded_entries(trace: Path) -> list[Json_codecs]:
+def recorded_entries(trace: Path) -> list[Json]:
     files = json.loads(trace.read_text(encoding="utf-8"))["session_files"]
     return [entry for file in files for entry in file["entries"] if entry["type"] != "session"]
 
@@ -326,7 +325,7 @@ def test_an_entry_of_an_unknown_type_is_preserved_verbatim() -> None:
     assert json.dumps(entry.record) == json.dumps(record)
 
 
-UNKNOWN_FIELDS: list[Json_codecs] = [
+UNKNOWN_FIELDS: list[Json] = [
     {"role": "user", "content": "Go", "timestamp": 1, "mood": "fine"},
     {"role": "user", "content": [{"type": "text", "text": "Go", "lang": "en"}, {"type": "video", "url": "u"}]},
     {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "redacted": True, "by": "them"}]},
@@ -348,7 +347,7 @@ def test_unknown_fields_survive_a_round_trip() -> None:
     assert [encode_message(decode_message(record)) for record in UNKNOWN_FIELDS] == UNKNOWN_FIELDS
 
 
-ABSENT_FIELDS: list[Json_codecs] = [
+ABSENT_FIELDS: list[Json] = [
     {"role": "assistant", "content": [], "usage": {}},
     {"role": "assistant", "content": [], "usage": {"input": 3, "cost": {}}},
     {"role": "assistant", "content": [], "usage": {"output": 0, "cost": {"total": 0.5}}},

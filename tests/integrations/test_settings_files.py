@@ -404,16 +404,16 @@ def test_a_hook_is_ours_if_it_runs_tildone() -> None:
 
 PATH = ("mcp Servers", "tildone")
 
-blanks_jsonc = st.sampled_from(["", " ", "\n", "\n    ", "\r\n\t", " // why\n", "/* a\nb */", " /* } */ "])
+gaps = st.sampled_from(["", " ", "\n", "\n    ", "\r\n\t", " // why\n", "/* a\nb */", " /* } */ "])
 scalars = st.sampled_from(["1", "-2.5e3", "true", "null", '"x"', '"\\u00e9 // not a comment"', '"a\\"b"'])
 
 
 @st.composite
-def documents_jsonc(draw: st.DrawFn) -> str:
+def objects(draw: st.DrawFn) -> str:
     """The text of an object, with white space and comments wherever they are allowed."""
 
     def gap() -> str:
-        return str(draw(blanks_jsonc))
+        return str(draw(gaps))
 
     def value(depth: int) -> str:
         kind = draw(st.sampled_from(["scalar", "object", "array"] if depth else ["scalar"]))
@@ -434,7 +434,7 @@ def stripped(text: str) -> str:
     return "".join(text.split())
 
 
-@given(documents_jsonc())
+@given(objects())
 def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
     """In order; and the data is the old data with ours added."""
     before = scan_jsonc(text).data
@@ -447,7 +447,7 @@ def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
     assert put(after, PATH, ENTRY) == after
 
 
-@given(documents_jsonc())
+@given(objects())
 def test_remove_undoes_put(text: str) -> None:
     """Except for white space."""
     after = append_jsonc(put(text, PATH, ENTRY), ("hooks", "Stop"), ENTRY)
@@ -459,7 +459,7 @@ def test_remove_undoes_put(text: str) -> None:
     assert stripped(back) == stripped(text)
 
 
-@given(documents_jsonc(), st.sampled_from("abcd"))
+@given(objects(), st.sampled_from("abcd"))
 def test_any_member_can_be_removed(text: str, name: str) -> None:
     """The rest is still JSON."""
     before = scan_jsonc(text).data

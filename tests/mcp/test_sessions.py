@@ -383,7 +383,7 @@ async def gathered(client: Client, count: int) -> list[str]:
     return [text_of(result) for result in await asyncio.gather(*calls)]
 
 
-CLAUDE_SUBAGENT_CALLS, CODEX = AgentId("claude", "s1"), AgentId("codex", "s1")
+CLAUDE_PARENT, CODEX = AgentId("claude", "s1"), AgentId("codex", "s1")
 OPENCODE = AgentId("opencode", pid=7)
 ARGUMENTS = {"add": ["One"]}
 
@@ -402,7 +402,7 @@ def test_a_call_of_claude_code_is_the_subagents_whose_hook_announced_it_once(age
     announce_call(agents, "claude", "toolu_1", AgentId("claude", "s2"), "a1")
 
     first, again = (
-        subagent_in_call(agents, CLAUDE_SUBAGENT_CALLS, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
+        subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
     )
 
     assert (first, again) == (CallingSubagent(AgentId("claude", "s2"), "a1"), None)
@@ -428,7 +428,7 @@ def test_a_call_of_opencode_is_recognised_by_its_arguments(agents: AgentRegistry
 
 @pytest.mark.parametrize("meta", [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}])
 def test_odd_metadata_names_nobody(agents: AgentRegistry, meta: object) -> None:
-    for agent in (CLAUDE_SUBAGENT_CALLS, CODEX, OPENCODE, AgentId(pid=1)):
+    for agent in (CLAUDE_PARENT, CODEX, OPENCODE, AgentId(pid=1)):
         assert subagent_in_call(agents, agent, {"name": "todo", "arguments": None, "_meta": meta}) is None
 
 
@@ -436,21 +436,21 @@ def test_odd_metadata_names_nobody(agents: AgentRegistry, meta: object) -> None:
 def test_a_note_that_names_no_agent_or_no_subagent_counts_for_nobody(agents: AgentRegistry, note: str) -> None:
     agents.set_note(AgentId("claude", "toolu_1"), "call", note)
 
-    assert subagent_in_call(agents, CLAUDE_SUBAGENT_CALLS, call(**{"claudecode/toolUseId": "toolu_1"})) is None
+    assert subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) is None
 
 
-OURS_SHARED_PROCESS = os.getpid()
-PROCESS = AgentId("opencode", pid=OURS_SHARED_PROCESS)
+THIS_PROCESS = os.getpid()
+PROCESS = AgentId("opencode", pid=THIS_PROCESS)
 
 
 def in_opencode(project: Project) -> Project:
-    return replace(project, environ={"OPENCODE_PID": str(OURS_SHARED_PROCESS)})
+    return replace(project, environ={"OPENCODE_PID": str(THIS_PROCESS)})
 
 
 async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Project) -> None:
     """Each works on its own session, in any order of calls."""
     for session in ("A", "B"):
-        assign_session(project.agents, AgentId.parse(f"opencode:{session}"), OURS_SHARED_PROCESS, now())
+        assign_session(project.agents, AgentId.parse(f"opencode:{session}"), THIS_PROCESS, now())
     async with in_opencode(project).client() as client:
         replies = []
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
@@ -546,42 +546,42 @@ def aged(folder: str, age: int, offset: int = 1) -> None:
 
 
 @pytest.fixture
-def agents_registry_stamp(tmp_path: Path) -> AgentRegistry:
+def registry(tmp_path: Path) -> AgentRegistry:
     registry = AgentRegistry(str(tmp_path), "/project")
     registry.save(Agent(ID, "/project"))
     return registry
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
-def test_a_recent_change_has_no_stamp(agents_registry_stamp: AgentRegistry) -> None:
+def test_a_recent_change_has_no_stamp(registry: AgentRegistry) -> None:
     """Another one could follow within the resolution of the file system's times."""
-    aged(agents_registry_stamp.folder, 0)
+    aged(registry.folder, 0)
 
-    assert registry_stamp(agents_registry_stamp.folder) is None
+    assert registry_stamp(registry.folder) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
-def test_an_old_change_has_the_same_stamp_until_something_changes(agents_registry_stamp: AgentRegistry) -> None:
-    aged(agents_registry_stamp.folder, 2 * FINE_NS)
-    first, second = registry_stamp(agents_registry_stamp.folder), registry_stamp(agents_registry_stamp.folder)
-    agents_registry_stamp.set_note(ID, "model", "opus")
-    noted = registry_stamp(agents_registry_stamp.folder)
-    aged(agents_registry_stamp.folder, 2 * FINE_NS, offset=2)
+def test_an_old_change_has_the_same_stamp_until_something_changes(registry: AgentRegistry) -> None:
+    aged(registry.folder, 2 * FINE_NS)
+    first, second = registry_stamp(registry.folder), registry_stamp(registry.folder)
+    registry.set_note(ID, "model", "opus")
+    noted = registry_stamp(registry.folder)
+    aged(registry.folder, 2 * FINE_NS, offset=2)
 
     assert first is not None
     assert (second, noted) == (first, None)
-    assert registry_stamp(agents_registry_stamp.folder) not in (None, first)
+    assert registry_stamp(registry.folder) not in (None, first)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
-def test_times_in_whole_units_must_be_older(agents_registry_stamp: AgentRegistry) -> None:
+def test_times_in_whole_units_must_be_older(registry: AgentRegistry) -> None:
     """A file system that counts in seconds gives two changes within one the same time."""
-    aged(agents_registry_stamp.folder, 2 * FINE_NS, offset=0)
-    recent = registry_stamp(agents_registry_stamp.folder)
-    aged(agents_registry_stamp.folder, 2 * COARSE_NS, offset=0)
+    aged(registry.folder, 2 * FINE_NS, offset=0)
+    recent = registry_stamp(registry.folder)
+    aged(registry.folder, 2 * COARSE_NS, offset=0)
 
     assert recent is None
-    assert registry_stamp(agents_registry_stamp.folder) is not None
+    assert registry_stamp(registry.folder) is not None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")

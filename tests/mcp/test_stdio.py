@@ -345,7 +345,7 @@ NEVER = (
 FOR_CALLS = ("apsw", "tildone.agents.mcp.server", "tildone.stores.sqlite.store", "urllib.parse")
 """Modules that only requests need that work on the store."""
 
-PROGRAM_STARTUP = """
+IMPORTS_OF_START = """
 import json, sys
 from tildone.cli import main
 code = main(["mcp", "--session", "s"])
@@ -356,7 +356,7 @@ json.dump([name for name in sys.argv[1:] if name in sys.modules], sys.stderr)
 def imported(project: Project, *asked: object) -> set[str]:
     """Those of the modules above that a server has imported after these requests."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM_STARTUP, *SLOW, *NEVER, *FOR_CALLS],
+        [sys.executable, "-c", IMPORTS_OF_START, *SLOW, *NEVER, *FOR_CALLS],
         cwd=project.folder,
         env=project.environment(),
         input=b"".join(map(line, asked)),

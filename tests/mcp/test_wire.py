@@ -266,7 +266,7 @@ START = (
 )
 
 
-def call_wire_without_handshake(number: int, arguments: Record, **more: Any) -> Record:
+def bare_call(number: int, arguments: Record, **more: Any) -> Record:
     meta = {**META, "claudecode/toolUseId": f"toolu_{number}", "progressToken": number, **more}
     return request(number, "tools/call", name="todo", arguments=arguments, _meta=meta)
 
@@ -278,8 +278,8 @@ async def test_a_whole_conversation_without_a_handshake(project: Project) -> Non
         started = await wire.ask(DISCOVER), await wire.ask(LISTEN)
         listed = [await wire.ask(asked) for asked in START[2:]]
         called = [
-            await wire.ask(call_wire_without_handshake(3, {"add": ["Write the parser"]})),
-            await wire.ask(call_wire_without_handshake(4, {"done": 1})),
+            await wire.ask(bare_call(3, {"add": ["Write the parser"]})),
+            await wire.ask(bare_call(4, {"done": 1})),
         ]
         wire.close_input()
         rest = await wire.rest()
@@ -319,7 +319,7 @@ async def test_a_stream_without_resources_can_be_cancelled(project: Project) -> 
     """Then it gets no response, also if a store is open."""
     async with wired(project, greet=False) as wire:
         await wire.ask(LISTEN)
-        await wire.ask(call_wire_without_handshake(1, {"add": ["One"]}))
+        await wire.ask(bare_call(1, {"add": ["One"]}))
         wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "listen:0"}})
         await wire.ask(request(2, "tools/list", _meta=MODERN))
         wire.close_input()
@@ -418,14 +418,14 @@ def test_join_tells_whether_all_jobs_have_finished(executor: SerialExecutor) -> 
     assert executor.join(TIMEOUT_SECONDS)
 
 
-FIELDS_FUZZ = (
+PARAMETER_NAMES = (
     *("name", "arguments", "uri", "cursor", "ref", "argument", "type", "value", "level", "notifications", "task"),
     *("resourceSubscriptions", "toolsListChanged", "protocolVersion", "capabilities", "clientInfo", "version", "_meta"),
 )
 METHODS = sorted(HANDSHAKE_METHODS | MODERN_METHODS)
-JSON_FUZZ = st.recursive(
+ODD_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "todo", "plan", "plan://current", "error"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(FIELDS_FUZZ), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(PARAMETER_NAMES), inner, max_size=3),
     max_leaves=6,
 )
 ENVELOPES = st.sampled_from([{}, {"_meta": MODERN}, {"_meta": {}}])
@@ -435,7 +435,7 @@ ENVELOPES = st.sampled_from([{}, {"_meta": MODERN}, {"_meta": {}}])
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(
-    asked=st.lists(st.tuples(st.sampled_from(METHODS), JSON_FUZZ, ENVELOPES), min_size=1, max_size=4),
+    asked=st.lists(st.tuples(st.sampled_from(METHODS), ODD_JSON, ENVELOPES), min_size=1, max_size=4),
     opening=st.sampled_from([(), (initialize(), INITIALIZED)]),
 )
 def test_every_request_gets_exactly_one_response(

@@ -417,7 +417,7 @@ def configure(person: Person, *lines: str) -> None:
     write_trusted(person.folder / "tildone.toml", text, person.environment({}))
 
 
-def run_usage(person: Person, server: ModelServer, *arguments: str) -> Any:
+def run_free(person: Person, server: ModelServer, *arguments: str) -> Any:
     return person.run("run", *arguments, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
 
 
@@ -431,7 +431,7 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
     """Without its conversation, the events tell both."""
     configure(person)
     with ModelServer(WRITE, START, WORK, COMPLETE, ABANDON) as server:
-        run_usage(person, server, "Go")
+        run_free(person, server, "Go")
     with_conversation = stats(person)["tasks"]
     for file in person.home.rglob("*.jsonl"):
         file.unlink()
@@ -449,7 +449,7 @@ def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None
     """Before its next request, although it never stops by itself."""
     configure(person, "max_task_cost = 0.5")
     with ModelServer(WRITE, START, {**WORK, "repeat": True}) as server:
-        answer = run_usage(person, server, "Go")
+        answer = run_free(person, server, "Go")
 
     assert "the task in progress has cost $0.50" in answer.err + answer.out
     assert len(server.requests) == 6
@@ -459,7 +459,7 @@ def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None
 def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
     configure(person, "max_tokens = 60")
     with ModelServer(WRITE, {**WORK, "repeat": True}) as server:
-        answer = run_usage(person, server, "Go")
+        answer = run_free(person, server, "Go")
 
     assert "the agents of this plan have used 60 tokens. To go on, raise max_tokens" in answer.err + answer.out
     assert len(server.requests) == 4
@@ -468,9 +468,9 @@ def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
 def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> None:
     configure(person)
     with ModelServer(WRITE, START) as server:
-        run_usage(person, server, "Go", "--max-nudges", "0")
+        run_free(person, server, "Go", "--max-nudges", "0")
     with ModelServer(COMPLETE, ABANDON) as server:
-        run_usage(person, server, "--continue", "Go on", "--max-nudges", "0")
+        run_free(person, server, "--continue", "Go on", "--max-nudges", "0")
 
     [store] = person.home.rglob("*.db")
     opened = SqliteStore(str(store))

@@ -330,7 +330,7 @@ async def test_what_is_shown_is_printed_when_it_changes_and_cannot_control_the_t
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 QUESTION = "? Run this command as the check of task 1?"
-DONE_CHECK_QUESTIONS: Turn = {"tool": "todo", "args": {"done": 1}}
+CALLS_IT_DONE: Turn = {"tool": "todo", "args": {"done": 1}}
 STOP: Turn = {"text": "I stop.", "repeat": True}
 RUN = ("run", "Go", "--model", CHAT, "--dialect", "brief")
 
@@ -360,7 +360,7 @@ def proposed(importer: Person) -> bool:
 def test_the_person_at_a_terminal_answers(
     importer: Person, made: Path, key: bytes, *, runs: bool, stays_proposed: bool
 ) -> None:
-    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+    with ModelServer(CALLS_IT_DONE, STOP) as server:
         terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
         terminal.until(QUESTION)
         terminal.until_after(QUESTION, ASKED)
@@ -380,7 +380,7 @@ def test_once_is_for_once(importer: Person, made: Path) -> None:
     """The next time that the same check is needed, the person is asked again."""
     task = "- [ ] {}\n  $ cp plan.md 'made here'\n"
     importer.says("todo", "import", write_plan(importer, task.format("Make it") + task.format("Make it again")))
-    with ModelServer(DONE_CHECK_QUESTIONS, {"tool": "todo", "args": {"done": 2}}, STOP) as server:
+    with ModelServer(CALLS_IT_DONE, {"tool": "todo", "args": {"done": 2}}, STOP) as server:
         terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
         for key, question in ((b"y\r", QUESTION), (b"n\r", QUESTION.replace("1", "2"))):
             terminal.until(question)
@@ -393,7 +393,7 @@ def test_once_is_for_once(importer: Person, made: Path) -> None:
 
 @needs_terminal
 def test_the_model_is_told_the_reason_of_a_no(importer: Person, made: Path) -> None:
-    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+    with ModelServer(CALLS_IT_DONE, STOP) as server:
         terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
         terminal.until(QUESTION)
         terminal.until_after(QUESTION, ASKED)
@@ -408,7 +408,7 @@ def test_the_model_is_told_the_reason_of_a_no(importer: Person, made: Path) -> N
 
 @pytest.mark.parametrize("mode", ["print", "json"])
 def test_nobody_is_asked_without_a_terminal(importer: Person, made: Path, mode: str) -> None:
-    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+    with ModelServer(CALLS_IT_DONE, STOP) as server:
         answer = importer.run(*RUN, "--mode", mode, **provider_environment(server))
 
     assert "as the check of" not in answer.out + answer.err
@@ -417,7 +417,7 @@ def test_nobody_is_asked_without_a_terminal(importer: Person, made: Path, mode: 
 
 
 def test_a_client_is_asked(importer: Person, made: Path) -> None:
-    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+    with ModelServer(CALLS_IT_DONE, STOP) as server:
         process = subprocess.Popen(
             [PROGRAM, "run", *RUN[2:], "--mode", "rpc"],
             cwd=importer.folder,
@@ -452,7 +452,7 @@ def test_a_client_is_asked(importer: Person, made: Path) -> None:
 
 LONG_ENOUGH = 20.0
 PERMISSION = PermissionRequest("Run this command?", ("rm -r build", "ls"), always="rm *", plan=("ls",))
-ONCE_SHARED_QUESTIONS = PermissionReply(PermissionAnswer.ONCE)
+THIS_ONCE = PermissionReply(PermissionAnswer.ONCE)
 
 
 class Keyboard(NoUI):
@@ -519,9 +519,9 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+    keyboard.typed.set_result(THIS_ONCE)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == THIS_ONCE
     assert (need.session, need.kind, need.text, need.agent) == ("s", "command", "rm -r build\nls", "tildone:a")
     assert need.options == ("once", "always", "plan", "no")
     assert need.detail == "Run this command?\nalways in this conversation: rm *"
@@ -535,7 +535,7 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
 @pytest.mark.parametrize(
     ("ask", "answer", "meaning"),
     [
-        (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE_SHARED_QUESTIONS),
+        (lambda ui: ui.ask_permission(PERMISSION), "once", THIS_ONCE),
         (lambda ui: ui.ask_permission(PERMISSION), "always", PermissionReply(PermissionAnswer.ALWAYS)),
         (lambda ui: ui.ask_permission(PERMISSION), "plan", PermissionReply(PermissionAnswer.PLAN)),
         (lambda ui: ui.ask_permission(PERMISSION), "no", PermissionReply(PermissionAnswer.NO)),
@@ -568,7 +568,7 @@ async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
     store.records.answer(need.id, "no", "Bob", 1)
-    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+    keyboard.typed.set_result(THIS_ONCE)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.NO)
 
@@ -580,7 +580,7 @@ async def test_an_answer_that_comes_before_a_refusal_to_answer_counts(store: Sql
     store.records.answer(need.id, "once", "Bob", 1)
     keyboard.typed.set_result(None)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == THIS_ONCE
 
 
 async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: SqliteStore) -> None:
@@ -612,9 +612,9 @@ async def test_a_question_that_somebody_removes_stays_open_here(store: SqliteSto
 async def test_without_a_store_that_can_be_written_the_question_is_asked_here(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "plans.db").close()
     keyboard, ui = questions(SqliteStore(tmp_path / "plans.db", read_only=True))
-    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+    keyboard.typed.set_result(THIS_ONCE)
 
-    assert await asyncio.wait_for(ui.ask_permission(PERMISSION), LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+    assert await asyncio.wait_for(ui.ask_permission(PERMISSION), LONG_ENOUGH) == THIS_ONCE
 
 
 async def test_a_store_that_fails_later_leaves_the_question_to_the_keyboard() -> None:

@@ -195,7 +195,7 @@ GO = ("Go", "--model", CHAT, "--max-nudges", "0", "--session", "s")
 RED, RESET = "\x1b[31m", "\x1b[0m"
 
 
-def shown_plan_results(person: Person, server: ModelServer, *argv: str) -> list[str]:
+def lines_of_run(person: Person, server: ModelServer, *argv: str) -> list[str]:
     """The lines of a run in a pipe, from the message of the person to the last answer."""
     out = person.run("run", *GO, *argv, **provider_environment(server)).out
     return out.partition("Go\n")[2].partition("The end.")[0].splitlines()
@@ -206,7 +206,7 @@ def test_every_call_shows_the_whole_list_or_why_it_was_refused(person: Person, d
     """Also one whose text is that of the call before it: a start in phases, a list, the same refusal."""
     turns = [turn for turn, _ in PLAN_CALLS[dialect]]
     with ModelServer(*turns, {"text": "The end.", "repeat": True}) as server:
-        lines = shown_plan_results(person, server, "--dialect", dialect)
+        lines = lines_of_run(person, server, "--dialect", dialect)
 
     expected: list[str] = []
     for header, sign, (first, *others) in (drawn for _, drawn in PLAN_CALLS[dialect]):
@@ -251,7 +251,7 @@ def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: P
         call("todo"),
     ]
     with ModelServer(*turns, {"text": "The end.", "repeat": True}) as server:
-        lines = shown_plan_results(person, server, "--dialect", "brief", "--allow", "*")
+        lines = lines_of_run(person, server, "--dialect", "brief", "--allow", "*")
 
     def after(header: str) -> list[str]:
         rest = lines[lines.index(header) + 1 :]

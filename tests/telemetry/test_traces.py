@@ -514,7 +514,7 @@ def test_a_person_may_have_texts_sent_but_secrets_never_are(tmp_path: Path) -> N
 PLACE = SpanPlace(7, 70)
 
 
-async def traced_model_calls(folder: Path, model: Any) -> tuple[Host, list[TraceSpan], HostTraces]:
+async def traced_host(folder: Path, model: Any) -> tuple[Host, list[TraceSpan], HostTraces]:
     """A host that has worked on a prompt."""
     settings = settings_in(folder)
     conversations, store, kept = open_conversations(settings, str(folder)), open_store(settings), Kept()
@@ -539,7 +539,7 @@ async def traced_model_calls(folder: Path, model: Any) -> tuple[Host, list[Trace
 async def test_the_requests_of_subagents_are_told_too(tmp_path: Path) -> None:
     model = Scripts(go=[[task("a")]], a=[[("yield", {"result": "done"})]])
 
-    host, spans, traces = await traced_model_calls(tmp_path, model)
+    host, spans, traces = await traced_host(tmp_path, model)
     traces.close()
 
     calls = [span for span in spans if span.is_client]
@@ -553,7 +553,7 @@ async def test_the_requests_of_subagents_are_told_too(tmp_path: Path) -> None:
 
 
 async def test_a_summary_of_the_conversation_is_a_request(tmp_path: Path) -> None:
-    host, spans, _ = await traced_model_calls(tmp_path, Scripts(go=[]))
+    host, spans, _ = await traced_host(tmp_path, Scripts(go=[]))
     before = len(spans)
 
     await host.compact("")
@@ -569,7 +569,7 @@ def calls_of(host: Host) -> tuple[ModelCalls, list[TraceSpan]]:
 
 
 async def test_tokens_from_the_cache_are_part_of_the_input(tmp_path: Path) -> None:
-    host, _, _ = await traced_model_calls(tmp_path, Scripts(go=[]))
+    host, _, _ = await traced_host(tmp_path, Scripts(go=[]))
     calls, spans = calls_of(host)
     usage = Usage(10, 5, 100, 20, cost=Cost(total=0.5))
     answer = AssistantMessage((), usage=usage, stop_reason=StopReason.LENGTH, response_model="big", response_id="r1")

@@ -575,7 +575,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> 
 
 
 PAGE = (ROOT / "docs" / "how-to" / "use-the-board.md").read_text(encoding="utf-8")
-HEADERS_PROXY_EXAMPLE = dict(re.findall(r"proxy_set_header (\S+) (\S+);", PAGE))
+PROXY_HEADERS = dict(re.findall(r"proxy_set_header (\S+) (\S+);", PAGE))
 PASSED_ON = ("cookie", "x-tildone-key", "content-type", "if-match", "last-event-id", "origin", "sec-fetch-site")
 
 
@@ -595,7 +595,7 @@ def proxy(port: int, user: str) -> Iterator[int]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name: self.headers[name] for name in PASSED_ON if name in self.headers}
-            headers |= {name: values[variable] for name, variable in HEADERS_PROXY_EXAMPLE.items()}
+            headers |= {name: values[variable] for name, variable in PROXY_HEADERS.items()}
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             connection.request(self.command, self.path, body or None, headers)
             response = connection.getresponse()

@@ -258,23 +258,23 @@ def test_nothing_can_be_changed_without_a_key_or_on_a_board_that_is_read_only(
 
 
 @pytest.fixture
-def fleet_fleet_bounds(tmp_path: Path) -> FleetStore:
+def local_fleet(tmp_path: Path) -> FleetStore:
     return FleetStore(str(tmp_path / "plans.db"))
 
 
 @pytest.fixture
-def counting(fleet_fleet_bounds: FleetStore) -> Iterator[CountingStore]:
-    store = store_at(fleet_fleet_bounds.address)
+def counting(local_fleet: FleetStore) -> Iterator[CountingStore]:
+    store = store_at(local_fleet.address)
     yield CountingStore(store)
     store.close()
 
 
 def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(
-    fleet_fleet_bounds: FleetStore, counting: CountingStore, tmp_path: Path
+    local_fleet: FleetStore, counting: CountingStore, tmp_path: Path
 ) -> None:
     for number in range(30):
-        fleet_fleet_bounds.add(f"r{number}")
-        fleet_fleet_bounds.close(fleet_fleet_bounds.take(f"r{number}"), WorkOutcome.DONE)
+        local_fleet.add(f"r{number}")
+        local_fleet.close(local_fleet.take(f"r{number}"), WorkOutcome.DONE)
     store = cast("Store", counting)
     board, sessions = BoardFleet.of(store), SessionIndex(store, str(tmp_path), now=now, nudge_limit=20)
     sessions.refresh()

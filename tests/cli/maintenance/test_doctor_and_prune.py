@@ -417,7 +417,7 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def plans_prune(person: Person) -> Path:
+def aged_plans(person: Person) -> Path:
     """A store with sessions of several ages, some of them with an open task."""
     path = person.folder / "plans.db"
     person.environ["TILDONE_STORE"] = str(path)
@@ -448,7 +448,7 @@ def names(path: Path) -> list[str]:
     return found
 
 
-def test_old_sessions_are_listed_and_deleted(person: Person, plans_prune: Path) -> None:
+def test_old_sessions_are_listed_and_deleted(person: Person, aged_plans: Path) -> None:
     """The oldest first, with age, events and open tasks; sessions with open tasks are kept."""
     said = person.says("prune", "--older-than", "90d", "--yes").splitlines()
 
@@ -459,54 +459,54 @@ def test_old_sessions_are_listed_and_deleted(person: Person, plans_prune: Path) 
         "1 session with open tasks would be kept; to delete them as well, use --open",
         "Deleted 2 sessions with 2 events. Their space remains reserved for new plans.",
     ]
-    assert names(plans_prune) == ["recent", "open"]
+    assert names(aged_plans) == ["recent", "open"]
 
 
-def test_open_includes_sessions_with_open_tasks(person: Person, plans_prune: Path) -> None:
+def test_open_includes_sessions_with_open_tasks(person: Person, aged_plans: Path) -> None:
     person.says("prune", "--older-than", "90d", "--open", "--yes")
 
-    assert names(plans_prune) == ["recent"]
+    assert names(aged_plans) == ["recent"]
 
 
 @pytest.mark.parametrize(
     ("span", "left"),
     [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
 )
-def test_ages_are_converted_to_days(person: Person, plans_prune: Path, span: str, left: int) -> None:
+def test_ages_are_converted_to_days(person: Person, aged_plans: Path, span: str, left: int) -> None:
     """A month has 30 days, a year 365."""
     person.says("prune", "--older-than", span, "--yes")
 
-    assert len(names(plans_prune)) == left
+    assert len(names(aged_plans)) == left
 
 
-def test_an_invalid_age_is_refused(person: Person, plans_prune: Path) -> None:
+def test_an_invalid_age_is_refused(person: Person, aged_plans: Path) -> None:
     """Before the store is opened, and with examples of valid ages."""
     for span in ("", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"):
         answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
 
         assert answer.code == 2, span
         assert "(90d, 12w, 6m, 1y)" in answer.err, span
-        assert len(names(plans_prune)) == 4, span
+        assert len(names(aged_plans)) == 4, span
 
 
-def test_nothing_is_deleted_in_a_pipe_without_yes(person: Person, plans_prune: Path) -> None:
+def test_nothing_is_deleted_in_a_pipe_without_yes(person: Person, aged_plans: Path) -> None:
     answer = person.run("prune", "--older-than", "90d")
 
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
         "tildone: confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions\n"
     )
-    assert len(names(plans_prune)) == 4
+    assert len(names(aged_plans)) == 4
 
 
-def test_a_dry_run_lists_what_would_be_deleted(person: Person, plans_prune: Path) -> None:
+def test_a_dry_run_lists_what_would_be_deleted(person: Person, aged_plans: Path) -> None:
     said = person.says("prune", "--older-than", "1y", "--dry-run")
 
     assert said == "400 days       1 event    0 open  ancient\n"
-    assert len(names(plans_prune)) == 4
+    assert len(names(aged_plans)) == 4
 
 
-def test_prune_prints_json(person: Person, plans_prune: Path) -> None:
+def test_prune_prints_json(person: Person, aged_plans: Path) -> None:
     found = person.run("prune", "--older-than", "90d", "--json", "--yes").json["sessions"]
 
     assert [(each["title"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
@@ -514,13 +514,13 @@ def test_prune_prints_json(person: Person, plans_prune: Path) -> None:
         ("open", 200, 1, 1, False),
         ("old", 100, 1, 0, True),
     ]
-    assert len(names(plans_prune)) == 2
+    assert len(names(aged_plans)) == 2
 
 
-def test_prune_reports_that_no_session_is_old(person: Person, plans_prune: Path) -> None:
+def test_prune_reports_that_no_session_is_old(person: Person, aged_plans: Path) -> None:
     said = person.says("prune", "--older-than", "2y", "--yes")
 
-    assert said == f"No session in {plans_prune} was last changed more than 2 years ago.\n"
+    assert said == f"No session in {aged_plans} was last changed more than 2 years ago.\n"
     assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == {"version": 1, "sessions": []}
 
 
@@ -534,23 +534,23 @@ def test_prune_creates_no_store(person: Person) -> None:
     assert not (person.folder / "nowhere.db").exists()
 
 
-def test_pruning_shrinks_the_file(person: Person, plans_prune: Path) -> None:
+def test_pruning_shrinks_the_file(person: Person, aged_plans: Path) -> None:
     """The space of deleted sessions is returned to the disk."""
-    store = SqliteStore(plans_prune)
+    store = SqliteStore(aged_plans)
     for _ in range(30):
         written(store, "large", 300, Status.COMPLETED, "x" * 20_000)
     store.close()
-    before = plans_prune.stat().st_size
+    before = aged_plans.stat().st_size
 
     said = person.says("prune", "--older-than", "250d", "--yes")
 
     assert "KB were freed." in said
-    assert plans_prune.stat().st_size < before / 4
+    assert aged_plans.stat().st_size < before / 4
 
 
 @needs_terminal
 @pytest.mark.parametrize(("typed", "left", "code"), [(b"y\n", 2, 0), (b"\n", 4, 0), (b"n\n", 4, 0), (CTRL_C, 4, 130)])
-def test_prune_asks_for_confirmation(person: Person, plans_prune: Path, typed: bytes, left: int, code: int) -> None:
+def test_prune_asks_for_confirmation(person: Person, aged_plans: Path, typed: bytes, left: int, code: int) -> None:
     """Any answer but yes is a no."""
     terminal = person.at_terminal("prune", "--older-than", "90d")
 
@@ -560,15 +560,15 @@ def test_prune_asks_for_confirmation(person: Person, plans_prune: Path, typed: b
 
     assert answer.code == code
     assert ("Nothing was deleted." in answer.out) == (left == 4 and code == 0)
-    assert len(names(plans_prune)) == left
+    assert len(names(aged_plans)) == left
 
 
 @needs_terminal
-def test_a_session_that_changes_during_the_prompt_is_kept(person: Person, plans_prune: Path) -> None:
+def test_a_session_that_changes_during_the_prompt_is_kept(person: Person, aged_plans: Path) -> None:
     """An agent changes one of them before the person answers."""
     terminal = person.at_terminal("prune", "--older-than", "90d")
     terminal.until("[y/N] ")
-    store = SqliteStore(plans_prune)
+    store = SqliteStore(aged_plans)
     written(store, "old", 0, Status.IN_PROGRESS)
 
     terminal.type(b"y\n")
@@ -576,4 +576,4 @@ def test_a_session_that_changes_during_the_prompt_is_kept(person: Person, plans_
 
     assert "old has changed in the meantime: it was kept." in said
     assert "Deleted 1 session with 1 event." in said
-    assert names(plans_prune) == ["old", "recent", "open"]
+    assert names(aged_plans) == ["old", "recent", "open"]

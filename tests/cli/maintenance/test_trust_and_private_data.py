@@ -179,10 +179,8 @@ def test_doctor_tells_of_an_untrusted_file(person: Person, file: Path) -> None:
     assert "tildone trust" in told
 
 
-TEXT_TRUST_PLAN = (
-    "$ test -e all\n\n- [ ] Make it\n  $ test -e 'made here'\n- [ ] And this\n  $ test -e x\n  (folder sub)\n"
-)
-SHOWN_TRUST_PLAN = """\
+PLAN_TEXT = "$ test -e all\n\n- [ ] Make it\n  $ test -e 'made here'\n- [ ] And this\n  $ test -e x\n  (folder sub)\n"
+PLAN_SHOWN = """\
 plan.md has 3 checks:
 #1 Make it
   command: ["test","-e","made here"]
@@ -199,9 +197,9 @@ HINT = "3 checks are proposed and do not run until you approve them: tildone tru
 
 
 @pytest.fixture
-def file_trust_plan(person: Person) -> Path:
+def plan_file(person: Person) -> Path:
     path = person.folder / "plan.md"
-    path.write_text(TEXT_TRUST_PLAN, encoding="utf-8")
+    path.write_text(PLAN_TEXT, encoding="utf-8")
     return path
 
 
@@ -209,7 +207,7 @@ def proposed(person: Person) -> list[object]:
     return [check["number"] for check in person.run("approve", "--json").json["checks"]]
 
 
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 def test_the_checks_of_an_untrusted_file_are_proposed_and_it_is_said_how_to_approve_them(person: Person) -> None:
     said = person.says("import", "plan.md")
 
@@ -218,15 +216,15 @@ def test_the_checks_of_an_untrusted_file_are_proposed_and_it_is_said_how_to_appr
     assert person.run("import", "plan.md", "--json").json["imported"][0]["proposed_checks"] == 3
 
 
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 def test_the_checks_of_a_trusted_file_run(person: Person) -> None:
-    assert person.says("trust", "plan.md", "--yes") == SHOWN_TRUST_PLAN + TRUSTED
+    assert person.says("trust", "plan.md", "--yes") == PLAN_SHOWN + TRUSTED
 
     assert "proposed" not in person.says("import", "plan.md")
     assert proposed(person) == []
     (person.folder / "made here").touch()
     assert person.run("todo", "done", "1").code == 0
-    assert person.says("trust", "plan.md") == f"{marked(SHOWN_TRUST_PLAN)}Already trusted.\n"
+    assert person.says("trust", "plan.md") == f"{marked(PLAN_SHOWN)}Already trusted.\n"
 
 
 def marked(shown: str) -> str:
@@ -238,7 +236,7 @@ def marked(shown: str) -> str:
     )
 
 
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 def test_trust_lets_a_task_go_on_that_waited_for_it(person: Person) -> None:
     person.says("import", "plan.md")
     assert person.run("todo", "done", "1").code != 0
@@ -249,12 +247,12 @@ def test_trust_lets_a_task_go_on_that_waited_for_it(person: Person) -> None:
     assert tasks(person)[1]["status"] == "pending"
 
 
-def test_a_changed_check_has_to_be_trusted_again(person: Person, file_trust_plan: Path) -> None:
+def test_a_changed_check_has_to_be_trusted_again(person: Person, plan_file: Path) -> None:
     """What the file no longer has is no longer approved; changes of other lines need nothing."""
     person.says("trust", "plan.md", "--yes")
-    file_trust_plan.write_text(f"{TEXT_TRUST_PLAN}- [ ] No check\n", encoding="utf-8")
+    plan_file.write_text(f"{PLAN_TEXT}- [ ] No check\n", encoding="utf-8")
     same = person.says("trust", "plan.md")
-    file_trust_plan.write_text(TEXT_TRUST_PLAN.replace("-e x", "-e y"), encoding="utf-8")
+    plan_file.write_text(PLAN_TEXT.replace("-e x", "-e y"), encoding="utf-8")
     imported = person.says("import", "plan.md")
 
     said = person.says("trust", "plan.md", "--yes")
@@ -263,26 +261,26 @@ def test_a_changed_check_has_to_be_trusted_again(person: Person, file_trust_plan
     assert "1 check is proposed and does not run until you approve it: tildone trust plan.md\n" in imported
     assert said.startswith("plan.md has changed since it was trusted; it has 3 checks:\n#1 Make it (approved)\n")
     assert f"No longer approved, because it is not in the file: test -e x\n{TRUSTED}" in said
-    file_trust_plan.write_text(TEXT_TRUST_PLAN, encoding="utf-8")
+    plan_file.write_text(PLAN_TEXT, encoding="utf-8")
     person.says("import", "plan.md")
     assert proposed(person) == [2]
 
 
-def test_trust_is_taken_back_from_exactly_what_was_trusted(person: Person, file_trust_plan: Path) -> None:
+def test_trust_is_taken_back_from_exactly_what_was_trusted(person: Person, plan_file: Path) -> None:
     """Also if the file is gone."""
     person.says("trust", "plan.md", "--yes")
     person.says("import", "plan.md")
-    file_trust_plan.unlink()
+    plan_file.unlink()
 
     said = person.says("trust", "plan.md", "--revoke")
 
-    assert said == f"No longer trusted: {file_trust_plan}\n  test -e 'made here'\n  test -e x\n  test -e all\n"
+    assert said == f"No longer trusted: {plan_file}\n  test -e 'made here'\n  test -e x\n  test -e all\n"
     assert proposed(person) == [1, 2, None]
-    assert person.says("trust", "plan.md", "--revoke") == f"Not trusted: {file_trust_plan}\n"
+    assert person.says("trust", "plan.md", "--revoke") == f"Not trusted: {plan_file}\n"
 
 
 @needs_terminal
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 @pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", 1)])
 def test_the_person_is_asked(person: Person, key: bytes, code: int) -> None:
     terminal = person.at_terminal("trust", "plan.md")
@@ -295,7 +293,7 @@ def test_the_person_is_asked(person: Person, key: bytes, code: int) -> None:
     assert (not proposed(person)) == (code == 0)
 
 
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 def test_without_a_terminal_and_in_the_shell_of_an_agent_nothing_is_trusted(person: Person) -> None:
     alone = person.run("trust", "plan.md")
     agent = person.run("trust", "plan.md", "--yes", **AGENT)
@@ -333,7 +331,7 @@ def test_the_settings_file_may_be_named(person: Person) -> None:
     assert "max_same = 2" in person.says("trust", "tildone.toml", "--yes")
 
 
-@pytest.mark.usefixtures("file_trust_plan")
+@pytest.mark.usefixtures("plan_file")
 def test_programs_can_read_the_checks_of_a_plan(person: Person) -> None:
     data = person.run("trust", "plan.md", "--yes", "--json").json
 
@@ -342,8 +340,8 @@ def test_programs_can_read_the_checks_of_a_plan(person: Person) -> None:
     assert person.run("trust", "plan.md", "--revoke", "--json").json["changed"] is True
 
 
-def test_nothing_in_a_file_controls_the_terminal(person: Person, file_trust_plan: Path) -> None:
-    file_trust_plan.write_text("- [ ] \x1b[2Jx\n  $ cat '\x1b[2J\u202e'\n", encoding="utf-8")
+def test_nothing_in_a_file_controls_the_terminal(person: Person, plan_file: Path) -> None:
+    plan_file.write_text("- [ ] \x1b[2Jx\n  $ cat '\x1b[2J\u202e'\n", encoding="utf-8")
 
     said = person.says("trust", "plan.md", "--yes")
 

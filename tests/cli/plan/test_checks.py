@@ -16,13 +16,14 @@ from tests.cli.plan.checking import AGENT, answer, script, statuses, tasks, with
 
 GREP = ("grep", "-qx", "42", "answer")
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
+
 
 @pytest.fixture
 def checker(person: Person) -> Person:
     return with_repository(person)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_task_is_done_only_if_its_check_passes_and_is_stale_when_files_change(checker: Person) -> None:
     set_ = checker.says("todo", "check", "1", "--", *GREP)
     failed = checker.run("todo", "done", "1")
@@ -48,7 +49,6 @@ def test_a_task_is_done_only_if_its_check_passes_and_is_stale_when_files_change(
     assert listed_stale == "✓ #1 The answer is 42\n  $ grep -qx 42 answer · done, stale\n– #2 Ship it\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_marking_a_stale_task_done_runs_its_check_again(checker: Person) -> None:
     checker.says("todo", "check", "1", "--", *GREP)
     answer(checker, 42)
@@ -64,7 +64,6 @@ def test_marking_a_stale_task_done_runs_its_check_again(checker: Person) -> None
     assert statuses(checker) == ["in_progress", "pending"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_proof_of_a_reopened_task_does_not_outlive_a_change_of_the_files(checker: Person) -> None:
     """The check had passed, so that the task has a proof: but not of these files."""
     checker.says("todo", "check", "1", "--", *GREP)
@@ -77,7 +76,6 @@ def test_the_proof_of_a_reopened_task_does_not_outlive_a_change_of_the_files(che
     assert statuses(checker) == ["in_progress", "pending"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_end_of_the_output_is_shown_and_where_all_of_it_is(checker: Person) -> None:
     name = script(
         checker.folder, "i=1; while [ $i -le 60 ]; do echo line $i; i=$((i+1)); done\nprintf '\\033[2J'\nexit 7"
@@ -95,7 +93,6 @@ def test_the_end_of_the_output_is_shown_and_where_all_of_it_is(checker: Person) 
     assert kept.read_text(encoding="utf-8").startswith("line 1\n")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(checker: Person) -> None:
     checker.says("todo", "check", "1", "--seconds", "1", "--", "sh", script(checker.folder, "read x < fifo"))
     os.mkfifo(checker.folder / "fifo")
@@ -113,7 +110,6 @@ def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(che
     assert "  $ sh check.sh · inconclusive: it took longer than 1 s\n" in checker.says("todo")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
     (checker.folder / "sub").mkdir()
     options = ("--folder", "sub", "--seconds", "9", "--retries", "2", "--watch", "sub/**", "--watch", "answer")
@@ -136,7 +132,6 @@ def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
     assert checker.says("todo", "check", "2") == ("There is no check. To set one: tildone todo check TASK -- COMMAND\n")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_check_is_run_in_its_folder(checker: Person) -> None:
     (checker.folder / "sub").mkdir()
     (checker.folder / "sub" / "here").touch()
@@ -147,7 +142,6 @@ def test_a_check_is_run_in_its_folder(checker: Person) -> None:
     assert tasks(checker)[1]["proof"]["by"] == "Ada"  # type: ignore[index]  # it is an object
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_what_cannot_be_is_said(checker: Person) -> None:
     for argv, code, words in (
         (("--", "make"), 2, "which task? tildone todo check TASK -- COMMAND; for the plan: --plan"),
@@ -169,7 +163,6 @@ def test_what_cannot_be_is_said(checker: Person) -> None:
         assert words in answer_.err, argv
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_in_the_shell_of_an_agent_a_check_is_proposed_and_cannot_be_removed(checker: Person) -> None:
     proposed = checker.run("todo", "check", "1", "--", *GREP, **AGENT)
     removed = checker.run("todo", "check", "1", "--remove", **AGENT)
@@ -198,7 +191,6 @@ def test_in_the_shell_of_an_agent_a_check_is_proposed_and_cannot_be_removed(chec
     assert (tasks(checker)[1]["status"], tasks(checker)[1]["approved"]) == ("blocked", False)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_agent_sets_a_check_that_a_person_has_approved(checker: Person) -> None:
     checker.says("todo", "check", "1", "--", *GREP)
 
@@ -206,7 +198,6 @@ def test_an_agent_sets_a_check_that_a_person_has_approved(checker: Person) -> No
     assert tasks(checker)[2]["approved"] is True
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_plan_has_a_check_of_its_own(checker: Person) -> None:
     checker.says("todo", "check", "--plan", "--", *GREP)
     not_yet = checker.run("todo", "done", "--all")
@@ -228,7 +219,6 @@ def test_a_plan_has_a_check_of_its_own(checker: Person) -> None:
     assert checker.says("todo", "next").startswith("Nothing is open, but proofs are stale: ")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_task_that_is_ticked_in_the_editor_is_checked(checker: Person) -> None:
     checker.says("todo", "check", "1", "--", *GREP)
     edited = checker.run("todo", "edit", EDITOR=r"sed -i 's/\[ \]/[x]/'")
@@ -238,7 +228,6 @@ def test_a_task_that_is_ticked_in_the_editor_is_checked(checker: Person) -> None
     assert statuses(checker)[0] == "in_progress"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_where_the_project_stands_tells_of_checks(checker: Person) -> None:
     checker.says("todo", "rm", "2")
     checker.says("todo", "check", "1", "--", "test", "-f", "answer")
@@ -263,7 +252,6 @@ def test_where_the_project_stands_tells_of_checks(checker: Person) -> None:
     ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_json_names_the_tasks_whose_checks_did_not_pass(checker: Person) -> None:
     checker.says("todo", "check", "1", "--", *GREP)
 
@@ -273,7 +261,6 @@ def test_json_names_the_tasks_whose_checks_did_not_pass(checker: Person) -> None
     assert "unproved" not in checker.run("todo", "note", "1", "x", "--json").json
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_plans_without_checks_look_as_before(person: Person) -> None:
     person.says("todo", "add", "a")
 
@@ -283,7 +270,6 @@ def test_plans_without_checks_look_as_before(person: Person) -> None:
     assert person.says("verify") == "The plan has no checks.\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_person_at_a_terminal_sees_what_runs_and_ends_it_with_ctrl_c(checker: Person) -> None:
     name = script(checker.folder, "echo $$ > pid; sleep 60 & wait")
     checker.says("todo", "check", "1", "--", "sh", name)
@@ -317,7 +303,6 @@ def fake_grep(checker: Person, folder: str) -> str:
     return str(made.parent)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_agent_cannot_prove_a_check_with_a_program_of_its_own(checker: Person) -> None:
     checker.says("todo", "check", "1", "--", *GREP)
     path = f"{fake_grep(checker, 'bin')}{os.pathsep}{os.environ['PATH']}"
@@ -328,7 +313,6 @@ def test_an_agent_cannot_prove_a_check_with_a_program_of_its_own(checker: Person
     assert f"ran {shutil.which('grep')} (sha256 " in checker.says("todo", "check", "1")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person) -> None:
     """Those of the project among them, such as a virtual environment, and none that only the agent's path has."""
     checker.sets('check_allow = ["grep *"]\n')
@@ -348,7 +332,6 @@ def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person
     assert len(proof["program_sha256"]) == 64
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_agent_cannot_allow_its_own_check(checker: Person) -> None:
     """The variable with which a worker allows checks counts in its processes only, which write under their lease."""
     checker.run("todo", "check", "1", "--", "test", "-d", ".", **AGENT)
@@ -360,7 +343,6 @@ def test_an_agent_cannot_allow_its_own_check(checker: Person) -> None:
     assert tasks(checker)[1]["status"] == "blocked"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
     """Also one without digests, which nothing contradicts; what is here already stays as it is."""
     checker.says("todo", "check", "1", "--", *GREP)
@@ -384,7 +366,6 @@ def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
     assert checker.says("todo", "--session", "copied").splitlines()[1] == "  $ grep -qx 42 answer · passed"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_person_is_told_of_a_check_that_also_passes_in_an_empty_folder(checker: Person) -> None:
     """When they set it, approve it or trust it, and not an agent, whose command is not run before it is approved."""
     words = (sys.executable, "-c", "import sys; sys.exit(0)")
@@ -413,7 +394,6 @@ def proposed(person: Person) -> Person:
     return person
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_what_is_proposed_is_listed(proposed: Person) -> None:
     assert proposed.says("approve") == f"{SHOWN}To approve them: tildone approve TASK…, or --all\n"
     [listed] = proposed.run("approve", "--json").json["checks"]
@@ -421,7 +401,6 @@ def test_what_is_proposed_is_listed(proposed: Person) -> None:
     assert statuses(proposed) == ["blocked", "pending"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_a_dangerous_command_says_why(proposed: Person) -> None:
     proposed.run("todo", "check", "2", "--", "rm", "-rf", "build", **AGENT)
 
@@ -431,7 +410,6 @@ def test_a_dangerous_command_says_why(proposed: Person) -> None:
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 @pytest.mark.parametrize("argv", [("1",), ("--all",)])
 def test_an_approved_check_runs_and_the_task_is_open_again(proposed: Person, argv: tuple[str, ...]) -> None:
     assert proposed.says("approve", *argv, "--yes") == f"{SHOWN}Approved: #1 The answer is 42\n"
@@ -440,7 +418,6 @@ def test_an_approved_check_runs_and_the_task_is_open_again(proposed: Person, arg
     assert proposed.says("todo", "done", "1").startswith("Done: #1")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_approval_is_for_this_command_only(proposed: Person) -> None:
     proposed.says("approve", "1", "--yes")
     proposed.run("todo", "check", "2", "--", *GREP, "answer2", **AGENT)
@@ -448,7 +425,6 @@ def test_the_approval_is_for_this_command_only(proposed: Person) -> None:
     assert [task["approved"] for task in tasks(proposed).values()] == [True, False]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
     proposed.says("approve", "1", "--yes")
 
@@ -461,7 +437,6 @@ def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
     assert check["command"] == [*GREP]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_nobody_is_asked_without_a_terminal(proposed: Person) -> None:
     asked = proposed.run("approve", "1")
 
@@ -470,7 +445,6 @@ def test_nobody_is_asked_without_a_terminal(proposed: Person) -> None:
     assert proposed.run("approve", "2").code == 3
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 @pytest.mark.parametrize(("key", "code", "approved"), [(b"n\n", 1, False), (b"y\n", 0, True)])
 def test_a_person_is_asked(proposed: Person, key: bytes, code: int, *, approved: bool) -> None:
     terminal = proposed.at_terminal("approve", "1")
@@ -481,7 +455,6 @@ def test_a_person_is_asked(proposed: Person, key: bytes, code: int, *, approved:
     assert tasks(proposed)[1]["approved"] is approved
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_json_has_what_was_approved(proposed: Person) -> None:
     [approved] = proposed.run("approve", "--all", "--yes", "--json").json["checks"]
 
@@ -489,7 +462,6 @@ def test_json_has_what_was_approved(proposed: Person) -> None:
     assert proposed.run("approve", "--all", "--json").json["checks"] == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_check_of_a_plan_is_run_once_it_is_approved(person: Person) -> None:
     with_repository(person)
     person.run("todo", "check", "--plan", "--", *GREP, **AGENT)
@@ -506,7 +478,6 @@ def test_the_check_of_a_plan_is_run_once_it_is_approved(person: Person) -> None:
     assert approved.splitlines()[-2:] == ["Approved: the plan", "The check of the plan was run: failed (exit 1)"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
 def test_the_persons_own_list_approves_and_a_projects_does_not(person: Person) -> None:
     with_repository(person)
     (person.folder / "tildone.toml").write_text('check_allow = ["grep *"]\n', encoding="utf-8")
@@ -525,79 +496,74 @@ EXISTS = ("test", "-f", "answer")
 
 
 @pytest.fixture
-def checker_verify(person: Person) -> Person:
+def verifier(person: Person) -> Person:
     with_repository(person)
     person.says("todo", "check", "1", "--", *GREP)
     return person
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_only_what_is_stale_or_did_not_pass_is_run(checker_verify: Person) -> None:
-    checker_verify.says("todo", "check", "2", "--watch", "other", "--", *EXISTS)
-    nothing = checker_verify.says("verify")
-    answer(checker_verify, 42)
-    checker_verify.says("todo", "done", "1", "2")
-    fresh = checker_verify.says("verify")
-    answer(checker_verify, 43)
-    stale = checker_verify.run("verify")
-    failed = checker_verify.run("verify")
+def test_only_what_is_stale_or_did_not_pass_is_run(verifier: Person) -> None:
+    verifier.says("todo", "check", "2", "--watch", "other", "--", *EXISTS)
+    nothing = verifier.says("verify")
+    answer(verifier, 42)
+    verifier.says("todo", "done", "1", "2")
+    fresh = verifier.says("verify")
+    answer(verifier, 43)
+    stale = verifier.run("verify")
+    failed = verifier.run("verify")
 
     assert nothing == fresh == "There is nothing to verify.\n"
     assert (stale.code, stale.out, stale.err) == (3, "✗ #1 $ grep -qx 42 answer · failed (exit 1)\n", "")
     assert failed.out == stale.out
-    assert statuses(checker_verify) == ["in_progress", "completed"]
+    assert statuses(verifier) == ["in_progress", "completed"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_a_stale_proof_that_passes_again_is_fresh(checker_verify: Person) -> None:
-    answer(checker_verify, 42)
-    checker_verify.says("todo", "done", "1")
-    (checker_verify.folder / "answer").write_text("42\n\n", encoding="utf-8")
+def test_a_stale_proof_that_passes_again_is_fresh(verifier: Person) -> None:
+    answer(verifier, 42)
+    verifier.says("todo", "done", "1")
+    (verifier.folder / "answer").write_text("42\n\n", encoding="utf-8")
 
-    assert checker_verify.says("verify") == "✓ #1 $ grep -qx 42 answer · passed\n"
-    assert "stale" not in tasks(checker_verify)[1]
-    assert checker_verify.says("verify") == "There is nothing to verify.\n"
+    assert verifier.says("verify") == "✓ #1 $ grep -qx 42 answer · passed\n"
+    assert "stale" not in tasks(verifier)[1]
+    assert verifier.says("verify") == "There is nothing to verify.\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_a_named_check_is_always_run_and_leaves_an_open_task_open(checker_verify: Person) -> None:
-    answer(checker_verify, 42)
+def test_a_named_check_is_always_run_and_leaves_an_open_task_open(verifier: Person) -> None:
+    answer(verifier, 42)
 
-    assert checker_verify.says("verify", "1") == "✓ #1 $ grep -qx 42 answer · passed\n"
-    assert statuses(checker_verify) == ["pending", "pending"]
-    without = checker_verify.run("verify", "2")
+    assert verifier.says("verify", "1") == "✓ #1 $ grep -qx 42 answer · passed\n"
+    assert statuses(verifier) == ["pending", "pending"]
+    without = verifier.run("verify", "2")
     assert (without.code, without.err) == (
         3,
         "tildone: #2 has no check; to set one: tildone todo check TASK -- COMMAND\n",
     )
-    assert checker_verify.run("verify", "--plan").err.startswith("tildone: the plan has no check")
-    assert checker_verify.run("verify", "9").code == 4
+    assert verifier.run("verify", "--plan").err.startswith("tildone: the plan has no check")
+    assert verifier.run("verify", "9").code == 4
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_the_proof_of_verify_counts_as_long_as_the_files_stay(checker_verify: Person) -> None:
+def test_the_proof_of_verify_counts_as_long_as_the_files_stay(verifier: Person) -> None:
     """Done without another run; and not if the files have changed since."""
-    count = script(checker_verify.folder, "echo run >> runs; grep -qx 42 answer")
-    (checker_verify.folder / ".gitignore").write_text("runs\n", encoding="utf-8")
-    checker_verify.says("todo", "check", "1", "--", "sh", count)
-    answer(checker_verify, 42)
-    checker_verify.says("verify", "1")
-    checker_verify.says("todo", "done", "1")
+    count = script(verifier.folder, "echo run >> runs; grep -qx 42 answer")
+    (verifier.folder / ".gitignore").write_text("runs\n", encoding="utf-8")
+    verifier.says("todo", "check", "1", "--", "sh", count)
+    answer(verifier, 42)
+    verifier.says("verify", "1")
+    verifier.says("todo", "done", "1")
 
-    assert (checker_verify.folder / "runs").read_text(encoding="utf-8") == "run\n"
+    assert (verifier.folder / "runs").read_text(encoding="utf-8") == "run\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_a_task_that_was_blocked_for_want_of_a_result_is_open_again(checker_verify: Person) -> None:
-    checker_verify.says(
-        "todo", "check", "1", "--seconds", "1", "--", "sh", script(checker_verify.folder, "test -f x || read x < fifo")
+def test_a_task_that_was_blocked_for_want_of_a_result_is_open_again(verifier: Person) -> None:
+    verifier.says(
+        "todo", "check", "1", "--seconds", "1", "--", "sh", script(verifier.folder, "test -f x || read x < fifo")
     )
-    os.mkfifo(checker_verify.folder / "fifo")
-    checker_verify.run("todo", "done", "1")
-    still = checker_verify.run("verify")
-    blocked = statuses(checker_verify)
-    (checker_verify.folder / "x").touch()
-    passed = checker_verify.run("verify")
+    os.mkfifo(verifier.folder / "fifo")
+    verifier.run("todo", "done", "1")
+    still = verifier.run("verify")
+    blocked = statuses(verifier)
+    (verifier.folder / "x").touch()
+    passed = verifier.run("verify")
 
     assert still.code == 3
     assert still.out.splitlines() == [
@@ -605,31 +571,29 @@ def test_a_task_that_was_blocked_for_want_of_a_result_is_open_again(checker_veri
         "  To run it again: tildone verify 1; with more time: tildone todo check 1 --seconds N",
     ]
     assert blocked == ["blocked", "pending"]
-    assert (passed.code, statuses(checker_verify)) == (0, ["pending", "pending"])
+    assert (passed.code, statuses(verifier)) == (0, ["pending", "pending"])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_a_proposed_check_is_not_run(checker_verify: Person) -> None:
-    checker_verify.run("todo", "check", "2", "--", "touch", "made", **AGENT)
-    verified = checker_verify.run("verify", "2")
+def test_a_proposed_check_is_not_run(verifier: Person) -> None:
+    verifier.run("todo", "check", "2", "--", "touch", "made", **AGENT)
+    verified = verifier.run("verify", "2")
 
     assert (verified.code, verified.out) == (
         3,
         "! #2 $ touch made · proposed\n  To see and approve it: tildone approve 2\n",
     )
-    assert not (checker_verify.folder / "made").exists()
+    assert not (verifier.folder / "made").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
-def test_equal_checks_share_one_run_and_json_has_all(checker_verify: Person) -> None:
-    name = script(checker_verify.folder, "echo run >> runs")
+def test_equal_checks_share_one_run_and_json_has_all(verifier: Person) -> None:
+    name = script(verifier.folder, "echo run >> runs")
     for number in ("1", "2"):
-        checker_verify.says("todo", "check", number, "--", "sh", name)
+        verifier.says("todo", "check", number, "--", "sh", name)
 
-    data = checker_verify.run("verify", "1", "2", "--json").json
+    data = verifier.run("verify", "1", "2", "--json").json
 
     assert [(each["number"], each["proof"]["result"], each["approved"]) for each in data["checks"]] == [
         (1, "passed", True),
         (2, "passed", True),
     ]
-    assert (checker_verify.folder / "runs").read_text(encoding="utf-8") == "run\n"
+    assert (verifier.folder / "runs").read_text(encoding="utf-8") == "run\n"

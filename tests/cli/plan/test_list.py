@@ -249,50 +249,50 @@ def test_no_word_but_a_status_says_pending(person: Person) -> None:
 
 
 @pytest.fixture
-def planner_order(person: Person) -> Person:
+def shipper(person: Person) -> Person:
     person.says("todo", "add", "Ship it", "Build it", "Test it")
     return person
 
 
-def test_a_task_that_waits_is_not_offered(planner_order: Person) -> None:
-    said = planner_order.says("todo", "after", "1", "2", "#3")
-    waits = planner_order.says("todo", "next")
-    listed = planner_order.says("todo")
-    data = planner_order.run("todo", "next", "--json").json
-    planner_order.says("todo", "done", "2")
-    listed_later = planner_order.says("todo")
-    planner_order.says("todo", "done", "3")
+def test_a_task_that_waits_is_not_offered(shipper: Person) -> None:
+    said = shipper.says("todo", "after", "1", "2", "#3")
+    waits = shipper.says("todo", "next")
+    listed = shipper.says("todo")
+    data = shipper.run("todo", "next", "--json").json
+    shipper.says("todo", "done", "2")
+    listed_later = shipper.says("todo")
+    shipper.says("todo", "done", "3")
 
     assert said == "#1 Ship it comes after #2, #3\n0 of 3 closed. Next: #2 Build it\n"
     assert waits == "– #2 Build it\nWaiting: #1 Ship it (after 2, 3)\n"
     assert listed == "– #1 Ship it\n  after 2, 3\n– #2 Build it\n– #3 Test it\n"
     assert (data["task"]["number"], data["waiting"]) == (2, [{"number": 1, "after": [2, 3]}])
     assert listed_later == "– #1 Ship it\n  after 3\n✓ #2 Build it\n– #3 Test it\n"
-    assert planner_order.says("todo", "next") == "– #1 Ship it\n"
-    assert tasks(planner_order)[1]["after"] == [2, 3]
+    assert shipper.says("todo", "next") == "– #1 Ship it\n"
+    assert tasks(shipper)[1]["after"] == [2, 3]
 
 
-def test_a_task_in_progress_does_not_wait(planner_order: Person) -> None:
+def test_a_task_in_progress_does_not_wait(shipper: Person) -> None:
     """Somebody has started it, whatever was to come first."""
-    planner_order.says("todo", "start", "1")
-    planner_order.says("todo", "after", "1", "2")
+    shipper.says("todo", "start", "1")
+    shipper.says("todo", "after", "1", "2")
 
-    assert planner_order.says("todo", "next") == "● #1 Ship it\n"
-
-
-def test_a_task_waits_for_no_other_again(planner_order: Person) -> None:
-    planner_order.says("todo", "after", "1", "2")
-
-    assert planner_order.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
-    assert "after" not in tasks(planner_order)[1]
+    assert shipper.says("todo", "next") == "● #1 Ship it\n"
 
 
-def test_what_waits_for_a_blocked_task_is_named(planner_order: Person) -> None:
-    planner_order.says("todo", "after", "1", "2")
-    planner_order.says("todo", "after", "3", "2")
-    planner_order.says("todo", "block", "2", "No key")
+def test_a_task_waits_for_no_other_again(shipper: Person) -> None:
+    shipper.says("todo", "after", "1", "2")
 
-    assert planner_order.says("todo", "next") == (
+    assert shipper.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
+    assert "after" not in tasks(shipper)[1]
+
+
+def test_what_waits_for_a_blocked_task_is_named(shipper: Person) -> None:
+    shipper.says("todo", "after", "1", "2")
+    shipper.says("todo", "after", "3", "2")
+    shipper.says("todo", "block", "2", "No key")
+
+    assert shipper.says("todo", "next") == (
         "Nothing can be done now: #2 Build it (No key) is blocked.\n"
         "Waiting: #1 Ship it (after 2)\nWaiting: #3 Test it (after 2)\n"
     )
@@ -313,45 +313,45 @@ def start_as_claude(person: Person, text: str) -> None:
     person.run("hook", "claude", given=json.dumps(event))
 
 
-def test_who_has_a_task_is_said(planner_order: Person) -> None:
-    start_as_claude(planner_order, "Build it")
-    planner_order.says("todo", "after", "1", "2")
+def test_who_has_a_task_is_said(shipper: Person) -> None:
+    start_as_claude(shipper, "Build it")
+    shipper.says("todo", "after", "1", "2")
 
-    assert planner_order.says("todo", "next") == (
+    assert shipper.says("todo", "next") == (
         "● #2 Build it\nClaimed: #2 Build it (by claude:s1)\nWaiting: #1 Ship it (after 2)\n"
     )
-    assert planner_order.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
+    assert shipper.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
 
 
-def test_an_agent_is_offered_what_no_other_has(planner_order: Person) -> None:
-    start_as_claude(planner_order, "Build it")
+def test_an_agent_is_offered_what_no_other_has(shipper: Person) -> None:
+    start_as_claude(shipper, "Build it")
 
-    own = planner_order.says("todo", "next", CLAUDE_CODE_SESSION_ID="s1")
-    others = planner_order.says("todo", "next", CODEX_SESSION_ID="s2")
-    data = planner_order.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json
+    own = shipper.says("todo", "next", CLAUDE_CODE_SESSION_ID="s1")
+    others = shipper.says("todo", "next", CODEX_SESSION_ID="s2")
+    data = shipper.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json
 
     assert own == "● #2 Build it\n"
     assert others == "– #1 Ship it\nClaimed: #2 Build it (by claude:s1)\n"
     assert data["task"]["number"] == 1
 
 
-def test_an_agent_is_told_why_nothing_is_ready(planner_order: Person) -> None:
-    planner_order.says("todo", "touches", "2", "src/*")
-    planner_order.says("todo", "touches", "3", "src/a.py")
-    start_as_claude(planner_order, "Build it")
-    planner_order.says("todo", "after", "1", "2", "3")
+def test_an_agent_is_told_why_nothing_is_ready(shipper: Person) -> None:
+    shipper.says("todo", "touches", "2", "src/*")
+    shipper.says("todo", "touches", "3", "src/a.py")
+    start_as_claude(shipper, "Build it")
+    shipper.says("todo", "after", "1", "2", "3")
 
-    assert planner_order.says("todo", "next", CODEX_SESSION_ID="s2") == (
+    assert shipper.says("todo", "next", CODEX_SESSION_ID="s2") == (
         "Nothing is ready for you: other agents have what is left, or it waits for them.\n"
         "Claimed: #2 Build it (by claude:s1)\n"
         "Waiting: #1 Ship it (after 2, 3)\n"
         "Waiting: #3 Test it (may change the files of 2)\n"
     )
-    assert planner_order.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json["task"] is None
+    assert shipper.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json["task"] is None
 
 
-def test_what_cannot_be_is_said(planner_order: Person) -> None:
-    planner_order.says("todo", "after", "1", "2")
+def test_what_cannot_be_is_said(shipper: Person) -> None:
+    shipper.says("todo", "after", "1", "2")
     for argv, code, words in (
         (("after", "2", "1"), 3, "these tasks would wait for each other: 2, 1"),
         (("after", "1", "1"), 3, "these tasks would wait for each other: 1"),
@@ -362,19 +362,19 @@ def test_what_cannot_be_is_said(planner_order: Person) -> None:
         (("touches", "1"), 2, "which files? tildone todo touches 1 GLOB…; for none: --none"),
         (("touches", "9", "x"), 4, "there is no task #9"),
     ):
-        refused = planner_order.run("todo", *argv)
+        refused = shipper.run("todo", *argv)
 
         assert refused.code == code, argv
         assert words in refused.err, argv
 
 
-def test_the_files_of_a_task(planner_order: Person) -> None:
-    said = planner_order.says("todo", "touches", "1", "src/*", "docs")
+def test_the_files_of_a_task(shipper: Person) -> None:
+    said = shipper.says("todo", "touches", "1", "src/*", "docs")
 
     assert said.startswith("Changes src/*, docs: #1 Ship it\n")
-    assert tasks(planner_order)[1]["touches"] == ["src/*", "docs"]
-    assert planner_order.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
-    assert "touches" not in tasks(planner_order)[1]
+    assert tasks(shipper)[1]["touches"] == ["src/*", "docs"]
+    assert shipper.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
+    assert "touches" not in tasks(shipper)[1]
 
 
 APPEND = '{"ops": [{"op": "append", "phase": "Build", "items": ["Parse"]}]}'

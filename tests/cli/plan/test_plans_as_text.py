@@ -320,20 +320,20 @@ def test_only_programs_that_can_work_here_are_tried() -> None:
         assert [name for name, *_ in programs(platform, environ)] == names, platform
 
 
-TEXT_FILES = "# Build\n- [x] Parse\n  > see the grammar\n- [/] Wire up\n\n# Ship\n- [ ] Tell\n"
+PHASED_TEXT = "# Build\n- [x] Parse\n  > see the grammar\n- [/] Wire up\n\n# Ship\n- [ ] Tell\n"
 
 
 def test_a_plan_leaves_and_comes_back(person: Person) -> None:
-    assert person.says("todo", "import", "-", given=TEXT_FILES).startswith(
+    assert person.says("todo", "import", "-", given=PHASED_TEXT).startswith(
         "Imported standard input: 3 tasks in 2 phases\n1 of 3 closed."
     )
 
     assert person.says("todo", "export") == "Wrote the plan to TODO.md\n"
 
-    assert (person.folder / "TODO.md").read_bytes().decode() == TEXT_FILES
+    assert (person.folder / "TODO.md").read_bytes().decode() == PHASED_TEXT
     person.says("todo", "rm", "--all")
     assert person.says("todo", "import").startswith("Imported TODO.md: 3 tasks in 2 phases\n")
-    assert person.says("todo", "export", "-") == TEXT_FILES
+    assert person.says("todo", "export", "-") == PHASED_TEXT
     assert person.run("log", "--json", "--limit", "1").json["events"][0]["actor"] == "import"
 
 
@@ -441,11 +441,11 @@ def test_a_file_that_cannot_be_opened_is_said(person: Person) -> None:
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(person: Person) -> None:
-    (person.folder / "TODO.md").write_bytes(b"\xef\xbb\xbf" + TEXT_FILES.replace("\n", "\r\n").encode())
+    (person.folder / "TODO.md").write_bytes(b"\xef\xbb\xbf" + PHASED_TEXT.replace("\n", "\r\n").encode())
 
     person.says("todo", "import")
 
-    assert person.says("todo", "export", "-") == TEXT_FILES
+    assert person.says("todo", "export", "-") == PHASED_TEXT
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")

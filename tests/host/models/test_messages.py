@@ -286,7 +286,7 @@ def because(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-SPEAKER_PROVIDER_STATE = SilentModel("openai-responses", "openai", "gpt-5")
+OPENAI_SPEAKER = SilentModel("openai-responses", "openai", "gpt-5")
 
 
 MARKED: list[ModelResponsePart] = [
@@ -306,9 +306,9 @@ def test_provider_state_survives_a_round_trip(part: ModelResponsePart) -> None:
     block = block_of(part)
     assert block is not None
     kept = codec.parse_strictly(codec.dump(encode_block(block)))
-    said = messages.assistant([kept], SPEAKER_PROVIDER_STATE, messages.empty_usage(), "stop", 0)
+    said = messages.assistant([kept], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
 
-    [told] = history([messages.model_message(said)], SPEAKER_PROVIDER_STATE)
+    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
 
     assert told.parts == [part]
     assert isinstance(told, ModelResponse)
@@ -340,20 +340,18 @@ def test_a_signature_in_the_format_of_another_program_is_not_sent(foreign: str) 
     """The provider would refuse it; the text is still sent."""
     text = messages.text("Hello") | {"textSignature": foreign}
     call = messages.tool_call("call_1", "look", {}) | {"thoughtSignature": foreign}
-    said = messages.assistant([text, call], SPEAKER_PROVIDER_STATE, messages.empty_usage(), "stop", 0)
+    said = messages.assistant([text, call], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
 
-    [told] = history([messages.model_message(said)], SPEAKER_PROVIDER_STATE)
+    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
 
     assert told.parts == [TextPart("Hello"), ToolCallPart("look", {}, "call_1")]
 
 
 def test_thinking_with_a_foreign_signature_is_left_out() -> None:
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": '{"type":"reasoning"}'}
-    said = messages.assistant(
-        [thought, messages.text("Yes")], SPEAKER_PROVIDER_STATE, messages.empty_usage(), "stop", 0
-    )
+    said = messages.assistant([thought, messages.text("Yes")], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
 
-    [told] = history([messages.model_message(said)], SPEAKER_PROVIDER_STATE)
+    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
 
     assert told.parts == [TextPart("Yes")]
 
@@ -426,7 +424,7 @@ def test_a_late_signature_is_not_streamed_as_text() -> None:
 @pytest.mark.parametrize(("reason", "words"), [("error", "broke the answer off"), (None, "cut off")])
 def test_an_incomplete_answer_is_a_transient_failure(reason: FinishReason | None, words: str) -> None:
     with pytest.raises(ModelFailure, match=words) as caught:
-        answer(ModelResponse([TextPart("Hel")], finish_reason=reason), SPEAKER_PROVIDER_STATE)
+        answer(ModelResponse([TextPart("Hel")], finish_reason=reason), OPENAI_SPEAKER)
 
     assert caught.value.transient
 
@@ -435,14 +433,14 @@ def test_a_price_of_zero_is_not_split() -> None:
     used = RequestUsage(input_tokens=0, output_tokens=0)
     response = ModelResponse([], usage=used, model_name="gpt-5", provider_name="openai", finish_reason="stop")
 
-    assert encode_message(answer(response, SPEAKER_PROVIDER_STATE))["usage"]["cost"] == messages.empty_usage()["cost"]
+    assert encode_message(answer(response, OPENAI_SPEAKER))["usage"]["cost"] == messages.empty_usage()["cost"]
 
 
 def test_a_price_that_the_provider_reports_is_used() -> None:
     used = RequestUsage(input_tokens=10, output_tokens=5, cost=Decimal("0.25"))
     response = ModelResponse([], usage=used, model_name="unheard-of", provider_name="openai", finish_reason="stop")
 
-    assert encode_message(answer(response, SPEAKER_PROVIDER_STATE))["usage"]["cost"]["total"] == 0.25
+    assert encode_message(answer(response, OPENAI_SPEAKER))["usage"]["cost"]["total"] == 0.25
 
 
 @pytest.mark.parametrize(

@@ -295,14 +295,12 @@ async def test_a_lone_surrogate_is_not_written(bench: ToolBench) -> None:
     assert not (bench.folder / "a").exists()
 
 
-def put_edit(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:
-    path = bench.folder / name
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return path
+def put_code(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:
+    return put(bench, name, data)
 
 
 async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
-    path = put_edit(bench, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+    path = put_code(bench, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     path.chmod(0o640)
 
     result = await bench.call("edit", path="a.py", old_text="five\n", new_text="5\n5½\n")
@@ -320,7 +318,7 @@ async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
 
 
 async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: ToolBench) -> None:
-    path = put_edit(bench, "import os\n\ndef greet(name):\n    return name\n")
+    path = put_code(bench, "import os\n\ndef greet(name):\n    return name\n")
 
     with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
         await bench.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
@@ -333,7 +331,7 @@ async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: 
 
 
 async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
-    path = put_edit(bench, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
+    path = put_code(bench, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
     with pytest.raises(ToolFailure) as failed:
         await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
@@ -346,7 +344,7 @@ async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
 
 
 async def test_all_matches_can_be_replaced(bench: ToolBench) -> None:
-    path = put_edit(bench, "x = 1\ny = 2\nx = 1")
+    path = put_code(bench, "x = 1\ny = 2\nx = 1")
 
     result = await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
 
@@ -371,7 +369,7 @@ async def test_new_text_adopts_the_line_ends_around_it(
     bench: ToolBench, before: str, old: str, new: str, after: str
 ) -> None:
     """Models write line feeds even for files with CRLF."""
-    path = put_edit(bench, before)
+    path = put_code(bench, before)
 
     await bench.call("edit", path="a.py", old_text=old, new_text=new)
 
@@ -388,7 +386,7 @@ async def test_new_text_adopts_the_line_ends_around_it(
 )
 async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: bytes, after: bytes) -> None:
     """This includes undecodable bytes."""
-    path = put_edit(bench, before)
+    path = put_code(bench, before)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
 
@@ -406,7 +404,7 @@ async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: b
     ],
 )
 async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
-    path = put_edit(bench, "one\ntwo\n")
+    path = put_code(bench, "one\ntwo\n")
 
     with pytest.raises(ToolFailure, match=said):
         await bench.call("edit", path="a.py", old_text=old, new_text=new)
@@ -424,14 +422,14 @@ async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, 
 )
 async def test_a_file_that_cannot_be_edited_is_an_error(bench: ToolBench, data: bytes | None, said: str) -> None:
     if data is not None:
-        put_edit(bench, data)
+        put_code(bench, data)
 
     with pytest.raises(ToolFailure, match=said):
         await bench.call("edit", path="a.py", old_text="one", new_text="two")
 
 
 async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
-    path = put_edit(bench, "a.b axb (c)\\1")
+    path = put_code(bench, "a.b axb (c)\\1")
 
     await bench.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
 
@@ -441,7 +439,7 @@ async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
 async def test_concurrent_edits_are_all_applied(bench: ToolBench) -> None:
     """Each reads, changes and writes the file before the next one reads it."""
     names = [f"<{number}>" for number in range(40)]
-    path = put_edit(bench, "\n".join(names))
+    path = put_code(bench, "\n".join(names))
     (bench.folder / "link.py").symlink_to("a.py")
 
     await asyncio.gather(
@@ -456,7 +454,7 @@ async def test_concurrent_edits_are_all_applied(bench: ToolBench) -> None:
 
 async def test_an_edit_in_a_large_file_is_fast(bench: ToolBench) -> None:
     """Every other line changes; comparing all lines would take minutes."""
-    put_edit(bench, "old\nsame\n" * 50_000)
+    put_code(bench, "old\nsame\n" * 50_000)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new", all=True)
 

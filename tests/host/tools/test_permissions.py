@@ -343,7 +343,7 @@ def test_labels_say_what_each_answer_covers() -> None:
     ]
 
 
-ONCE, ALWAYS_WRITE_PERMISSIONS, NO_WRITE_PERMISSIONS = (
+ONCE, ALWAYS_REPLY, NO_REPLY = (
     PermissionAnswer.ONCE,
     PermissionAnswer.ALWAYS,
     PermissionAnswer.NO,
@@ -422,7 +422,7 @@ async def test_a_binary_file_and_a_long_diff_say_what_is_not_shown(folder: Path)
 
 
 async def test_always_covers_every_file_below_except_git(folder: Path) -> None:
-    bench, person = bench_with(folder, ALWAYS_WRITE_PERMISSIONS, NO_WRITE_PERMISSIONS)
+    bench, person = bench_with(folder, ALWAYS_REPLY, NO_REPLY)
     (folder / ".git").mkdir()
 
     await bench.call("write", path="a/b.txt", content="x")
@@ -437,7 +437,7 @@ async def test_always_covers_every_file_below_except_git(folder: Path) -> None:
 
 
 async def test_always_covers_one_file_outside(folder: Path) -> None:
-    person = AnsweringUI(ALWAYS_WRITE_PERMISSIONS, NO_WRITE_PERMISSIONS)
+    person = AnsweringUI(ALWAYS_REPLY, NO_REPLY)
     bench = ToolBench(folder, PermissionPolicy(outside=True), person)
 
     await bench.call("write", path="../outside.txt", content="x")
@@ -449,7 +449,7 @@ async def test_always_covers_one_file_outside(folder: Path) -> None:
 
 
 async def test_a_no_with_a_reason_is_told_to_the_model(folder: Path) -> None:
-    bench, _ = bench_with(folder, PermissionReply(NO_WRITE_PERMISSIONS, "Use tabs"))
+    bench, _ = bench_with(folder, PermissionReply(NO_REPLY, "Use tabs"))
 
     with pytest.raises(ToolFailure) as denied:
         await bench.call("write", path="a", content="x")

@@ -25,8 +25,9 @@ from tildone.screens.transcript.widget import TranscriptPane
 OTHER_SIZES = ((200, 50), (119, 40), (80, 24), (59, 20), (40, 12), (20, 6))
 SIZES = [(39, 24), (12, 3), *(pytest.param(size, marks=pytest.mark.slow) for size in OTHER_SIZES)]
 
+pytestmark = pytest.mark.usefixtures("folder")
 
-@pytest.mark.usefixtures("folder")
+
 async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
     async with talk(ModelServer({"text": "First line.\n\nSecond line.", "hold": 3}, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
@@ -38,7 +39,6 @@ async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
         assert screen.draft == "hello there"
 
 
-@pytest.mark.usefixtures("folder")
 async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
     slow: Turn = {"tool": "bash", "args": {"command": "echo one"}, "hold": 1}
     async with talk(ModelServer(slow, {"text": "Two."}, DONE), "Go", "--allow", "echo *") as screen:
@@ -55,7 +55,6 @@ async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
     assert "after" in str(screen.server.requests[2].messages[-1])
 
 
-@pytest.mark.usefixtures("folder")
 async def test_escape_stops_the_turn_and_the_draft_stays(talk: Talk) -> None:
     async with talk(ModelServer({"text": "A long answer.", "hold": 2}, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
@@ -65,7 +64,6 @@ async def test_escape_stops_the_turn_and_the_draft_stays(talk: Talk) -> None:
         await screen.sees("enter", "❯ draft", "Done.")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: Talk) -> None:
     """However long extensions take at the end of the turn that was stopped."""
     ended, may_settle = asyncio.Event(), asyncio.Event()
@@ -85,7 +83,6 @@ async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: 
         await screen.shows("❯ next", "Done.")
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("times", [1, 2])
 async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder: Path, times: int) -> None:
     wait = "touch begun; until [ -e go ]; do sleep 0.05; done; touch ended"
@@ -104,7 +101,6 @@ async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder:
     assert len(screen.server.requests) == 1
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await screen.shows("Goes on by itself in 3 s  ━━━━━━━━━", "type anything to stop it")
@@ -116,7 +112,6 @@ async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(talk: Talk) 
         await screen.shows("stopped")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_an_arrow_and_a_paste_stop_the_countdown(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await screen.shows("Goes on by itself")
@@ -130,7 +125,6 @@ async def test_an_arrow_and_a_paste_stop_the_countdown(talk: Talk) -> None:
         assert len(screen.server.requests) == 3
 
 
-@pytest.mark.usefixtures("folder")
 async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +136,6 @@ async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_
         await screen.shows("stopped with 2 tasks open · told to go on", "told 2 of 2")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) -> None:
     with connect(ModelServer(WRITE, {"text": "## Heading\n\nIt is *done*."}, DONE)):
         async with running("Plan it", "--model", CHAT) as screen:
@@ -155,7 +148,6 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
             await screen.sees("up up", lambda: "Plan it" in screen.draft or "Work" in screen.draft)
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(talk: Talk) -> None:
     async with talk(
         ModelServer({"error": 401, "message": "invalid x-api-key"}, {"text": "It works now."}), "Go"
@@ -171,7 +163,6 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(ta
     assert len(screen.server.requests) == 2
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         pass
@@ -180,13 +171,11 @@ async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
         await screen.press("escape")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_crash_of_the_host_leaves_an_error_not_a_screen(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go", "--model", "openai-chat:") as screen:
         await screen.until(lambda: screen.talk.failure is not None)
 
 
-@pytest.mark.usefixtures("folder")
 async def test_an_unknown_command_is_not_sent_to_the_model(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
         await screen.send("/modle x", "There is no command /modle; did you mean '/model'?")
@@ -195,7 +184,6 @@ async def test_an_unknown_command_is_not_sent_to_the_model(talk: Talk) -> None:
     assert len(screen.server.requests) == 1
 
 
-@pytest.mark.usefixtures("folder")
 async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Path) -> None:
     del folder
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
@@ -209,7 +197,6 @@ async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Pa
         await screen.sees("escape", lambda: screen.app.composer.has_focus)
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> None:
     async with talk(
@@ -227,7 +214,6 @@ async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> 
         assert all(len(line) <= columns for line in screen.lines)
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("dialect", PLAN_CALLS)
 async def test_every_call_of_a_plan_tool_shows_the_list_or_why_it_was_refused(connect: Connect, dialect: str) -> None:
     """A refused call has the sign of a failure. Its conversation is shown in the same way when it is taken up again."""
@@ -262,7 +248,6 @@ def roles(screen: Screen, words: str) -> list[Role | None]:
     return [span.role for line in drawn for span in line.spans if plain([span]) == words]
 
 
-@pytest.mark.usefixtures("folder")
 async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(talk: Talk) -> None:
     turns = [turn for turn, _ in PLAN_CALLS["indexed"]]
     async with talk(
@@ -332,7 +317,6 @@ async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
         await screen.shows("There is no editor")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk) -> None:
     answers = [{"text": f"Answer {number}."} for number in range(4)]
     async with talk(ModelServer(*answers)) as screen:
@@ -347,7 +331,6 @@ async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk)
         await screen.hides("Answer 2.")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> None:
     async with talk(ModelServer({"text": "One."}, {"text": "Two."})) as screen:
         await screen.send("Begin", "One.")
@@ -358,7 +341,6 @@ async def test_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> Non
         assert screen.talk.host.transcript.file != first
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_label_is_shown_in_the_tree(talk: Talk) -> None:
     async with talk(ModelServer({"text": "One."})) as screen:
         await screen.send("Begin", "One.")
@@ -370,7 +352,6 @@ async def test_a_label_is_shown_in_the_tree(talk: Talk) -> None:
         await screen.until(lambda: screen.app.composer.has_focus)
 
 
-@pytest.mark.usefixtures("folder")
 async def test_another_conversation_is_found_and_continued(connect: Connect) -> None:
     with connect(ModelServer({"text": "About apples."}, {"text": "About pears."}, {"text": "More apples."})) as server:
         async with running("--model", CHAT) as screen:

@@ -285,25 +285,25 @@ def test_an_empty_index_has_no_rows() -> None:
     assert (index.total, len(index), index.find(4)) == (0, 0, 0)
 
 
-LONG_PLACES = "one two three four five six seven eight nine ten"
+TEN_WORDS = "one two three four five six seven eight nine ten"
 
 
 def test_copied_text_has_no_wrapping_breaks_no_gutter_and_no_padding() -> None:
     made = document(
         PersonMessage("go\non"),
-        AnswerBlock(f"{LONG_PLACES}\n\n- item\n\n```\n  code\n```"),
+        AnswerBlock(f"{TEN_WORDS}\n\n- item\n\n```\n  code\n```"),
         done("ls", "a\nb"),
         columns=20,
     )
     drawn(made)
 
     assert selected_text(made, (0, 0, 0), (2, 2, 99)) == (
-        f'go\non\n\n{LONG_PLACES}\n\n• item\n\n  code\n\nBash: "ls"\na\nb'
+        f'go\non\n\n{TEN_WORDS}\n\n• item\n\n  code\n\nBash: "ls"\na\nb'
     )
 
 
 def test_a_part_of_wrapped_lines_is_copied_as_it_is_in_the_text() -> None:
-    made = document(AnswerBlock(LONG_PLACES), columns=20)
+    made = document(AnswerBlock(TEN_WORDS), columns=20)
     assert drawn(made) == ["one two three four", "five six seven eight", "nine ten"]
 
     assert selected_text(made, (0, 0, 8), (0, 1, 8)) == "three four five six"
@@ -325,7 +325,7 @@ def test_a_word_is_found_at_each_of_its_characters(character: int, word: str) ->
 
 
 def test_words_are_found_across_wrapped_lines() -> None:
-    lines = markdown_lines(f"{LONG_PLACES}\n- FOUR five", 20, Role.TEXT)
+    lines = markdown_lines(f"{TEN_WORDS}\n- FOUR five", 20, Role.TEXT)
 
     assert matches(lines, "four five") == [[(0, 14, 18), (1, 0, 4)], [(3, 2, 11)]]
     assert matches(lines, "FOUR") == [[(3, 2, 6)]]

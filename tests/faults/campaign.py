@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from tests.faults.agent_shell import agent_shell
 from tests.faults.doors import doors
 from tests.faults.fuzz.runner import fuzz
-from tests.faults.gate.part import gate
-from tests.faults.gate.real import real_agents
+from tests.faults.gate.table import gate, real_agents
 from tests.faults.shared_plan import shared_plan
 from tests.faults.stores import clocks, copies, damages, full_disks, kills
 from tests.faults.tally import BAD, Plan, Tally

@@ -2,11 +2,20 @@
 
 import pytest
 
-from tests.faults.gate.actions import DIALECTS
-from tests.faults.gate.outcome import Ended
-from tests.faults.gate.part import SAMPLE, agent_named
-from tests.faults.gate.real import RESTING, SHORT, Row, rows
-from tests.faults.gate.table import ALL_AGENTS, NOT_APPLICABLE, PATHS, run_cell, text_in_page
+from tests.faults.gate.agents import DIALECTS, Ended
+from tests.faults.gate.table import (
+    ALL_AGENTS,
+    NOT_APPLICABLE,
+    PATHS,
+    RESTING,
+    SAMPLE,
+    SHORT,
+    Row,
+    agent_named,
+    rows,
+    run_cell,
+    text_in_page,
+)
 
 QUICK = (
     ("toggler", "hooks", "brief"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.drills.network import Proxy
+from tests.fleet.drills.places import Proxy
 from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
 from tests.stores.postgres import (
     Server,

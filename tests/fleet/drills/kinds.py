@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.fleet.drills import database_faults, dispatch_faults, machine_faults, other_faults, worker_faults
+from tests.fleet.drills import faults
 from tests.fleet.drills.forms import Form
 from tests.fleet.drills.harness import Drill
 from tests.fleet.drills.places import Place
@@ -28,48 +28,48 @@ class Kind:
 
 
 KINDS = (
-    Kind("kill", "`kill -9` of a worker", worker_faults.kill),
-    Kind("kill-released", "the same, its supervisors give the leases back", worker_faults.kill_released),
+    Kind("kill", "`kill -9` of a worker", faults.kill),
+    Kind("kill-released", "the same, its supervisors give the leases back", faults.kill_released),
     Kind(
         "crash",
         "`kill -9` of the postmaster, back before the leases end",
-        database_faults.crash,
+        faults.crash,
         SERVER,
         own_server=True,
     ),
-    Kind("outage", "the same, back after the leases have ended *", database_faults.outage, SERVER, own_server=True),
-    Kind("stop", "SIGSTOP of a worker past the leases, SIGCONT *", worker_faults.stop),
+    Kind("outage", "the same, back after the leases have ended *", faults.outage, SERVER, own_server=True),
+    Kind("stop", "SIGSTOP of a worker past the leases, SIGCONT *", faults.stop),
     Kind(
         "suspend",
         "SIGSTOP of a worker, its supervisors, agents and commands *",
-        machine_faults.suspend,
+        faults.suspend,
         is_suspended=True,
     ),
-    Kind("kill-all", "both workers killed, a third starts", worker_faults.kill_all),
-    Kind("stall-short", "the network of a worker stalls for less than a lease *", database_faults.stall_short, SERVER),
-    Kind("stall-long", "the network of a worker stalls for longer than a lease *", database_faults.stall_long, SERVER),
-    Kind("silent", "the connections of the only worker go silent, new ones work", database_faults.silent, SERVER),
-    Kind("reset", "all connections of a worker are reset", database_faults.reset, SERVER),
-    Kind("clock", "a worker's clock is 120 s fast, the other is killed", machine_faults.clock),
-    Kind("reapers", "8 reapers, a worker is killed", worker_faults.reapers),
-    Kind("add-down", "`add` while the database is down", database_faults.add_while_down, own_server=True),
-    Kind("cancel", "cancelled in mid-task (seconds until its processes are gone)", other_faults.cancel),
-    Kind("version", "workers of two protocols, one after the other killed", other_faults.versions),
-    Kind("disk-full", "the disk of a worker is full", machine_faults.disk_full),
+    Kind("kill-all", "both workers killed, a third starts", faults.kill_all),
+    Kind("stall-short", "the network of a worker stalls for less than a lease *", faults.stall_short, SERVER),
+    Kind("stall-long", "the network of a worker stalls for longer than a lease *", faults.stall_long, SERVER),
+    Kind("silent", "the connections of the only worker go silent, new ones work", faults.silent, SERVER),
+    Kind("reset", "all connections of a worker are reset", faults.reset, SERVER),
+    Kind("clock", "a worker's clock is 120 s fast, the other is killed", faults.clock),
+    Kind("reapers", "8 reapers, a worker is killed", faults.reapers),
+    Kind("add-down", "`add` while the database is down", faults.add_while_down, own_server=True),
+    Kind("cancel", "cancelled in mid-task (seconds until its processes are gone)", faults.cancel),
+    Kind("version", "workers of two protocols, one after the other killed", faults.versions),
+    Kind("disk-full", "the disk of a worker is full", faults.disk_full),
     Kind(
         "failover",
         "`kill -9` of the primary server, its standby is promoted",
-        database_faults.failover,
+        faults.failover,
         SERVER,
         own_server=True,
     ),
-    Kind("reboot", "the machine restarts; leases of an hour", machine_faults.reboot, (Place.SQLITE,)),
+    Kind("reboot", "the machine restarts; leases of an hour", faults.reboot, (Place.SQLITE,)),
     Kind(
         "dead-pid",
         "a worker and its supervisors are killed; leases of an hour",
-        machine_faults.dead_pid,
+        faults.dead_pid,
         (Place.SQLITE,),
     ),
-    Kind("emptied", "the engine's tables are emptied in mid-work", dispatch_faults.emptied, (Place.DBOS,)),
-    Kind("dispatches", "dispatches doubled, late, lost and revived", dispatch_faults.dispatches, (Place.DBOS,)),
+    Kind("emptied", "the engine's tables are emptied in mid-work", faults.emptied, (Place.DBOS,)),
+    Kind("dispatches", "dispatches doubled, late, lost and revived", faults.dispatches, (Place.DBOS,)),
 )

@@ -11,10 +11,18 @@ import pytest
 
 from tests.fleet.drills.forms import SHORT
 from tests.fleet.drills.kinds import KINDS
-from tests.fleet.drills.many import run_many
-from tests.fleet.drills.many_plans import MODEL, SHELL, ManyPlan
-from tests.fleet.drills.many_results import ManyResults, check_answers, check_commands, check_holders, over_rate
-from tests.fleet.drills.many_workers import ManyFleet
+from tests.fleet.drills.many import (
+    MODEL,
+    SHELL,
+    ManyFleet,
+    ManyPlan,
+    ManyResults,
+    check_answers,
+    check_commands,
+    check_holders,
+    over_rate,
+    run_many,
+)
 from tests.fleet.drills.places import Grounds, Place
 from tests.fleet.drills.trials import Trial, run_all
 from tests.stores.postgres import needs_server

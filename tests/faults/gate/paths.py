@@ -1,0 +1,379 @@
+"""The paths on which simulated agents work.
+
+Inside a coding agent, the hook of Claude Code answers each of their stops: in this process, which is fast, or as in
+reality, where every hook and every command is a process, and so is the MCP server whose tools the model calls.
+
+In `tildone run`, the model does what the agent does: what it types in its shell is a command for the tool `bash`, and
+a file is changed with the tool `write`. The host is opened in this process as the program opens it; or the program
+itself runs, with a model behind HTTP. For agents that type commands in their shell, whether those are a person's
+depends on the process above them; and the program has to count as the host in this process does.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cli.person import Person
+from tests.faults.gate.agents import (
+    ACTIVE,
+    DONE,
+    MAX_CONTINUATIONS,
+    MAX_REQUESTS,
+    Action,
+    Add,
+    Agent,
+    Call,
+    Command,
+    Ended,
+    Mark,
+    PlanView,
+    Touch,
+    end_of,
+    running_ahead,
+)
+from tests.hooks.agent import HookedAgent, Workspace, environment
+from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
+from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
+from tests.suite.forking import PROGRAM
+from tildone.agents.integrations import INTEGRATIONS, HookPoint
+from tildone.app.opening import open_session, open_store
+from tildone.app.settings import load
+from tildone.base import replace
+from tildone.base.ids import now
+from tildone.cli import main as command_line
+from tildone.log.session import Session
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author
+from tildone.run.events import AnswerDone
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.messages import AssistantMessage, StopReason, TextBlock, tool_call
+from tildone.run.model import ChatRequest, assistant_message
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.stores.assignment import register, subagent_of
+
+CLAUDE = INTEGRATIONS.entries["claude"]
+SHELL = dict.fromkeys((CLAUDE.conversation, *CLAUDE.marks), "s1")
+"""What Claude Code sets in the shell of its model."""
+
+
+class HooksView(PlanView):
+    """The plan of an agent in a workspace, and what it does to it."""
+
+    def __init__(self, agent: HookedAgent, dialect: str, session: Session) -> None:
+        super().__init__(dialect, session)
+        self.agent = agent
+
+    def do(self, action: Action) -> None:
+        """Do it as the agent's model would: with a tool, in its shell, or to a file."""
+        match action:
+            case Call(tool, arguments):
+                self.session.call(tool, arguments)
+            case Command(words):
+                with (
+                    environment(self.agent.workspace.environ | SHELL),
+                    contextlib.chdir(self.agent.workspace.project),
+                    contextlib.redirect_stdout(io.StringIO()),
+                    contextlib.redirect_stderr(io.StringIO()),
+                ):
+                    command_line(list(words))
+            case Touch(text):
+                (self.agent.workspace.project / "work.txt").write_text(text, encoding="utf-8")
+
+
+class Server:
+    """The end of the pipes to `tildone mcp` that Claude Code has."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        info = {"name": "claude-code", "version": "2"}
+        self._ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> None:
+        """Call a tool, and wait for its result."""
+        self._ask("tools/call", {"name": tool, "arguments": arguments})
+
+    def _ask(self, method: str, params: dict[str, Any]) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+        self._process.stdin.flush()
+        while "result" not in (answer := json.loads(self._process.stdout.readline())):
+            assert "method" in answer, answer
+
+
+@contextlib.contextmanager
+def serving(agent: HookedAgent) -> Iterator[Server]:
+    """The MCP server of an agent, in a process of its own."""
+    environ = {**os.environ, **agent.workspace.environ, CLAUDE.conversation: agent.id}
+    pipe, project = subprocess.PIPE, agent.workspace.project
+    with subprocess.Popen(
+        [str(PROGRAM), "mcp"], stdin=pipe, stdout=pipe, text=True, cwd=project, env=environ
+    ) as process:
+        yield Server(process)
+        assert process.stdin
+        process.stdin.close()
+
+
+class RealView(HooksView):
+    """The same, with the tools of a real server, and commands in processes of their own."""
+
+    def __init__(self, agent: HookedAgent, dialect: str, session: Session, server: Server) -> None:
+        super().__init__(agent, dialect, session)
+        self._server = server
+
+    def do(self, action: Action) -> None:
+        """Do it as the agent's model would."""
+        workspace = self.agent.workspace
+        match action:
+            case Call(tool, arguments):
+                self._server.call(tool, arguments)
+            case Command(words):
+                environ = {**os.environ, **workspace.environ, **SHELL}
+                subprocess.run([PROGRAM, *words], cwd=workspace.project, env=environ, capture_output=True, check=False)
+            case Touch():
+                super().do(action)
+
+
+def run_real_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent with real hooks, tools and commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        hooked = _hooked(Path(folder), dialect)
+        session = _session(hooked, dialect, hooked.workspace.settings.session)
+        with serving(hooked) as server:
+            return _run(agent, RealView(hooked, dialect, session, server), Stops(hooked, real=True))
+
+
+def run_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent until it is not continued any more, or its plan is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        hooked = _hooked(Path(folder), dialect)
+        view = HooksView(hooked, dialect, _session(hooked, dialect, hooked.workspace.settings.session))
+        with running_ahead(lambda: view.hours):
+            return _run(agent, view, Stops(hooked, real=False))
+
+
+class Stops:
+    """Reports stops of an agent and its subagents, and counts how often they are continued."""
+
+    def __init__(self, agent: HookedAgent, *, real: bool) -> None:
+        self.agent, self.real = agent, real
+        self.continuations = 0
+        self.notices: list[str] = []
+
+    def continues(self, **more: str) -> bool:
+        ask = self.agent.call if self.real else self.agent.report
+        answer = ask(HookPoint.STOP, last_assistant_message=f"Words {self.continuations}.", **more)
+        reply = answer.json if answer.out else {}
+        if reply.get("decision") == "block":
+            self.continuations += 1
+            return True
+        if reply.get("systemMessage"):
+            self.notices.append(reply["systemMessage"])
+        return False
+
+
+def _run(agent: Agent, view: HooksView, stops: Stops) -> Ended:
+    tasks = agent.tasks[: view.room]
+    view.do(view.make(Add(tasks)))
+    for turn in range(MAX_CONTINUATIONS):
+        for action in agent.act(view, turn):
+            view.do(action)
+        if agent.subagents:
+            _run_subagent(view, stops, turn)
+        if not stops.continues() or stops.continuations >= MAX_CONTINUATIONS:
+            break
+    return end_of(view.session, stops.continuations, tuple(stops.notices))
+
+
+def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
+    """Start a subagent with a list of its own, which closes and reopens a task of it."""
+    parent = view.agent.record
+    if parent is None:
+        stops.continues()
+        parent = view.agent.record
+        assert parent is not None
+    agents, own = view.agent.workspace.agents, f"sub{turn}"
+    child = subagent_of(agents, parent, own, now())
+    below = HooksView(view.agent, view.dialect, _session(view.agent, view.dialect, child.session))
+    below.do(below.make(Add(("Look", "Report"))))
+    register(agents, child)
+    for step in range(MAX_CONTINUATIONS):
+        below.do(below.make(Mark(ACTIVE if step % 2 else DONE, (0,))))
+        if not stops.continues(agent_id=own):
+            return
+
+
+def _hooked(folder: Path, dialect: str) -> HookedAgent:
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    return HookedAgent(Workspace(project, home, {"TILDONE_DIALECT": dialect}))
+
+
+def _session(agent: HookedAgent, dialect: str, name: str) -> Session:
+    settings = replace(agent.workspace.settings, session=name)
+    return open_session(settings, dialect_named(dialect), agent=lambda: Author(agent=agent.key))
+
+
+ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+NOT_CONTINUED = frozenset({"phased"})
+"""The dialects in which `tildone run` reminds an agent only a few times, as the original does.
+
+Honest workers do not stop there before their plan is done.
+"""
+
+
+class AgentTurns(PlanView):
+    """What a simulated agent does, one action in each answer of its model; it sees its plan."""
+
+    def __init__(self, agent: Agent, dialect: str, session: Session) -> None:
+        super().__init__(dialect, session)
+        self.agent = agent
+        self.requests = 0
+        self._turn = 0
+        self._stops = not agent.never_stops and not (agent.honest and dialect in NOT_CONTINUED)
+        self._actions: Iterator[Action] = iter([self.make(Add(agent.tasks[: self.room]))])
+
+    @property
+    def words(self) -> str:
+        """What the agent says when it stops."""
+        return f"Words {self._turn}."
+
+    def next_action(self) -> Action | None:
+        """Count a request, and return what the agent does; None if it stops."""
+        self.requests += 1
+        assert self.requests <= MAX_REQUESTS, f"{self.agent.name} is never ended"
+        action = next(self._actions, None)
+        if action is None and self._may_act():
+            self._actions, self._turn = self.agent.act(self, self._turn), self._turn + 1
+            action = next(self._actions, None) if not self._stops or self._turn == 1 else None
+        return action
+
+    def _may_act(self) -> bool:
+        return any(task.status.is_open for task in self.plan.tasks) or self.requests == 1
+
+
+class AgentModel(AgentTurns):
+    """A model that does what a simulated agent does."""
+
+    api = provider = id = "script"
+
+    async def stream(
+        self, _request: ChatRequest, _signal: AbortSignal | None = None
+    ) -> AsyncGenerator[AnswerDone, None]:
+        yield AnswerDone(self._answer())
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def _answer(self) -> AssistantMessage:
+        action = self.next_action()
+        if action is None:
+            return assistant_message([TextBlock(self.words)], self, StopReason.STOP, 0)
+        return assistant_message([tool_call(f"call-{self.requests}", *tool_of(action))], self, StopReason.TOOL_USE, 0)
+
+
+def tool_of(action: Action) -> tuple[str, dict[str, object]]:
+    """Return the tool by which an action is done in `tildone run`, and its arguments."""
+    match action:
+        case Call(tool, arguments):
+            return tool, arguments
+        case Command(words):
+            return "bash", {"command": shlex.join(("tildone", *words))}
+        case Touch(text):
+            return "write", {"path": "work.txt", "content": text}
+
+
+def run_host(agent: Agent, dialect: str) -> Ended:
+    """Run an agent in a host until it is not continued any more, or its plan is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        project, home = Path(folder, "project"), Path(folder, "home")
+        (project / ".git").mkdir(parents=True)
+        home.mkdir()
+        workspace = Workspace(project, home, {"TILDONE_DIALECT": dialect, **ENVIRON})
+        with environment(workspace.environ), contextlib.chdir(project):
+            return asyncio.run(_run_host(agent, dialect, workspace))
+
+
+async def _run_host(agent: Agent, dialect: str, workspace: Workspace) -> Ended:
+    settings, project = workspace.settings, str(workspace.project)
+    store = open_store(settings)
+    model = AgentModel(agent, dialect, open_session(settings, dialect_named(dialect), store))
+    transcript = open_conversations(settings, project, kept=False).new()
+    policy = PermissionPolicy(("*",), allow_write=("*",))
+    host = open_host(settings, store, transcript, cwd=project, model=model, mode="print", policy=policy)
+    with running_ahead(lambda: model.hours):
+        await host.start()
+        await host.prompt("Go")
+        await host.over()
+        await host.close()
+    return end_of(model.session, model.requests)
+
+
+TIMEOUT_SECONDS = 900
+
+
+class AgentServer(ModelServer):
+    """A model behind HTTP that does what a simulated agent does, and sees the agent's plan."""
+
+    def __init__(self, turns: AgentTurns) -> None:
+        super().__init__()
+        self._turns = turns
+
+    def next_turn(self, _request: ReceivedRequest) -> Turn:
+        """Return what the agent does next. Requests are not kept: each has the whole conversation."""
+        return _turn(self._turns.next_action(), self._turns.words)
+
+
+def run_program(agent: Agent, dialect: str) -> Ended:
+    """Run an agent until the program ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        project, home = Path(folder, "project"), Path(folder, "home")
+        (project / ".git").mkdir(parents=True)
+        home.mkdir()
+        environ = {"TILDONE_COUNTDOWN": "0", "NO_PROXY": "127.0.0.1", "TILDONE_DIALECT": dialect, "NO_COLOR": "1"}
+        data = {"XDG_DATA_HOME": str(home), "SSL_CERT_DIR": str(home)}
+        person = Person(project, home, environ | data)
+        session = open_session(load({}, person.environment({}), str(project)), dialect_named(dialect))
+        options = (
+            "--model",
+            CHAT,
+            *ALLOW_ALL,
+            "--allow-write",
+            "*",
+            "--mode",
+            "print",
+            "--dialect",
+            dialect,
+            "--session",
+            session.name,
+        )
+        turns = AgentTurns(agent, dialect, session)
+        with AgentServer(turns) as server:
+            done = subprocess.run(
+                [str(PROGRAM), "run", "Go", *options],
+                cwd=project,
+                env=person.environment(provider_environment(server)),
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_SECONDS,
+                check=False,
+            )
+        return end_of(session, turns.requests, tuple(done.stderr.splitlines()[:1]))
+
+
+def _turn(action: Action | None, words: str) -> Turn:
+    if action is None:
+        return {"text": words}
+    tool, arguments = tool_of(action)
+    return {"tool": tool, "args": arguments}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from bench.board_pages import page_rows
-from bench.measure import Memory, Row, medians
+from bench.measure import Memory, Row, medians, resident_megabytes
 from bench.plans import PLAN
 from tildone.app.opening import session_in, store_at
 from tildone.plan.dialects import BY_HAND
@@ -141,12 +141,7 @@ class Board:
         return {"cookies": [cookie], "origins": [{"origin": f"http://127.0.0.1:{self._port}", "localStorage": kept}]}
 
     def resident_megabytes(self) -> float:
-        """The memory of the server; 0 if it is not known."""
-        try:
-            status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
-        except OSError:
-            return 0
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return resident_megabytes(self._process.pid)
 
     def _send(self, method: str, path: str, body: object = None, head: str = "") -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_SECONDS)

@@ -14,7 +14,7 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any, Self
 
-from bench.measure import Memory, Row, medians
+from bench.measure import Memory, Row, medians, resident_megabytes
 from bench.plans import PLAN
 
 CALL_AIM, START_AIM, MEMORY_AIM = 0.6, 5.0, 20
@@ -133,13 +133,8 @@ class Server:
             raise Refused(text)
         return text
 
-    def resident_megabytes(self) -> float | None:
-        """How much memory the server takes; None if the system does not tell."""
-        try:
-            status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
-        except OSError:
-            return None
-        return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+    def resident_megabytes(self) -> float:
+        return resident_megabytes(self._process.pid)
 
     def kill(self) -> None:
         """End the server at once."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -107,6 +108,15 @@ def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:
             act()
             taken.append(perf_counter() - begun)
     return [median(taken) for taken in times]
+
+
+def resident_megabytes(pid: int) -> float:
+    """The resident memory of a process; 0 if the system does not tell."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def shown(seconds: float) -> str:

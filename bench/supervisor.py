@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.measure import Memory, Row, medians
+from bench.measure import Memory, Row, medians, resident_megabytes
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.supervision import AgentCommand, SupervisedAgent
 
@@ -27,7 +27,7 @@ def rows(folder: Path, rounds: int) -> Iterator[Row | Memory]:
     agent = _start(folder, "sleep", str(SECONDS))
     while not agent.pid:
         agent.wait(0.01)
-    yield Memory(NAMES[1], _resident_megabytes(agent.supervisor_pid), MAX_MEGABYTES)
+    yield Memory(NAMES[1], resident_megabytes(agent.supervisor_pid), MAX_MEGABYTES)
     agent.stop()
     agent.wait()
 
@@ -43,8 +43,3 @@ def _supervised(folder: Path) -> Callable[[], object]:
 def _start(folder: Path, *arguments: str) -> SupervisedAgent:
     command = AgentCommand(arguments, str(folder), os.environ, "bench/0/1", str(folder / "supervisor-output"))
     return SupervisedAgent(command, boot_seconds() + SECONDS)
-
-
-def _resident_megabytes(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))

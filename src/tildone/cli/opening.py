@@ -28,11 +28,7 @@ _TOLD: set[str] = set()
 
 
 def settings_for(args: ParsedArgs) -> Settings:
-    """The settings for this command line in the working folder.
-
-    Raises:
-        UsageError: a setting is invalid, or the working folder no longer exists.
-    """
+    """The settings for this command line in the working folder."""
     settings = load(args.options, os.environ, working_folder())
     if settings.dialect and settings.dialect not in DIALECTS:
         raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
@@ -67,11 +63,6 @@ def _tell_loss(settings: Settings) -> None:
 
 
 def working_folder() -> str:
-    """The working folder.
-
-    Raises:
-        UsageError: it no longer exists.
-    """
     try:
         return os.getcwd()
     except FileNotFoundError as error:
@@ -134,11 +125,7 @@ def open_existing_store(settings: Settings, *, read_only: bool = False) -> Store
 
 
 def with_session(args: ParsedArgs, settings: Settings, store: Store) -> Settings:
-    """The settings, with the session that `--session` abbreviates or names by its title.
-
-    Raises:
-        UsageError: it may mean several sessions.
-    """
+    """The settings, with the session that `--session` abbreviates or names by its title."""
     given = args.options.get("session")
     if not given or settings.session != given or store.session_head(given).head is not None:
         return settings

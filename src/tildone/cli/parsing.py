@@ -21,11 +21,7 @@ SHORT = {"-h": "--help", "-V": "--version"}
 
 
 def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
-    """Parse `argv`. The root's options may be anywhere; the options of a verb follow the verb.
-
-    Raises:
-        UsageError: a verb, an option or the number of arguments is wrong.
-    """
+    """Parse `argv`. The root's options may be anywhere; the options of a verb follow the verb."""
     for arg in argv:
         _check_characters(arg)
     path, positional, occurrences = [root], list[str](), list[tuple[str, str]]()

@@ -124,11 +124,7 @@ class ParsedArgs:
         return tuple(given for name, given in self.occurrences if name == option)
 
     def port(self) -> int | None:
-        """The port to listen on, if one was given; 0 means any free one.
-
-        Raises:
-            UsageError: the value is no port.
-        """
+        """The port to listen on, if one was given; 0 means any free one."""
         given = self.options.get("port")
         if given is None:
             return None
@@ -136,17 +132,15 @@ class ParsedArgs:
             raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {shortened(given)!r}")
         return int(given)
 
-    def positive_int(self, option: str, default: int) -> int:
-        """The value of an option that takes a positive integer.
-
-        Raises:
-            UsageError: the value is something else.
-        """
+    def positive_int(self, option: str, default: int, most: int | None = None) -> int:
+        """The value of an option that takes a positive integer, which may be limited."""
         given = self.options.get(option)
         if given is None:
             return default
         if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) == 0:
             raise UsageError(f"--{option} requires a positive number, not {shortened(given)!r}")
+        if most is not None and int(given) > most:
+            raise UsageError(f"--{option} is 1 to {most}, not {int(given)}")
         return int(given)
 
 

@@ -27,13 +27,7 @@ _FIELDS = ("id", "session", "kind", "text", "options", "detail", "agent", "answe
 
 
 def run(args: ParsedArgs) -> int:
-    """List the open questions, show one, or answer it.
-
-    Raises:
-        NotFound: there is no such question.
-        Refused: it is answered already, or this is the shell of an agent.
-        UsageError: the answer is none of those that the question offers.
-    """
+    """List the open questions, show one, or answer it."""
     settings = settings_for(args)
     reading = open_to_read(settings)
     wanted, *words = args.positional or ("",)

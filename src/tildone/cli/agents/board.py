@@ -29,11 +29,7 @@ _HEADER = r"([A-Za-z0-9-]*)"
 
 
 def run(args: ParsedArgs) -> int:
-    """Serve the board until a signal arrives, or manage tokens.
-
-    Raises:
-        UsageError: the options contradict each other, or a package is not installed.
-    """
+    """Serve the board until a signal arrives, or manage tokens."""
     settings = settings_for(args)
     try:
         # Optional extra, and slow to import.

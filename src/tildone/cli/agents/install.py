@@ -58,9 +58,6 @@ def site_for(args: ParsedArgs, program: Callable[[], str]) -> Site:
     """The site that the command line selects, at which coding agents run `program`.
 
     The files of a project are shared, so they name tildone by its name, which is looked up on each machine's PATH.
-
-    Raises:
-        UsageError: the options contradict each other.
     """
     scope = args.options.get("scope", USER)
     if scope not in (USER, PROJECT):
@@ -78,11 +75,7 @@ def site_for(args: ParsedArgs, program: Callable[[], str]) -> Site:
 
 
 def installable_program() -> str:
-    """The absolute path of the tildone that is running, for coding agents to run.
-
-    Raises:
-        UsageError: there is none, or it may be deleted at any time.
-    """
+    """The absolute path of the tildone that is running, for coding agents to run."""
     method = distribution.method()
     if method in distribution.Method.TEMPORARY:
         raise UsageError(
@@ -96,11 +89,7 @@ def installable_program() -> str:
 
 
 def agents_named(words: Sequence[str], site: Site) -> list[Integration]:
-    """The coding agents that the command line names.
-
-    Raises:
-        UsageError: one of them is unknown.
-    """
+    """The coding agents that the command line names."""
     names = [word.lower() for word in words]
     if names == [ALL]:
         return [agent for agent in all_integrations() if is_present(agent, site)]
@@ -150,11 +139,7 @@ def _is_installed(agent: Integration, site: Site) -> bool:
 
 
 def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], folder: str) -> int:
-    """Write a plugin folder instead of changing settings files.
-
-    Raises:
-        UsageError: the agents do not support plugin folders.
-    """
+    """Write a plugin folder instead of changing settings files."""
     if len(agents) != 1 or agents[0].plugin is None:
         able = ", ".join(agent.name for agent in all_integrations() if agent.plugin is not None)
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
@@ -198,7 +183,8 @@ def run_install(args: ParsedArgs) -> int:
         share(settings_for(args))
     found = {} if args.has("no-check") else check_agents(agents, site)
     for agent, changes in planned:
-        _show(agent, changes, found.get(agent.name, [_unchecked(agent)]), site, verbose=args.has("verbose"))
+        unchecked = Finding(Severity.WARNING, "not checked", f"{program()} doctor {agent.name}")
+        _show(agent, changes, found.get(agent.name, [unchecked]), site, verbose=args.has("verbose"))
     dead = any(finding.severity is Severity.ERROR for findings in found.values() for finding in findings)
     return TildoneError.exit_code if dead else 0
 
@@ -224,10 +210,6 @@ def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange
     return lambda: files.install_changes(edits, backups(), site.within)
 
 
-def _unchecked(agent: Integration) -> Finding:
-    return Finding(Severity.WARNING, "not checked", f"{program()} doctor {agent.name}")
-
-
 def _show(
     agent: Integration, changes: Sequence[SettingsChange], found: Sequence[Finding], site: Site, *, verbose: bool
 ) -> None:
@@ -248,11 +230,7 @@ NOTHING = "has no tildone in its settings"
 
 
 def run_uninstall(args: ParsedArgs) -> int:
-    """Remove what an installation added to the named coding agents.
-
-    Raises:
-        NotThePerson: an agent wants to be rid of what holds it to its plan.
-    """
+    """Remove what an installation added to the named coding agents."""
     if not args.has("dry-run"):
         check_person(settings_for(args), PersonAct.UNINSTALL)
     site = site_for(args, any_program)

@@ -18,11 +18,7 @@ HTTP_OPTIONS = ("host", "port", "token-file", "no-token")
 
 
 def run(args: ParsedArgs) -> int:
-    """Serve until the client closes the connection, or a signal arrives.
-
-    Raises:
-        UsageError: the options contradict each other, or a package is not installed.
-    """
+    """Serve until the client closes the connection, or a signal arrives."""
     if not args.has("http"):
         return _serve_stdio(args)
     settings = settings_for(args)

@@ -57,11 +57,7 @@ DIRECTIVES = {"pause": Directive.PAUSE, "stop": Directive.STOP, "resume": Direct
 
 
 def steer(args: ParsedArgs) -> int:
-    """Set the directive of the verb in the sessions that the command line selects, and print its effect.
-
-    Raises:
-        NotThePerson: an agent wants to change how it is held to its plan, in its shell.
-    """
+    """Set the directive of the verb in the sessions that the command line selects, and print its effect."""
     settings, directive = settings_for(args), DIRECTIVES[args.verb.name]
     store = open_store(settings)
     settings = with_session(args, settings, store)

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Show the sessions of the store until the person leaves.
-
-    Raises:
-        UsageError: there is no terminal, or a package is not installed.
-        NotFound: there is no such session.
-    """
+    """Show the sessions of the store until the person leaves."""
     if not sys.stdin.isatty() or not on_terminal(sys.stdout):
         raise UsageError("watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log")
     given = next(iter(args.positional), args.options.get("session", ""))

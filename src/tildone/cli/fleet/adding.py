@@ -198,15 +198,13 @@ def _priority(given: str) -> int:
 
 def add(args: ParsedArgs) -> int:
     """Queue the plans, or none of them."""
-    hands = args.positive_int("hands", 1)
-    if hands > MAX_HANDS:
-        raise UsageError(f"--hands is 1 to {MAX_HANDS}, not {hands}")
+    hands = args.positive_int("hands", 1, MAX_HANDS)
     work = work_of(args, fleet_settings(args))
     plans = [named_plan(word) for word in args.positional]
     # The names of the runs stay the same, so that a run whose answer was lost is not queued twice.
     added = patiently(lambda: _added(args, plans, work, hands))
     if args.has("json"):
-        put_data(runs=[_queued_data(leases) for leases in added])
+        put_data(runs=[{"run": each[0].run, "session": each[0].session, "hands": len(each)} for each in added])
         return 0
     for plan, leases in zip(plans, added, strict=True):
         more = f", {format_count(len(leases), 'hand')}" if len(leases) > 1 else ""
@@ -221,7 +219,3 @@ def _added(args: ParsedArgs, plans: Sequence[NamedPlan], work: Work, hands: int)
         return fleet.leases.add_all([new_run(fleet, plan, work, hands, restart=restart) for plan in plans])
     finally:
         fleet.store.close()
-
-
-def _queued_data(leases: Sequence[Lease]) -> dict[str, object]:
-    return {"run": leases[0].run, "session": leases[0].session, "hands": len(leases)}

@@ -129,8 +129,12 @@ def list_runs(args: ParsedArgs) -> int:
     # A program gets all of them, unless it asks for fewer.
     limit = args.positive_int("limit", 0) or (None if args.has("json") else DEFAULT_LIMIT)
     fleet = fleet_if_any(args)
+    if fleet is None and args.has("json"):
+        put_data(**listed_data(Rows(()), []))
+        return 0
     if fleet is None:
-        return _put_nothing(args)
+        put(f"{printable(fleet_settings(args).store.redacted)} {EMPTY}")
+        return 0
     left_out: list[str] = []
     rows, known = listed_rows(fleet, args, left_out, limit)
     if args.has("json"):
@@ -163,14 +167,6 @@ def listed_data(rows: Rows, left_out: list[str]) -> dict[str, object]:
 def more_text(rows: Rows) -> str:
     """Return how many runs are not listed, by state."""
     return f"{len(rows.more):,} more: {state_counts(rows.more, now())}"
-
-
-def _put_nothing(args: ParsedArgs) -> int:
-    if args.has("json"):
-        put_data(**listed_data(Rows(()), []))
-    else:
-        put(f"{printable(fleet_settings(args).store.redacted)} {EMPTY}")
-    return 0
 
 
 REFRESH_SECONDS = 2.0
@@ -353,11 +349,10 @@ def _waits(fleet: Fleet, lease: Lease) -> str:
 def _facts(lease: Lease) -> list[tuple[str, str]]:
     """Return what the run consists of, by name."""
     work = lease.work
-    agent = " ".join(part for part in (work.agent, work.model) if part)
     rows = (
         ("plan", lease.session),
-        ("agent", agent),
-        ("repo", " ".join(part for part in (work.repo, work.ref) if part)),
+        ("agent", " ".join(filter(None, (work.agent, work.model)))),
+        ("repo", " ".join(filter(None, (work.repo, work.ref)))),
         ("labels", ", ".join(work.labels)),
         ("allow", ", ".join(work.allow)),
     )

@@ -77,13 +77,13 @@ def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
     config = fleet.config
     agents = listed(args, "agents") or config.agents or AGENTS
     options = WorkerOptions(
-        slots=_bounded(args, "slots", config.slots or DEFAULT_SLOTS, MAX_SLOTS),
+        slots=args.positive_int("slots", config.slots or DEFAULT_SLOTS, MAX_SLOTS),
         labels=frozenset(listed(args, "labels") or config.labels),
         allow=args.values("allow") or config.allow,
         agents=frozenset(map(checked_agent, agents)),
         home=fleet.home,
         min_free_mb=config.min_free_mb or DEFAULT_MIN_FREE_MB,
-        grace=float(_bounded(args, "grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
+        grace=float(args.positive_int("grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
         ask=_asked_for(args, fleet),
     )
     for text in (*options.labels, *options.allow, *options.ask):
@@ -107,13 +107,6 @@ def _asked_for(args: ParsedArgs, fleet: Fleet) -> tuple[str, ...]:
     if fleet.config.ask is not None:
         return fleet.config.ask
     return (ANYTHING,) if fleet.settings.store.path is not None else ()
-
-
-def _bounded(args: ParsedArgs, option: str, default: int, most: int) -> int:
-    given = args.positive_int(option, default)
-    if given > most:
-        raise UsageError(f"--{option} is 1 to {most}, not {given}")
-    return given
 
 
 def _stop_after_failure(worker: Worker) -> None:

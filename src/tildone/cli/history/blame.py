@@ -43,11 +43,7 @@ def run(args: ParsedArgs) -> int:
 
 
 def _matching(histories: list[TaskHistory], query: str) -> list[TaskHistory]:
-    """The tasks that a number or a part of a text matches; removed tasks only if no other matches.
-
-    Raises:
-        NotFound: no task matches.
-    """
+    """The tasks that a number or a part of a text matches; removed tasks only if no other matches."""
     current = [entry for entry in histories if entry.position is not None]
     number = task_number(query.strip())
     numbered = [entry for entry in histories if number and entry.task.number == number]

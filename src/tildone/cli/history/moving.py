@@ -68,11 +68,7 @@ def _moved(args: ParsedArgs, done: str, move: Callable[[Session, int], moves.Mov
 
 
 def _number_of_changes(args: ParsedArgs) -> int:
-    """How many changes to undo or redo.
-
-    Raises:
-        UsageError: the argument is not a positive number.
-    """
+    """How many changes to undo or redo."""
     if not args.positional:
         return 1
     given = args.positional[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from tildone.app.opening import session_title
 from tildone.base import TYPE_CHECKING
@@ -77,7 +78,7 @@ def _stats(args: ParsedArgs, session: Session) -> Stats | None:
 def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool) -> None:
     if stats is None:
         raise Refused("there is no plan to draw; start one with: tildone todo add TEXT")
-    picture = stats_svg(_title(session), stats, local_time, _time_of_day)
+    picture = stats_svg(_title(session), stats, local_time, partial(local_time, form="%H:%M"))
     if path == STREAM:
         put(picture.removesuffix("\n"))
         return
@@ -88,11 +89,7 @@ def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool)
 
 
 def _check_overwrite(path: str) -> None:
-    """Check that an existing file is a picture of this kind, or empty.
-
-    Raises:
-        Refused: it is another file.
-    """
+    """Check that an existing file is a picture of this kind, or empty."""
     text = read_text(path)
     if text is None or not (text.startswith(BEGINNING) or text == ""):
         raise Refused(f"{path} is not a picture that tildone stats wrote; to overwrite it, use --force")
@@ -101,10 +98,6 @@ def _check_overwrite(path: str) -> None:
 def _title(session: Session) -> str:
     """The name of the project's folder, or that of another session."""
     return (os.path.basename(session.name) if os.path.isabs(session.name) else session.name) or session.name
-
-
-def _time_of_day(at: int) -> str:
-    return local_time(at, "%H:%M")
 
 
 AGENT = "tildone:"

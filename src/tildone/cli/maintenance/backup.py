@@ -196,11 +196,7 @@ def run_restore(args: ParsedArgs) -> int:
 
 
 def _saved_input(scratch: str) -> str:
-    """Save standard input to a file, and return its path.
-
-    Raises:
-        UsageError: standard input is a terminal.
-    """
+    """Save standard input to a file, and return its path."""
     if sys.stdin.isatty():
         raise UsageError("tildone restore - reads a backup from standard input, as in: tildone restore - < plans.db")
     path = os.path.join(scratch, "standard input")

@@ -74,11 +74,7 @@ def run(args: ParsedArgs) -> int:
 
 
 def parse_age(given: str) -> tuple[int, str]:
-    """Return the minimum age in milliseconds, and in words.
-
-    Raises:
-        UsageError: `given` is not an age.
-    """
+    """Return the minimum age in milliseconds, and in words."""
     number, unit = given[:-1], given[-1:].lower()
     is_number = number.isascii() and number.isdecimal() and len(number) <= MAX_AGE_DIGITS and int(number) > 0
     if unit not in AGE_UNITS or not is_number:

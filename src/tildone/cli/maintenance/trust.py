@@ -28,8 +28,7 @@ from tildone.base import TYPE_CHECKING
 from tildone.base.errors import NotFound, Refused
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output import put
-from tildone.cli.output.consent import person_agrees
-from tildone.cli.output.prompts import put_data
+from tildone.cli.output.prompts import person_agrees, put_data
 from tildone.cli.plan.approve import show_check
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.verify import checks_of
@@ -190,12 +189,7 @@ def _revoke_plan(args: ParsedArgs, data: str, path: str, approvals: Approvals) -
 
 
 def _content(name: str, path: str) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        NotFound: there is no such file.
-        Refused: it is no regular file, or is too large.
-    """
+    """Return the content of a file."""
     if not os.path.exists(path):
         raise NotFound(f"there is no {printable(name)}")
     problems: list[str] = []
@@ -206,11 +200,7 @@ def _content(name: str, path: str) -> bytes:
 
 
 def _checks(name: str, content: bytes) -> list[NamedCheck]:
-    """Return the checks in a Markdown plan.
-
-    Raises:
-        Refused: it is not Markdown, or cannot be read.
-    """
+    """Return the checks in a Markdown plan."""
     try:
         text = content.decode("utf-8-sig")
         if detect_format(name, text) != MARKDOWN:

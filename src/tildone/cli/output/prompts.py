@@ -7,7 +7,7 @@ import select
 import sys
 
 from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreDamaged
+from tildone.base.errors import StoreDamaged, UsageError
 from tildone.cli.output import on_terminal, put_json, put_notice
 from tildone.plan import codec
 from tildone.plan.guard import is_unproved
@@ -17,6 +17,9 @@ from tildone.plan.text.safe import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tildone.app.settings import Settings
+    from tildone.app.who import PersonAct
+    from tildone.cli.table import ParsedArgs
     from tildone.plan.formats import ConversionWarning
     from tildone.plan.model import Plan
 
@@ -45,6 +48,13 @@ def exit_code_for(left_out: Sequence[str]) -> int:
     return StoreDamaged.exit_code
 
 
+def standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is not UTF-8 text") from error
+
+
 def read_line(prompt: str) -> str:
     """The line that the person types; empty at the end of the input.
 
@@ -59,6 +69,19 @@ def read_line(prompt: str) -> str:
 def confirm(question: str) -> bool:
     """Whether the person answers yes; any other answer is a no."""
     return read_line(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def person_agrees(args: ParsedArgs, settings: Settings, act: PersonAct, question: str) -> bool:
+    """Return whether the person agrees: with `--yes`, or by their answer to the question."""
+    # Late, because few verbs ask it.
+    from tildone.app.who import check_person
+
+    check_person(settings, act)
+    if args.has("yes"):
+        return True
+    if args.has("json") or not on_terminal() or not sys.stdin.isatty():
+        raise UsageError("confirmation requires a terminal; use --yes to skip it")
+    return confirm(question)
 
 
 def plan_summary(plan: Plan) -> str:

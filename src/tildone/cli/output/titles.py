@@ -16,8 +16,6 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, clip_line, clip_text, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import TracebackType
     from typing import Self
 
     from tildone.app.plan_agents import PlanAgents, SharingAgent, SubagentList
@@ -40,8 +38,12 @@ def agent_name(agent: AgentId, id_characters: int = ID_CHARACTERS) -> str:
 
 def sharing_lines(found: PlanAgents, columns: int | None) -> list[Line]:
     """Who shares the plan, and the lists of subagents: one line each."""
-    lines = [*_sharing(found), *(((Span(subagent_line(each), Role.MUTED)),) for each in found.subagents)]
-    return lines if columns is None else [clip_line(line, columns) for line in lines]
+    texts = [subagent_line(each) for each in found.subagents]
+    if found.shared:
+        names = ", ".join(_with_tasks(each) for each in found.agents)
+        texts = [f"shared by {names}" if names else "shared by all agents here", *texts]
+    lines = [(Span(text, Role.MUTED),) for text in texts]
+    return [line if columns is None else clip_line(line, columns) for line in lines]
 
 
 def subagent_line(found: SubagentList) -> str:
@@ -68,13 +70,6 @@ def _subagent_data(found: SubagentList) -> dict[str, object]:
         "total": done.total,
         "ended": found.subagent.ended,
     }
-
-
-def _sharing(found: PlanAgents) -> Iterator[Line]:
-    if not found.shared:
-        return
-    names = ", ".join(_with_tasks(each) for each in found.agents)
-    yield (Span(f"shared by {names}" if names else "shared by all agents here", Role.MUTED),)
 
 
 def _with_tasks(sharing: SharingAgent) -> str:
@@ -113,9 +108,7 @@ class ProgressLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.clear()
 
     def __call__(self, what: str, done: int, total: int, noun: str = "events") -> None:
@@ -182,9 +175,6 @@ def session_meant(given: str, store: Store) -> str:
     """The name of the session that a person means: by its name, its title, or the beginning of either.
 
     If no session is meant, `given` names a new one.
-
-    Raises:
-        UsageError: several sessions may be meant.
     """
     word = given.casefold()
     found = titled_sessions(store)

@@ -64,22 +64,14 @@ def put_edited(args: ParsedArgs, session: Session, edited: Edited) -> int:
 
 
 def words(args: ParsedArgs) -> tuple[str, ...]:
-    """The words that name tasks or a phase.
-
-    Raises:
-        UsageError: an argument is empty, as an unset variable of a script would be.
-    """
+    """The words that name tasks or a phase."""
     if not all(word.strip() for word in args.positional):
         raise UsageError(f"{command(args.path)} was given an empty argument")
     return args.positional
 
 
 def confirmed(args: ParsedArgs, question: str) -> bool:
-    """Whether a change of all tasks is wanted: with --all, or if the person at the terminal says so.
-
-    Raises:
-        UsageError: there is no terminal to ask at.
-    """
+    """Whether a change of all tasks is wanted: with --all, or if the person at the terminal says so."""
     if args.has("all"):
         return True
     name = command(args.path)

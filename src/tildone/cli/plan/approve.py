@@ -9,8 +9,7 @@ from tildone.base import TYPE_CHECKING
 from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output import put, put_caution
-from tildone.cli.output.consent import person_agrees
-from tildone.cli.output.prompts import put_data
+from tildone.cli.output.prompts import person_agrees, put_data
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.hints import command_hint
 from tildone.cli.plan.verify import check_data, checks_of, state_words, targets_of

@@ -9,6 +9,7 @@ from tildone.base import TYPE_CHECKING
 from tildone.base.errors import Refused, UsageError
 from tildone.cli.opening import settings_for
 from tildone.cli.output import put_json, put_raw
+from tildone.cli.output.prompts import standard_input
 from tildone.cli.table import ParsedArgs
 from tildone.plan import codec
 from tildone.plan.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
@@ -34,11 +35,7 @@ def run(args: ParsedArgs) -> int:
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:
-    """The dialect that the tool belongs to.
-
-    Raises:
-        UsageError: the tool is unknown, or not in the given dialect.
-    """
+    """The dialect that the tool belongs to."""
     if wanted:
         dialect = dialect_named(wanted)
         if dialect.tool(tool) is None:
@@ -57,7 +54,4 @@ def _arguments(given: str | None) -> str:
         return given
     if given is None and sys.stdin.isatty():
         return "{}"
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").strip() or "{}"
-    except UnicodeDecodeError as error:
-        raise UsageError("standard input is not UTF-8 text") from error
+    return standard_input().strip() or "{}"

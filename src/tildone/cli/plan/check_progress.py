@@ -103,29 +103,23 @@ def report_unproved(args: ParsedArgs, edited: Edited) -> int:
     return NOT_PASSED if outcome.unproved else 0
 
 
-def output_lines(proof: Proof) -> list[str]:
-    """Return the end of the output of a check, indented, and where the whole output is if this is not all."""
+def output_lines(args: ParsedArgs, number: int, proof: Proof) -> list[str]:
+    """Return the end of the output of a check, where the whole output is if this is not all, and what can be done."""
     lines = [f"    {line}" for line in printable_lines(proof.tail)] if proof.tail else []
-    is_cut = proof.tail.startswith("…") or len(lines) >= MAX_LINES
-    return [*lines, f"  The whole output: {printable(proof.output)}"] if proof.output and is_cut else lines
-
-
-def next_step(args: ParsedArgs, number: int, proof: Proof | None) -> str:
-    """Return what a person can do about a check that did not pass; empty if it has failed."""
+    if proof.output and (proof.tail.startswith("…") or len(lines) >= MAX_LINES):
+        lines.append(f"  The whole output: {printable(proof.output)}")
     target = "--plan" if number == PLAN else str(number)
-    if proof is None or proof.result in (Result.FAILED, Result.PASSED):
-        return ""
     if proof.result is Result.REFUSED:
-        return f"To see and approve it: {command_hint(args, f'approve {target}')}"
-    again = command_hint(args, f"verify {target}")
-    return f"To run it again: {again}; with more time: {command_hint(args, f'todo check {target} --seconds N')}"
+        lines.append(f"  To see and approve it: {command_hint(args, f'approve {target}')}")
+    elif proof.result is Result.INCONCLUSIVE:
+        again, longer = command_hint(args, f"verify {target}"), command_hint(args, f"todo check {target} --seconds N")
+        lines.append(f"  To run it again: {again}; with more time: {longer}")
+    return lines
 
 
 def _report(args: ParsedArgs, number: int, name: str, proof: Proof | None) -> None:
     reason = "its check was not run" if proof is None else proof.reason or proof.result.value
     lines = [f"tildone: {printable(name)} is not done: {printable(reason)}"]
     if proof is not None:
-        lines += output_lines(proof)
-    hint = next_step(args, number, proof)
-    for line in [*lines, *([f"  {hint}"] if hint else [])]:
-        put_notice(line)
+        lines += output_lines(args, number, proof)
+    put_notice("\n".join(lines))

@@ -11,7 +11,7 @@ from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.output import put
 from tildone.cli.output.prompts import put_data
 from tildone.cli.plan.applying import words
-from tildone.cli.plan.check_progress import NOT_PASSED, CheckProgress, next_step, output_lines, session_checks
+from tildone.cli.plan.check_progress import NOT_PASSED, CheckProgress, output_lines, session_checks
 from tildone.cli.table import ParsedArgs
 from tildone.plan.check_codec import check_to_json, proof_to_json
 from tildone.plan.guard import PLAN
@@ -47,11 +47,7 @@ def checks_of(plan: Plan, numbers: Container[int] | None = None) -> list[NamedCh
 
 
 def targets_of(args: ParsedArgs, session: Session) -> frozenset[int]:
-    """Return the numbers of the tasks that the arguments name, and PLAN with `--plan`; empty if they name none.
-
-    Raises:
-        TildoneError: there is no such task, or it has no check.
-    """
+    """Return the numbers of the tasks that the arguments name, and PLAN with `--plan`; empty if they name none."""
     plan = session.plan
     numbers = [PLAN] if args.has("plan") else []
     if args.positional:
@@ -128,6 +124,5 @@ def _put(args: ParsedArgs, number: int, check: Check, proof: Proof) -> None:
     words = proof_words(check, proof, allowed=proof.result is not Result.REFUSED)
     name = "plan" if number == PLAN else f"#{number}"
     put(f"{MARKS[proof.result]} {name} $ {printable(check_text(check))} · {words}")
-    hint = next_step(args, number, proof)
-    for line in [*output_lines(proof), *([f"  {hint}"] if hint else [])]:
+    for line in output_lines(args, number, proof):
         put(line)

@@ -224,7 +224,7 @@ def _paragraphs(description: str) -> Iterator[str]:
 
 
 def _options(options: Iterable[Option]) -> Iterator[str]:
-    yield from _definitions((f"--{option.name} {option.metavar}".rstrip(), filled(option.help)) for option in options)
+    yield from _definitions(map(_option_row, options))
 
 
 def _definitions(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -51,11 +51,7 @@ class RunArguments:
 
     @property
     def model(self) -> str:
-        """The name of the model. Without one, the shell driver carries out the plan.
-
-        Raises:
-            UsageError: a task needs a model.
-        """
+        """The name of the model. Without one, the shell driver carries out the plan."""
         if self.task is not None and self.settings.model == SHELL:
             raise UsageError("the shell model works through a plan: tildone run, or tildone run PLAN.md")
         if self.task is not None and not self.settings.model:
@@ -69,12 +65,6 @@ class RunArguments:
 
 
 def parse_arguments(parsed: ParsedArgs) -> RunArguments:
-    """Parse and check the command line.
-
-    Raises:
-        UsageError: an argument is missing or invalid, or two exclude each other.
-        NotFound: the plan file does not exist.
-    """
     settings = settings_for(parsed)
     _check(parsed)
     mode = parsed.options.get("mode", "terminal")
@@ -142,11 +132,7 @@ class ChosenConversation:
 
 
 def choose_conversation(conversations: Conversations, given: ParsedArgs) -> ChosenConversation:
-    """Return the conversation that the command line names. Without one that could be continued, it is a new one.
-
-    Raises:
-        NotFound: there is no such conversation.
-    """
+    """Return the conversation that the command line names. Without one that could be continued, it is a new one."""
     existing = _existing(conversations, given)
     if given.has("fork"):
         source = existing or conversations.latest()
@@ -160,11 +146,7 @@ def choose_conversation(conversations: Conversations, given: ParsedArgs) -> Chos
 
 
 def check_writable(folder: str) -> None:
-    """Check that conversations can be stored in a folder; it is created if it is missing.
-
-    Raises:
-        StoreError: they cannot.
-    """
+    """Check that conversations can be stored in a folder; it is created if it is missing."""
     advice = "choose another folder with --session-dir, or store nothing with --no-session"
     try:
         make_folder(folder)

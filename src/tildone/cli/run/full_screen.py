@@ -29,11 +29,7 @@ def is_possible(args: ParsedArgs, setup: RunSetup) -> bool:
 
 
 async def run(setup: RunSetup) -> int:
-    """Run the agent in full screen until the person leaves, or until it is over if they can only watch.
-
-    Raises:
-        TildoneError: the run cannot start.
-    """
+    """Run the agent in full screen until the person leaves, or until it is over if they can only watch."""
     # Optional extra, and slow to import.
     from tildone.screens.run.app import RunApp  # noqa: PLC0415  see above
     from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above

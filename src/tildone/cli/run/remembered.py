@@ -60,9 +60,6 @@ def describe_permissions(stored: JsonObject, given: ParsedArgs, *, terminal: boo
 
     A pattern for commands is described by what it covers. That `*` covers everything is said only at a terminal: a
     script that gives it was written by someone who knows.
-
-    Raises:
-        UsageError: a pattern on the command line is not one for a command.
     """
     pairs = [(name, pattern) for name in PATTERNS for pattern in stored_patterns(stored, name)]
     added = [(name, pattern) for name, pattern in pairs if pattern not in given.values(name)]

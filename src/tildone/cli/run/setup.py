@@ -75,7 +75,7 @@ from tildone.run.model import Model, read_prices
 from tildone.run.shell_model import ShellModel, describe_missing, tasks_without_command
 from tildone.run.tools.permissions import PermissionPolicy
 from tildone.run.traces import open_host_traces
-from tildone.run.transcript import Conversations
+from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
 from tildone.stores.memory import MemoryStore
 
@@ -389,13 +389,7 @@ class RunSetup:
     """The plan, model, conversation and prompt of one run."""
 
     def __init__(self, given: ParsedArgs) -> None:
-        """Choose the conversation and the plan. `prepare` does the rest, which may take seconds.
-
-        Raises:
-            UsageError: an argument is invalid.
-            NotFound: there is no such conversation or plan file.
-            StoreError: the plan or the conversation cannot be stored.
-        """
+        """Choose the conversation and the plan. `prepare` does the rest, which may take seconds."""
         self.notify: Callable[[str], None] = put_notice
         self.prompt: str | None = None
         arguments = parse_arguments(given)
@@ -421,12 +415,7 @@ class RunSetup:
         self.report = OutcomeReport(arguments, lambda: self._session, self.conversations)
 
     def prepare(self) -> None:
-        """Open the model. A plan file is taken over last, once the run can start.
-
-        Raises:
-            UsageError: there is no such model, or the plan cannot be run.
-            StoreError: the plan cannot be stored.
-        """
+        """Open the model. A plan file is taken over last, once the run can start."""
         self._model = self._checked_model()
         for permission in describe_permissions(self._stored_options, self._given, terminal=on_terminal(sys.stderr)):
             width = columns(sys.stderr)
@@ -488,7 +477,12 @@ class RunSetup:
     @property
     def settings(self) -> Settings:
         """The settings, with the session of the plan that the open conversation works on."""
-        return self._plan.settings_of(self._host.transcript if self._host else self.transcript)
+        return self._plan.settings_of(self._open)
+
+    @property
+    def _open(self) -> Transcript:
+        """The open conversation; a client may have opened another one than the first."""
+        return self._host.transcript if self._host else self.transcript
 
     @property
     def _session(self) -> Session:
@@ -509,7 +503,7 @@ class RunSetup:
     @property
     def title(self) -> str:
         name = self.settings.session
-        if name == (self._host.transcript if self._host else self.transcript).id:
+        if name == self._open.id:
             return "own list"
         return os.path.basename(name) or name
 
@@ -522,11 +516,7 @@ class RunSetup:
         return self._session.plan
 
     def nothing_to_do(self) -> int:
-        """Report that there is no prompt and nobody to ask for one. A plan that is done is a success.
-
-        Raises:
-            UsageError: the plan is empty.
-        """
+        """Report that there is no prompt and nobody to ask for one. A plan that is done is a success."""
         done = progress(self._session.plan)
         if not done.total:
             raise UsageError(NOTHING_TO_DO)
@@ -558,13 +548,9 @@ class RunSetup:
             raise UsageError(describe_missing(missing))
 
         def taken() -> frozenset[int]:
-            return tasks_of_others(self.settings, self.store, str(AgentId(AGENT, self._conversation_id())))
+            return tasks_of_others(self.settings, self.store, str(AgentId(AGENT, self._open.id)))
 
         return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
-
-    def _conversation_id(self) -> str:
-        """Return the id of the open conversation; a client may have opened another one."""
-        return self._host.transcript.id if self._host else self.transcript.id
 
     def _take_over(self) -> None:
         file = self._arguments.file

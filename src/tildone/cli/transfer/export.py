@@ -54,11 +54,7 @@ def run(args: ParsedArgs) -> int:
 
 
 def _format(given: str | None, path: str) -> str:
-    """The format to write: the given one, else that of the file's suffix.
-
-    Raises:
-        UsageError: the format is unknown, or the suffix does not tell it.
-    """
+    """The format to write: the given one, else that of the file's suffix."""
     if given is not None and given not in EXPORT_FORMATS:
         raise UsageError(f"there is no export format {given!r}; {nearest(given, EXPORT_FORMATS)}")
     if path == STREAM:
@@ -81,11 +77,7 @@ def _written(session: Session, format_: str, *, escaped: bool) -> ExportedText:
 
 
 def _whole_session(session: Session) -> Archive:
-    """Everything that the store has of the session.
-
-    Raises:
-        Refused: it has no events.
-    """
+    """Everything that the store has of the session."""
     # In this order: events written in between are included, and the head is one of them.
     session_head = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
@@ -102,11 +94,7 @@ def _write_pi_session(session: Session, path: str, project: str) -> None:
 
 
 def _check_overwrite(session: Session, path: str, format_: str) -> None:
-    """Check that overwriting a file loses nothing.
-
-    Raises:
-        Refused: the file has content that is not in the session.
-    """
+    """Check that overwriting a file loses nothing."""
     text = read_text(path)
     if text == "":
         return

@@ -79,11 +79,7 @@ def _store(args: ParsedArgs) -> Store:
 
 
 def _with_session(args: ParsedArgs) -> ParsedArgs:
-    """The arguments with the value of --into as --session.
-
-    Raises:
-        UsageError: both are given, with different names.
-    """
+    """The arguments with the value of --into as --session."""
     name = args.options.get("into")
     if name is None:
         return args
@@ -118,9 +114,10 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
     current = settings_for(args).session
     for each in done:
         verb = "Would import" if args.has("dry-run") else "Imported"
-        put(f"{verb} {printable(file_title(each.file.path))}: {amount(each)}{_target(each.session, current)}")
+        into = "" if each.session == current else f", into {printable(session_title(each.session))}"
+        put(f"{verb} {printable(file_title(each.file.path))}: {amount(each)}{into}")
         if args.has("dry-run"):
-            _print_plan(each.after)
+            put_spans(plan_lines(each.after, columns()))
         else:
             put(plan_summary(each.after) if each.new or each.before != each.after else "Nothing changed.")
         _mention_proposed(args, each)
@@ -138,14 +135,6 @@ def _mention_proposed(args: ParsedArgs, done: Imported) -> None:
     hint = f"tildone trust {quote(printable(done.file.path))}" if is_file else command_hint(args, "approve")
     what = "1 check is proposed and does not run" if count == 1 else f"{count} checks are proposed and do not run"
     put(f"{what} until you approve {'it' if count == 1 else 'them'}: {hint}")
-
-
-def _print_plan(plan: Plan) -> None:
-    put_spans(plan_lines(plan, columns()))
-
-
-def _target(session: str, current: str) -> str:
-    return "" if session == current else f", into {printable(session_title(session))}"
 
 
 def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
@@ -185,12 +174,7 @@ TIMESTAMP_NANOSECONDS = 2_000_000_000
 
 
 def watch(args: ParsedArgs, format_: str | None) -> int:
-    """Import the file now and whenever it has changed, until Ctrl-C.
-
-    Raises:
-        UsageError: the arguments do not name one file or folder.
-        NotFound: the file does not exist.
-    """
+    """Import the file now and whenever it has changed, until Ctrl-C."""
     if len(args.positional) != 1 or args.positional[0] == STREAM:
         raise UsageError("--watch requires one file or one folder")
     if args.has("dry-run"):

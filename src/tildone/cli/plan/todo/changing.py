@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 from tildone.app import commands
 from tildone.app.commands import Place, phases_like
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.output import put
+from tildone.cli.output.prompts import standard_input
 from tildone.cli.plan.applying import apply_answer, confirmed, words
 from tildone.cli.plan.hints import command_hint
 from tildone.cli.table import ParsedArgs, command
@@ -116,16 +115,8 @@ def undo(args: ParsedArgs) -> int:
 
 
 def _lines() -> list[str]:
-    """The lines of standard input; empty lines are skipped.
-
-    Raises:
-        UsageError: it is not UTF-8 text, or has no line.
-    """
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError("standard input is not UTF-8 text") from error
-    found = [line for each in text.split("\n") if (line := each.removesuffix("\r")).strip()]
+    """The lines of standard input; empty lines are skipped."""
+    found = [line for each in standard_input().split("\n") if (line := each.removesuffix("\r")).strip()]
     if not found:
         raise UsageError("standard input has no tasks")
     return found

@@ -89,25 +89,14 @@ def _described(args: ParsedArgs, settings: Settings, before: Check | None) -> Ch
     return replace(
         check,
         folder=_folder(args, settings) if args.has("folder") else check.folder,
-        seconds=_bounded(args, "seconds", check.seconds, MAX_SECONDS),
-        retries=_bounded(args, "retries", check.retries, MAX_RETRIES),
+        seconds=args.positive_int("seconds", check.seconds, MAX_SECONDS),
+        retries=args.positive_int("retries", check.retries, MAX_RETRIES),
         watches=args.values("watch") or check.watches,
     )
 
 
-def _bounded(args: ParsedArgs, option: str, default: int, limit: int) -> int:
-    given = args.positive_int(option, default)
-    if given > limit:
-        raise UsageError(f"--{option} requires at most {limit}, not {given}")
-    return given
-
-
 def _folder(args: ParsedArgs, settings: Settings) -> str:
-    """The folder of the option, relative to the project.
-
-    Raises:
-        UsageError: there is no such folder in the project.
-    """
+    """The folder of the option, relative to the project."""
     given = args.options["folder"]
     path = os.path.realpath(os.path.join(working_folder(), given))
     relative = os.path.relpath(path, os.path.realpath(settings.project))

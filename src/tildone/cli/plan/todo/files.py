@@ -49,11 +49,7 @@ def _written(request: WriteFile, *, force: bool) -> Answer:
 
 
 def _check_overwrite(path: str) -> None:
-    """Check that overwriting a file loses nothing but a checklist.
-
-    Raises:
-        Refused: the file has content that no export wrote.
-    """
+    """Check that overwriting a file loses nothing but a checklist."""
     try:
         is_checklist = not read_checklist(read_text(path)).problems
     except FileNotFoundError:

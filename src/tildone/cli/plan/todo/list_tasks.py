@@ -63,11 +63,7 @@ def _show_agents(args: ParsedArgs, session: Session) -> None:
 
 
 def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:
-    """The numbers of the tasks to show; None for all.
-
-    Raises:
-        TildoneError: there is no such phase or status.
-    """
+    """The numbers of the tasks to show; None for all."""
     if not args.positional and not {"phase", "status", "open"}.intersection(args.options):
         return None
     # Late, because most often the whole plan is shown.

@@ -222,12 +222,10 @@ _MODIFIERS = ("ctrl+", "alt+", "shift+")
 
 
 def key_of(action: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """Return the key bound to an action; empty if there is none."""
     return bindings.get(action, "")
 
 
 def key_names(keys: str) -> list[str]:
-    """Return the names of the keys of a binding."""
     return [name.strip() for name in keys.split(",")]
 
 

@@ -92,11 +92,9 @@ class Redactor:
         self._pattern = re.compile("|".join([*literals, *(_FORMS if forms else (_NEVER,))]))
 
     def text(self, text: str) -> str:
-        """Return the text without secrets."""
         return self._pattern.sub(lambda found: "".join(found[lead] or "" for lead in self._leads) + REDACTED, text)
 
     def data(self, data: bytes) -> bytes:
-        """Return the bytes without secrets."""
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def cut(self, data: bytes, end: int) -> int:

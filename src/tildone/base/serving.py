@@ -71,7 +71,6 @@ def parse_origin(header: str) -> Authority | None:
 
 
 def is_ip_address(name: str) -> bool:
-    """Return whether the name is an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -331,5 +330,4 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def url(host: str, port: int, path: str = "") -> str:
-    """Return the URL of a path on a server."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"

@@ -58,7 +58,6 @@ def check_to_json(check: Check) -> Json:
 
 
 def check_from_json(data: Json) -> Check:
-    """Return the check in data that `check_to_json` made."""
     return Check(
         tuple(map(str, data["command"])),
         str(data.get("folder", "")),
@@ -75,6 +74,5 @@ def proof_to_json(proof: Proof) -> Json:
 
 
 def proof_from_json(data: Json) -> Proof:
-    """Return the proof in data that `proof_to_json` made."""
     rest = {name: data[name] for name in _PROOF_KEYS if name in data}
     return Proof(Result(data["result"]), tuple(map(str, data["command"])), **rest)

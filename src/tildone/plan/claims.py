@@ -275,7 +275,6 @@ class Settled:
 
 
 def is_start(step: Step) -> bool:
-    """Return whether a step is to start tasks."""
     return isinstance(step, Mark) and step.status is Status.IN_PROGRESS
 
 
@@ -326,7 +325,11 @@ def settled(  # noqa: PLR0913  of one caller
     early = _started_early(earlier, plan) if changed or closed or conflicts else ()
     plan = with_status(plan, set(early), Status.PENDING)
     # A rule that allows one task in progress puts those of others back, which nobody asked for.
-    asked = {number for number in changed if not _is_put_back(earlier.get(number), later[number])}
+    asked = {
+        number
+        for number in changed
+        if _status(earlier, number) is not Status.IN_PROGRESS or later[number].status is not Status.PENDING
+    }
     refused = tuple(sorted(asked | {number for number, rival in wanted.items() if not rival}))
     conflicts = (*((number, rival) for number, rival in wanted.items() if rival), *conflicts)
     stopped = [number for number in refused if number in wanted or _is_active(later[number])]
@@ -396,10 +399,6 @@ def _started_early(earlier: Mapping[int, Task], plan: Plan) -> tuple[int, ...]:
         for task in plan.tasks
         if _is_active(task) and _status(earlier, task.number) is not Status.IN_PROGRESS and waits_for(plan, task)
     )
-
-
-def _is_put_back(was: Task | None, task: Task) -> bool:
-    return was is not None and _is_active(was) and task.status is Status.PENDING
 
 
 def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[tuple[int, int], ...]:

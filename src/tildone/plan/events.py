@@ -183,6 +183,32 @@ else:
 
 
 @value
+class AgentUsage:
+    """Tokens that the model read and wrote, and their cost in US dollars; None is unknown."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """All tokens; None if none are known."""
+        if self.tokens_in is None and self.tokens_out is None:
+            return None
+        return (self.tokens_in or 0) + (self.tokens_out or 0)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any amount is known."""
+        return self.tokens is not None or self.cost is not None
+
+
+UNKNOWN = AgentUsage()
+_INFINITY = float("inf")
+_NAMES = {"tokens_in": "in", "tokens_out": "out", "cost": "cost"}
+
+
+@value
 class Event:
     """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows.
 
@@ -308,7 +334,6 @@ class SessionChange:
 
 
 def by_id(events: Iterable[Event]) -> dict[str, Event]:
-    """Return the events of a session by their ids."""
     return {event.id: event for event in events}
 
 
@@ -376,34 +401,6 @@ def head_after_redo(current: SessionHead, changes: int) -> SessionHead:
 
 def _only(changes: int) -> str:
     return "is only 1 change" if changes == 1 else f"are only {changes} changes"
-
-
-_INFINITY = float("inf")
-_NAMES = {"tokens_in": "in", "tokens_out": "out", "cost": "cost"}
-
-
-@value
-class AgentUsage:
-    """Tokens that the model read and wrote, and their cost in US dollars; None is unknown."""
-
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-
-    @property
-    def tokens(self) -> int | None:
-        """All tokens; None if none are known."""
-        if self.tokens_in is None and self.tokens_out is None:
-            return None
-        return (self.tokens_in or 0) + (self.tokens_out or 0)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether any amount is known."""
-        return self.tokens is not None or self.cost is not None
-
-
-UNKNOWN = AgentUsage()
 
 
 def added(one: AgentUsage, other: AgentUsage) -> AgentUsage:

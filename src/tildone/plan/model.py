@@ -65,7 +65,6 @@ class Result(Enum):
 
     @property
     def blocks(self) -> bool:
-        """Whether the task waits for a person after this result."""
         return self in (Result.INCONCLUSIVE, Result.REFUSED)
 
 
@@ -374,7 +373,6 @@ class Plan:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks of all phases, in order."""
         if len(self.phases) == 1:
             return self.phases[0].tasks
         return tuple(task for phase in self.phases for task in phase.tasks)

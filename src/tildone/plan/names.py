@@ -120,7 +120,6 @@ def is_revision(text: str) -> bool:
 
 
 def is_commit(text: str) -> bool:
-    """Return whether a text is the id of a commit."""
     return len(text) in COMMIT_LENGTHS and all(char in "0123456789abcdef" for char in text)
 
 

@@ -210,12 +210,10 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether a worker has it."""
         return bool(self.owner)
 
     @property
     def is_queued(self) -> bool:
-        """Whether it waits for a worker."""
         return self.state is LeaseState.OPEN and not self.owner
 
     @property
@@ -447,12 +445,10 @@ def is_of(fact: RunFact, lease: Lease) -> bool:
 
 
 def fact_name(fact: RunFact) -> str:
-    """Return the stored name of a kind of fact."""
     return _NAMES[type(fact)]
 
 
 def fact_to_json(fact: RunFact) -> Json:
-    """Return the fields of a fact."""
     fields = {name: getattr(fact, name) for name in type(fact).__match_args__}
     if "work" in fields:
         fields["work"] = work_to_json(fields["work"])

@@ -140,7 +140,6 @@ def without_spots(plan: Plan, spots: Iterable[Spot]) -> Plan:
 
 
 def with_phase(plan: Plan, index: int, phase: Phase) -> Plan:
-    """Return the plan with another phase at this index."""
     return replace(plan, phases=(*plan.phases[:index], phase, *plan.phases[index + 1 :]))
 
 

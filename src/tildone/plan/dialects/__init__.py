@@ -335,7 +335,6 @@ class Dialect:
     shown_part: Callable[[Plan], Plan] = lambda plan: plan
 
     def tool(self, name: str) -> Tool | None:
-        """Return the tool of that name, or None."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     @property
@@ -352,4 +351,4 @@ BY_HAND = Dialect(
     context=lambda _: None,
     carry_on=lambda _: "",
 )
-"""It has no tools and no limits, and starts no task automatically."""
+"""The dialect of changes without our tools: it has no limits, and starts no task automatically."""

@@ -114,7 +114,11 @@ def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa:
     statuses = [STATUSES[item["status"]] for item in params["todos"]]
     tasks = [Task(shown.get(text, text), status) for text, status in zip(contents, statuses, strict=True)]
     blocked = {task.text for task in plan.tasks if task.status is Status.BLOCKED}
-    tasks = [_still_blocked(task) if task.text in blocked else task for task in tasks]
+    # A blocked task stays so if the model sent the status that it was shown.
+    shown_as = Status.BLOCKED.basic
+    tasks = [
+        Task(task.text, Status.BLOCKED) if task.text in blocked and task.status is shown_as else task for task in tasks
+    ]
     return (Write(arrange(plan, tasks).phases if tasks else ()),)
 
 
@@ -122,11 +126,6 @@ def _shown_texts(plan: Plan) -> dict[str, str]:
     """Return the texts that a model reads in another form, by that form: it may send either back."""
     texts = {task.text for task in plan.tasks}
     return {shown: text for text in texts if (shown := shown_text(text).strip()) not in texts}
-
-
-def _still_blocked(task: Task) -> Task:
-    """Return a blocked task as it was, if the model sent the status that it was shown."""
-    return Task(task.text, Status.BLOCKED) if task.status is Status.BLOCKED.basic else task
 
 
 def _first_fault(params: Params, plan: Plan) -> Fault | None:

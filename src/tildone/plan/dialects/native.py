@@ -6,14 +6,15 @@ to the plan with `describe_changes`.
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.plan.dialects import Dialect, Reply
-from tildone.plan.model import Rules, Status, next_task, numbered, open_tasks, progress
+from tildone.base import TYPE_CHECKING, replace
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Status, next_task, numbered, open_tasks, progress
 from tildone.plan.text.safe import clipped, safe_text, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tildone.plan.dialects import Dialect
     from tildone.plan.model import Plan, Task
 
 
@@ -38,14 +39,7 @@ def by_command(command: str, options: str = "") -> Dialect:
 
     Both are quoted for a shell.
     """
-    return Dialect(
-        name="by command",
-        rules=Rules(),
-        tools=(),
-        refuse=lambda *_: Reply("", {}, is_error=True),
-        context=lambda _: None,
-        carry_on=lambda plan: _carry_on(plan, command, options),
-    )
+    return replace(BY_HAND, name="by command", carry_on=lambda plan: _carry_on(plan, command, options))
 
 
 def _carry_on(plan: Plan, command: str, options: str) -> str:
@@ -134,13 +128,4 @@ def _shown(text: str) -> str:
     return clipped(safe_text(single_line(text)), MAX_TEXT_CHARACTERS)
 
 
-NATIVE = Dialect(
-    name="native",
-    rules=Rules(),
-    tools=(),
-    refuse=lambda *_: Reply("", {}, is_error=True),
-    context=context,
-    carry_on=carry_on,
-    marks_origins=True,
-    names_tools=False,
-)
+NATIVE = replace(BY_HAND, name="native", context=context, carry_on=carry_on, marks_origins=True, names_tools=False)

@@ -45,7 +45,9 @@ def is_task_file(data: object) -> bool:
 
 def is_todo_list(data: object) -> bool:
     """Return whether this is a list of todos, which may be empty."""
-    return isinstance(data, list) and all(map(_is_todo, data))
+    return isinstance(data, list) and all(
+        isinstance(each, dict) and isinstance(each.get("content"), str) for each in data
+    )
 
 
 def read_task_files(files: Iterable[object]) -> ImportedPlan:
@@ -84,10 +86,6 @@ def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
         if not isinstance(data, dict) or not is_task_file(data):
             raise ValueError("not a task file: it has no subject")
         yield _number(data.get("id")) or place, data
-
-
-def _is_todo(data: object) -> bool:
-    return isinstance(data, dict) and isinstance(data.get("content"), str)
 
 
 def _task(text: str, data: Json, number: int, warnings: WarningCollector) -> Task:

@@ -213,7 +213,6 @@ class _ChecklistParser:
             self._problems.append(LineProblem(number, reason))
 
     def result(self) -> ParsedChecklist:
-        """Return the plan and the problems."""
         parsed = [task for _, tasks in self._phases for task in tasks]
         for attributes in (self._attributes, *(task.attributes for task in parsed)):
             self._problems += attributes.problems(len(parsed))

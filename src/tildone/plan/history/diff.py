@@ -236,7 +236,6 @@ def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> lis
 
 
 def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
-    """Return the difference as data, ready for JSON."""
     return [
         {
             "phase": section.name,

@@ -83,14 +83,12 @@ def place_in(text: str) -> SpanPlace | None:
     """Return the place in a `traceparent`; None if the text has another form."""
     parts = text.strip().split("-")
     sizes = (1, TRACE_BYTES, SPAN_BYTES, 1)
-    if len(parts) < len(sizes) or any(not _is_hex(part, size) for part, size in zip(parts, sizes, strict=False)):
+    if [len(part) for part in parts[: len(sizes)]] != [2 * size for size in sizes]:
+        return None
+    if not set("".join(parts[: len(sizes)])) <= set("0123456789abcdef"):
         return None
     trace, parent = int(parts[1], 16), int(parts[2], 16)
     return SpanPlace(trace, parent) if trace and parent and parts[0] != "ff" else None
-
-
-def _is_hex(text: str, size: int) -> bool:
-    return len(text) == 2 * size and not set(text) - set("0123456789abcdef")
 
 
 def _digest(size: int, about: tuple[object, ...]) -> int:

@@ -1,6 +1,7 @@
-"""What the history of a plan amounts to: open tasks over time, when each task was worked on, nudges and let-goes.
+"""What history amounts to: statistics of a plan, counters and gauges of a store, and tasks that agents have set aside.
 
-One pass over the events of a branch. Times never go back: an event whose clock was behind counts as simultaneous with
+The statistics are open tasks over time, when each task was worked on, nudges and let-goes, in one pass over the events
+of a branch. Times never go back: an event whose clock was behind counts as simultaneous with
 the one before it.
 """
 
@@ -82,7 +83,6 @@ class Pace:
                 self._helped[-1] = True
 
     def nudged(self) -> None:
-        """Count a nudge."""
         self._end_nudge()
         self._helped.append(None)
         self._in_vain += 1
@@ -192,7 +192,6 @@ class Stats:
 
     @property
     def open(self) -> int:
-        """The number of open tasks at the end."""
         return self.progress.total - self.progress.closed
 
     @property
@@ -201,7 +200,6 @@ class Stats:
         return len(self.times) > MIN_EVENTS
 
     def of_kind(self, kind: MarkKind) -> list[TimeMark]:
-        """Return the marks of one kind, in order."""
         return [mark for mark in self.marks if mark.kind is kind]
 
 
@@ -298,7 +296,8 @@ class _Collector:
         """Move to a time, unless it is earlier than the last one, and return the time then."""
         if self.times:
             at = max(at, self.times[-1])
-            if at - self.times[-1] > MIN_BREAK_MS and not _at_work(self.plan):
+            at_work = any(task.status is Status.IN_PROGRESS for task in self.plan.tasks)
+            if at - self.times[-1] > MIN_BREAK_MS and not at_work:
                 self._idle += at - self.times[-1]
         self.times.append(at)
         return at
@@ -334,10 +333,6 @@ class _Collector:
         if left != self._open:
             # The last change of one moment counts.
             self.open_steps[at] = self._open = left
-
-
-def _at_work(plan: Plan) -> bool:
-    return any(task.status is Status.IN_PROGRESS for task in plan.tasks)
 
 
 def _task_stats(plan: Plan, location: Location, record: _TaskRecord, at: int) -> TaskStats:
@@ -579,7 +574,8 @@ def fleet_families(fleet: FleetNow, questions: int) -> list[Family]:
     """Return the gauges of a fleet. `questions` are those in the store, beside those of the runs."""
     states = Counter(_state(lease, fleet.now) for lease in fleet.leases)
     workers = Counter(_worker_state(worker, fleet) for worker in fleet.workers)
-    waits = [_wait(lease, fleet.now) for lease in fleet.leases if _state(lease, fleet.now) == QUEUED]
+    queued = (lease for lease in fleet.leases if _state(lease, fleet.now) == QUEUED)
+    longest = max((fleet.now - max(lease.since, lease.not_before) for lease in queued), default=0)
     slots = sum(worker.slots for worker in fleet.workers if _worker_state(worker, fleet) != SILENT)
     asked = questions + sum(len(lease.questions) for lease in fleet.leases)
     return [
@@ -587,7 +583,7 @@ def fleet_families(fleet: FleetNow, questions: int) -> list[Family]:
         _by_label("tildone_workers", "Workers.", "state", WORKER_STATES, workers),
         _gauge("tildone_slots", "Slots of the workers that are not silent.", slots),
         _gauge("tildone_slots_used", "Slots in use.", states[RUNNING]),
-        _gauge("tildone_queue_oldest_seconds", "The longest wait for a worker so far.", max(waits, default=0) / 1000),
+        _gauge("tildone_queue_oldest_seconds", "The longest wait for a worker so far.", max(longest, 0) / 1000),
         _gauge("tildone_questions", "Questions that wait for a person.", asked),
         _gauge("tildone_store_bytes", "Size of the store.", fleet.size),
     ]
@@ -621,10 +617,6 @@ def _state(lease: Lease, now: int) -> str:
             return DELAYED if lease.not_before > now else QUEUED
         case state:
             return str(state.value)
-
-
-def _wait(lease: Lease, now: int) -> int:
-    return max(0, now - max(lease.since, lease.not_before))
 
 
 def _worker_state(worker: WorkerInfo, fleet: FleetNow) -> str:

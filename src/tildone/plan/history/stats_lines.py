@@ -1,4 +1,4 @@
-"""The statistics of a plan as pictures for a terminal: open tasks over time, marks below them, and bars per task."""
+"""The statistics of a plan for a terminal: durations as a table, sentences, and pictures with a bar for each task."""
 
 from __future__ import annotations
 
@@ -273,7 +273,8 @@ def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
     columns = min(MAX_BAR_COLUMNS, free - text_width)
     lines: list[Line] = []
     for place, (entry, text, amount) in enumerate(zip(shown, texts, amounts, strict=True)):
-        row = Span(bar(entry.worked or 0, longest, columns), _bar_role(entry))
+        role = Role.ACCENT if entry.task.status is Status.IN_PROGRESS else Role.SUCCESS
+        row = Span(bar(entry.worked or 0, longest, columns), role)
         lines.append((*_padded(text, text_width), Span(amount), row))
         rest = [cells[place].strip() for cells in below if cells[place].strip() not in {"", UNKNOWN}]
         lines += [(Span(f"{INDENT}{GAP.join(rest)}", Role.MUTED),)] if rest else []
@@ -300,10 +301,6 @@ def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], l
 
 def _free(aligned: list[list[str]], width: int) -> int:
     return width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP)
-
-
-def _bar_role(entry: TaskStats) -> Role:
-    return Role.ACCENT if entry.task.status is Status.IN_PROGRESS else Role.SUCCESS
 
 
 def _padded(text: Line, columns: int) -> Line:

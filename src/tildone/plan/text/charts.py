@@ -9,6 +9,7 @@ from bisect import bisect_right
 from enum import Enum
 
 from tildone.base import TYPE_CHECKING, value
+from tildone.plan.text.amounts import HOUR, MINUTE
 from tildone.plan.text.safe import clipped, printable
 from tildone.plan.text.styles import clip_text
 
@@ -159,14 +160,13 @@ def _attribute(given: str | float) -> str:
     return given if isinstance(given, str) else f"{round(given, 1):g}"
 
 
-MIN_BREAK_MS = 10 * 60_000
+MIN_BREAK_MS = 10 * MINUTE
 """A time without events that is longer than this is drawn as a break."""
 
 MAX_TICKS = 8
-_MINUTE, _HOUR = 60_000, 3_600_000
 _TICK_STEPS = (
-    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 30)),
-    *(hours * _HOUR for hours in (1, 2, 3, 6, 12, 24)),
+    *(minutes * MINUTE for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * HOUR for hours in (1, 2, 3, 6, 12, 24)),
 )
 
 

@@ -35,7 +35,7 @@ from tildone.plan.runs import LEASE_VARIABLE, Claimer, NewRun
 from tildone.screens.board.app import WRITERS
 from tildone.screens.run import KEYS as RUN_KEYS
 from tildone.screens.run.commands import ABOUT
-from tildone.screens.watch.app import KEYS, PLAN_KEYS
+from tildone.screens.watch.actions import KEYS, PLAN_KEYS
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
 CHECK = Check(("cp", "a", "made"))

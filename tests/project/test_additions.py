@@ -280,7 +280,7 @@ def test_a_field_of_a_task_is_a_row(checkout: Checkout) -> None:
     checkout.insert(verb, before='        "relating:touches"', into="cli/plan/todo/__init__.py")
     checkout.insert('    "task.tags": "t",', before='    "task.touches"', into="base/keys.py")
     key = '    ScreenKey("task.tags", "set its tags", "words(\'tags\')", Pane.PLAN),'
-    checkout.insert(key, before='    ScreenKey("task.touches"', into="screens/watch/app.py")
+    checkout.insert(key, before='    ScreenKey("task.touches"', into="screens/watch/actions.py")
     checkout.tildone("todo", "add", "Dig", "Plant")
 
     assert "Tagged garden, two words: #1 Dig" in checkout.tildone("todo", "tags", "1", "garden", "two words")

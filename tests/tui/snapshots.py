@@ -28,7 +28,7 @@ from tildone.plan.events import Directive
 from tildone.plan.gate import Turn
 from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
 from tildone.plan.ops import Mark, Numbered, Order, SetCheck, Touch
-from tildone.screens.watch.tui_app import Start
+from tildone.screens.watch.app import Start
 from tildone.screens.widgets.keys import theme_for
 
 FOLDER = Path(__file__).parent / "snapshots"

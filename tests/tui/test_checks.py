@@ -10,7 +10,7 @@ from tildone.app.opening import check_approvals
 from tildone.plan.events import Actor
 from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
 from tildone.plan.ops import Mark, Numbered, SetCheck
-from tildone.screens.watch.tui_app import Start
+from tildone.screens.watch.app import Start
 
 PLAN = Start("p", opened=True)
 HOSTILE = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from tests.tui.watching import SIZES, World, lines, sees, shows, text, until, watching
 from tildone.plan.model import Phase, Status, Task
 from tildone.plan.ops import Mark, Numbered, Remove
-from tildone.screens.watch.tui_app import Start
+from tildone.screens.watch.app import Start
 from tildone.screens.widgets.keys import PALETTES
 from tildone.screens.widgets.rows import RowList
 

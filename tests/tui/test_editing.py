@@ -15,8 +15,8 @@ from tildone.log.needs import Need
 from tildone.plan.claims import Claimant
 from tildone.plan.model import Phase, Status, Task
 from tildone.plan.ops import Numbered, Order, Remove, Rename, Touch
+from tildone.screens.watch.app import Start
 from tildone.screens.watch.need_panel import ARMING_SECONDS, NeedPanel, answer_keys
-from tildone.screens.watch.tui_app import Start
 from tildone.screens.widgets.plan import SIGN_COLUMN
 
 PLAN = Start("p", opened=True)

@@ -10,7 +10,7 @@ from tildone.plan.events import Directive
 from tildone.plan.gate import Turn
 from tildone.plan.model import Phase, Status, Task
 from tildone.plan.text.state import SessionWord
-from tildone.screens.watch.tui_app import Start
+from tildone.screens.watch.app import Start
 
 QUICK = (
     *("list-80x24-dark", "list-40x24-dark", "list-80x24-terminal", "list-80x24-no-color"),

@@ -40,9 +40,9 @@ from tildone.plan.gate import Patience, Turn
 from tildone.plan.model import Phase, Status, Task, flat, numbered
 from tildone.plan.ops import Append, Mark, Numbered
 from tildone.plan.text.styles import Role, Span, display_width, plain
-from tildone.screens.watch.app import FOOTERS, KEYS
-from tildone.screens.watch.tui_app import Start, WatchApp
-from tildone.screens.widgets.keys import PALETTES, padded, painted, spread, theme_for
+from tildone.screens.watch.actions import FOOTERS, KEYS
+from tildone.screens.watch.app import Start, WatchApp
+from tildone.screens.widgets.keys import PALETTES, Line, padded, painted, spread, theme_for
 from tildone.screens.widgets.plan import PlanOptions, plan_rows
 from tildone.screens.widgets.prompt import (
     DetailReader,
@@ -53,7 +53,7 @@ from tildone.screens.widgets.prompt import (
     help_lines,
     shown_keys,
 )
-from tildone.screens.widgets.rows import Line, RowList
+from tildone.screens.widgets.rows import RowList
 from tildone.stores.memory import MemoryStore
 
 
@@ -308,7 +308,7 @@ async def test_a_store_that_cannot_be_read_is_reported_and_tried_again(several: 
 async def test_a_key_tries_the_store_again_at_once(
     several: World, monkeypatch: pytest.MonkeyPatch, *, opened: bool, key: str
 ) -> None:
-    monkeypatch.setattr("tildone.screens.watch.tui_app.STORE_RETRY_SECONDS", 1000)
+    monkeypatch.setattr("tildone.screens.watch.app.STORE_RETRY_SECONDS", 1000)
     store = Unreliable(several.store)
     async with watching(several, Start("grammar", opened=opened), SIZES["40x24"], cast("Store", store)) as pilot:
         store.reachable = False

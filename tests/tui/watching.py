@@ -26,8 +26,8 @@ from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.plan.ops import Write
+from tildone.screens.watch.app import Start, WatchApp
 from tildone.screens.watch.need_panel import ARMING_SECONDS
-from tildone.screens.watch.tui_app import Start, WatchApp
 from tildone.screens.widgets.prompt import DetailReader
 from tildone.stores.agents import Agent, AgentId, start_time
 

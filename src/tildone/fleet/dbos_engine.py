@@ -163,7 +163,6 @@ class EngineTables:
                     self.client.delete_queue(queue.name)
 
     def close(self) -> None:
-        """Close all connections."""
         self.client.destroy()
         self.pool.dispose()
 
@@ -266,7 +265,6 @@ class DbosEngine:
         EssentialThread("dispatches", self._dispatch_all).start()
 
     def close(self) -> None:
-        """Send nothing more, and give up what was sent and has not begun."""
         self._closed.set()
         self._arrived.set()
         with self._lock:

@@ -78,7 +78,6 @@ def out_of_order(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEn
 
 
 def how_it_failed(agent: AgentEnding) -> str:
-    """Return in words how an agent failed."""
     match agent.how:
         case How.EXIT:
             return f"the agent ended with exit code {agent.number}"

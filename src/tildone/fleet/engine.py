@@ -93,15 +93,12 @@ class TableEngine:
         """Do nothing: the table has one attempt of a lease."""
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
-        """Claim leases from now on."""
         EssentialThread("claims", self._claim_all, free, begin).start()
 
     def close(self) -> None:
-        """Claim nothing more."""
         self._closed.set()
 
     def end(self) -> None:
-        """Claim nothing more."""
         self.close()
 
     def _claim_all(self, free: FreeOwners, begin: Begin) -> None:

@@ -79,7 +79,6 @@ def forget_attempts(engine: str, store: StoreAddress, leases: Sequence[Lease]) -
 
 
 def _dbos_tables(store: StoreAddress) -> Any:
-    """Return a context with the tables of DBOS, which are closed at its end."""
     from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see `engine_for`
 
     return closing(EngineTables(str(store)))

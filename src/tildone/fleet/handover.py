@@ -76,7 +76,6 @@ def _answers(lease: Lease, facts: Sequence[Fact]) -> list[str]:
 
 
 def _listed(title: str, texts: Sequence[str]) -> str:
-    """Return a list with its title; empty without items."""
     lines = bounded_lines((f"- {shown_text(text)}" for text in texts), MAX_CONTEXT)
     return "\n".join([title, *lines]) if texts else ""
 
@@ -191,7 +190,6 @@ def _block(block: dict[str, Any], role: str) -> Iterator[str]:
 
 
 def _text(result: object) -> str:
-    """Return the text of a result, which may be in several blocks."""
     if isinstance(result, list):
         return " ".join(str(block.get("text", "")) for block in result if isinstance(block, dict))
     return result if isinstance(result, str) else json.dumps(result)

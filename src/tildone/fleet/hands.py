@@ -108,7 +108,6 @@ class Waker:
         self.has_others, self._known = False, frozenset[int]()
 
     def begin(self, plan: Plan, hands: int) -> None:
-        """Begin with a plan, and with all hands of the run."""
         self.has_others, self._known = hands > 1, closed_tasks(plan)
 
     def look(self, plan: Plan, *, goes_on: bool) -> None:
@@ -130,7 +129,6 @@ class Waker:
 
 
 def closed_tasks(plan: Plan) -> frozenset[int]:
-    """Return the numbers of the tasks that are not open."""
     return frozenset(task.number for task in plan.tasks if not task.status.is_open)
 
 

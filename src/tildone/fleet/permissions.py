@@ -73,12 +73,10 @@ def waiting_checks(plan: Plan, allow: Sequence[str], answers: Mapping[str, str])
 
 
 def is_denied(check: Check, answers: Mapping[str, str]) -> bool:
-    """Return whether a person has denied a command."""
     return answers.get(check_text(check), YES) != YES
 
 
 def matches_any(command: str, patterns: Iterable[str]) -> bool:
-    """Return whether a pattern matches a command."""
     return any(fnmatchcase(command, pattern) for pattern in patterns)
 
 
@@ -113,8 +111,6 @@ class RunAsker:
 
 
 NOT_PERMITTED = "not permitted here"
-
-
 SEEN_MS = 120_000
 """A worker that was not seen for longer takes nothing."""
 
@@ -162,7 +158,6 @@ def refused_commands(work: Work, plan: Plan, allow: Sequence[str], answers: Mapp
 
 
 def why_refused(commands: Sequence[str]) -> str:
-    """Return why a worker does not run commands."""
     return f"{NOT_PERMITTED}: the command {commands[0]}"
 
 
@@ -238,7 +233,6 @@ class LeftRuns:
         self._left: set[tuple[str, int]] = set()
 
     def add(self, lease: Lease) -> None:
-        """Leave a run to other workers."""
         with self._lock:
             self._left.add((lease.run, lease.hand))
 

@@ -26,9 +26,14 @@ from tildone.base import TYPE_CHECKING, value
 from tildone.stores.agents import PARENT, process_stat
 
 if TYPE_CHECKING:
+    import signal as signal
     from collections.abc import Iterator
     from typing import NoReturn, Self
-
+else:
+    try:
+        import _signal as signal  # without enums, whose import takes longer
+    except ImportError:
+        import signal
 
 _NEEDED = ("cgroup.procs", "cgroup.freeze", "cgroup.kill")
 _MOUNTS, _OWN = "/proc/self/mounts", "/proc/self/cgroup"
@@ -106,17 +111,6 @@ def _own_folder() -> str:
 def _lines(path: str) -> list[str]:
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         return file.read().splitlines()
-
-
-if TYPE_CHECKING:
-    import signal as _signals
-else:
-    try:
-        import _signal as _signals
-    except ImportError:
-        import signal as _signals
-
-signal = _signals
 
 
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
@@ -292,7 +286,6 @@ class ContainedTree:
             self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let all processes continue."""
         if self._cgroup:
             self._cgroup.freeze(frozen=False)
         else:
@@ -306,7 +299,6 @@ class ContainedTree:
             self._cgroup.freeze(frozen=False)
 
     def kill(self) -> None:
-        """Kill all processes. Repeat it until the tree is empty."""
         if self._cgroup:
             self._cgroup.kill()
         self._signal(signal.SIGKILL)
@@ -382,7 +374,6 @@ def descendants(root: int) -> Iterator[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """The children of all threads of a process."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
     except OSError:

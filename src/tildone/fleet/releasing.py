@@ -20,7 +20,6 @@ STORE_VARIABLE = variable("store")
 
 
 def main() -> None:
-    """Give the lease back."""
     held = fence_in(sys.argv[1])
     store = open_store(parse_address(os.environ[STORE_VARIABLE]), OpenOptions(plan_in_entry=plan_in_entry))
     leases = leases_of(store, Scribe(id_maker(now, os.urandom), now))

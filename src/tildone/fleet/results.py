@@ -67,7 +67,6 @@ def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head
 
 
 def report_path(folder: str, name: FileName) -> str:
-    """Return the path of the report of a run, or of one of its hands."""
     return path_of(folder, f"{name}.md")
 
 
@@ -135,7 +134,6 @@ class Results:
         self._site.tell(f"run {hand_name(after)} is {state}: {printable(why)}")
 
     def tell(self, text: str) -> None:
-        """Tell something of the run."""
         self._site.tell(f"run {hand_name(self._lease)}: {printable(self._site.redactor.text(text))}")
 
     def reopen(self, tasks: Sequence[int]) -> None:

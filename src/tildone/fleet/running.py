@@ -153,11 +153,9 @@ class Execution:
                 self._agent.stop()
 
     def keep(self) -> None:
-        """Keep a checkpoint soon."""
         self._wants_checkpoint = True
 
     def run(self) -> None:
-        """Do the work, and close the lease or give it back."""
         try:
             ending = self._work()
         except RunFenced:

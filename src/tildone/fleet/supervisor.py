@@ -96,7 +96,6 @@ _MAX_PIPE_BYTES = 1 << 20
 
 
 def main() -> None:
-    """Be a supervisor until the agent has ended."""
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     control = Control()
@@ -148,7 +147,6 @@ class Control:
         return decode_orders(body[: int(length)])
 
     def read(self) -> None:
-        """Take in what has arrived."""
         try:
             self._receive()
         except BlockingIOError:
@@ -228,7 +226,6 @@ class Supervisor:
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
-        """Supervise the agent to its end, and report how it ended."""
         while not self._is_over():
             self._wait(self._patience())
         self._tree.remove()

@@ -69,11 +69,9 @@ class Heartbeat:
         self._closed, self._fails = Event(), False
 
     def start(self) -> None:
-        """Renew leases from now on."""
         EssentialThread("heartbeat", self._run).start()
 
     def close(self) -> None:
-        """Renew nothing more."""
         self._closed.set()
 
     def beat(self) -> FleetSettings:
@@ -137,11 +135,9 @@ class Reaper:
         self._tidied = clock()
 
     def start(self) -> None:
-        """Look for lapsed leases from now on."""
         EssentialThread("reaper", self._run).start()
 
     def close(self) -> None:
-        """Look for nothing more."""
         self._closed.set()
 
     def look(self) -> FleetSettings:
@@ -249,12 +245,10 @@ class Slots:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nothing more be taken."""
         with self._changed:
             self._closed = True
 
     def running(self) -> list[Execution]:
-        """Return the runs that are worked on."""
         with self._changed:
             return list(self._running.values())
 

@@ -99,11 +99,9 @@ class Worker:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a run is being worked on."""
         return bool(self._slots.running())
 
     def could_take(self, lease: Lease) -> bool:
-        """Return whether it could take a run, now or later."""
         return could_take(lease, self._who, now()) or lease in self._left
 
     def drain(self) -> None:
@@ -204,7 +202,6 @@ class Worker:
 
 
 def _beginning(worker: str, options: WorkerOptions) -> str:
-    """Return what a worker says first."""
     slots = f"{options.slots} slot{'' if options.slots == 1 else 's'}"
     labels = f", labels {', '.join(map(printable, sorted(options.labels)))}" if options.labels else ""
     allowed = "" if options.allow else ". It permits no command: use --allow PATTERN"

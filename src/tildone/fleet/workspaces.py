@@ -57,7 +57,6 @@ class Workspace:
 
     @property
     def output(self) -> str:
-        """The file with the output of the agent."""
         return self._file(f"{self._lease.epoch}.output")
 
     @property

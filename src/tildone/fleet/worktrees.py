@@ -88,7 +88,6 @@ class Repository:
 
     @property
     def git(self) -> Git:
-        """Git in the repository itself."""
         return self._git
 
     def prepare(
@@ -243,7 +242,6 @@ def _add_all(git: Git, index: str) -> None:
 
 
 def clone_folder(address: str, home: str) -> str:
-    """Return the folder of the clone of a remote repository."""
     name = blake2b(address.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return os.path.join(home, "repositories", name)
 

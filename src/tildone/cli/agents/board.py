@@ -33,7 +33,7 @@ def run(args: ParsedArgs) -> int:
     settings = settings_for(args)
     try:
         # Optional extra, and slow to import.
-        from tildone.screens.board import web_server as server  # noqa: PLC0415  see above
+        from tildone.screens.board import serve  # noqa: PLC0415  see above
         from tildone.screens.board.access import ProxyTrust  # noqa: PLC0415  the same
     except ModuleNotFoundError as error:
         raise missing_package(error, "board", "web") from error
@@ -44,9 +44,9 @@ def run(args: ParsedArgs) -> int:
             raise UsageError(f"--{option} is for tildone board token")
     if args.has("new-key"):
         check_person(settings, PersonAct.BOARD_KEY)
-        server.renew_keys(settings)
+        serve.renew_keys(settings)
         put("Everybody has to sign in again.")
-    options = server.BoardOptions(
+    options = serve.BoardOptions(
         host=args.options.get("host", DEFAULT_HOST),
         port=args.port(),
         base=_matched(args, "base-path", _BASE, "a path such as /plans"),
@@ -55,12 +55,12 @@ def run(args: ParsedArgs) -> int:
         read_only=args.has("read-only"),
         opens=not args.has("no-open"),
     )
-    return server.run(settings, options, DEFAULT_PORT)
+    return serve.run(settings, options, DEFAULT_PORT)
 
 
 def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
     from tildone.screens.board.access import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
-    from tildone.screens.board.web_server import board_folder  # noqa: PLC0415  see `run`
+    from tildone.screens.board.serve import board_folder  # noqa: PLC0415  see `run`
 
     people = People(board_folder(settings), METRICS_FILE if args.has("metrics") else FILE)
     match args.positional:

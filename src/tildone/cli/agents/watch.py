@@ -17,7 +17,7 @@ from tildone.cli.table import ParsedArgs
 if TYPE_CHECKING:
     from tildone.app.settings import Settings
     from tildone.log.store import Store
-    from tildone.screens.watch.tui_app import WatchApp
+    from tildone.screens.watch.app import WatchApp
 
 
 def run(args: ParsedArgs) -> int:
@@ -44,7 +44,7 @@ def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
         # Optional extra, and slow to import.
         from tildone.app.apply import Editor  # noqa: PLC0415  see above
         from tildone.app.index import open_index  # noqa: PLC0415  see above
-        from tildone.screens.watch.tui_app import Start, WatchApp  # noqa: PLC0415  see above
+        from tildone.screens.watch.app import Start, WatchApp  # noqa: PLC0415  see above
         from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above
         from tildone.screens.widgets.prompt import DetailReader  # noqa: PLC0415  see above
     except ModuleNotFoundError as error:

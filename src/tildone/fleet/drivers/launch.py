@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tildone.agents.install.files import Edit
 
+    Driver = Callable[["AgentContext"], "AgentLaunch"]
+
 
 ANYTHING = "*"
 """The pattern that allows every command."""
@@ -55,7 +57,6 @@ class AgentContext:
 
     @property
     def allows_anything(self) -> bool:
-        """Whether the worker allows every command."""
         return ANYTHING in self.allow
 
 
@@ -70,9 +71,6 @@ class AgentLaunch:
     environ: Mapping[str, str]
     stops_early: bool = False
 
-
-if TYPE_CHECKING:
-    Driver = Callable[[AgentContext], AgentLaunch]
 
 PROVIDERS = {
     "anthropic": ("ANTHROPIC_", "CLAUDE_CODE_OAUTH_TOKEN"),
@@ -119,12 +117,10 @@ def providers_of(model: str) -> tuple[str, ...]:
 
 
 def prefixes_of(provider: str) -> tuple[str, ...]:
-    """Return how the variables of a provider begin."""
     return PROVIDERS.get(provider) or (f"{provider.upper().replace('-', '_')}_",)
 
 
 def program() -> str:
-    """Return the path of the `tildone` command that agents run."""
     own = distribution.script()
     if own is None:
         raise UsageError(f"agents need the tildone command, which is missing beside {sys.executable}; install tildone")
@@ -168,7 +164,6 @@ def private_file(context: AgentContext, name: str, text: str) -> str:
 
 
 def agents_folder(context: AgentContext) -> str:
-    """Return the private folder of the fleet's agents."""
     return os.path.join(data_folder(context.environ), "fleet", "agents")
 
 

@@ -11,5 +11,4 @@ MODULE = "tildone.fleet.shell_agent"
 
 
 def launch(context: AgentContext) -> AgentLaunch:
-    """Return how the shell agent is started."""
     return AgentLaunch((sys.executable, "-m", MODULE), agent_environment(context))

@@ -1,4 +1,7 @@
-"""Who is let in: by a one-time link, by a token of their own, or because a trusted proxy names them."""
+"""Who is let in: by a one-time link, by a token of their own, or because a trusted proxy names them.
+
+The tokens of links and people are kept as hashes, and the secrets as they are, in private files of JSON.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.base.files import replace_file
 from tildone.base.ids import now
 from tildone.base.private import PRIVATE_FILE, make_private_folder
-from tildone.screens.board.server import Problem
+from tildone.screens.board.http import Problem
 
 LOCK_SECONDS = 5.0
 
@@ -77,7 +80,7 @@ class PrivateJson:
 
 
 LINKS_FILE = "links.json"
-LINKS_TOKEN_BYTES = 16
+LINK_BYTES = 16
 VALID_MS = 5 * 60_000
 REMEMBERED_MS = 24 * 3_600_000
 """For how long it is remembered that a link was used."""
@@ -99,8 +102,7 @@ class OneTimeLinks:
         self._file = PrivateJson(folder, LINKS_FILE)
 
     def create(self, now: int) -> str:
-        """Return the token of a new link."""
-        token = secrets.token_urlsafe(LINKS_TOKEN_BYTES)
+        token = secrets.token_urlsafe(LINK_BYTES)
 
         def change(data: dict[str, Any]) -> dict[str, Any]:
             kept = {key: entry for key, entry in data.items() if entry["made"] > now - REMEMBERED_MS}
@@ -141,7 +143,7 @@ METRICS_FILE = "metrics.json"
 """The tokens that may read `/metrics`, and nothing else."""
 
 TOKEN_BYTES = 32
-PEOPLE_ID_BYTES = 6
+TOKEN_ID_BYTES = 6
 
 
 @value
@@ -169,7 +171,7 @@ class People:
         name = clean_name(name)
         if not name:
             raise UsageError("a token needs the name of a person")
-        token, identity = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_hex(PEOPLE_ID_BYTES)
+        token, identity = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_hex(TOKEN_ID_BYTES)
 
         def change(data: dict[str, Any]) -> dict[str, Any]:
             if any(entry["name"] == name for entry in data.values()):
@@ -195,7 +197,6 @@ class People:
         self._file.update(change)
 
     def all(self) -> list[PersonToken]:
-        """Return all tokens, in the order in which they were added."""
         return [PersonToken(key, entry["name"], entry["added"]) for key, entry in self._file.read().items()]
 
     def named(self, identity: str) -> str | None:
@@ -210,7 +211,7 @@ class People:
         return found[0] if found else None
 
 
-SECRETS_FILE_FILE = "keys.json"
+SECRETS_FILE = "keys.json"
 LOGIN, ADDRESS = "login", "address"
 SECRET_BYTES = 32
 
@@ -219,7 +220,7 @@ class BoardSecrets:
     """The secrets in the file `keys.json`, which is created when it is missing."""
 
     def __init__(self, folder: str) -> None:
-        self._file = PrivateJson(folder, SECRETS_FILE_FILE)
+        self._file = PrivateJson(folder, SECRETS_FILE)
 
     def sign(self, message: str) -> str:
         """Return the signature of a text about a login: 64 hexadecimal digits."""
@@ -252,20 +253,9 @@ def _mac(secret: bytes, text: str) -> str:
     return hmac.new(secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-# Logins: a cookie and a key, which every request to the API needs together.
-#
-# A browser sends cookies to every port of a host, so that any other program on 127.0.0.1 that the person visits gets
-# ours; what a page has stored stays with its origin. And a page of another origin can make a browser send the cookie,
-# but
-# not the header with the key. Neither alone is enough.
-#
-# Both follow from the secret in the private file: a login needs no storage, and it outlives a restart. The cookie is
-# signed, and names who was let in and until when; the key is another signature of the cookie.
-
-
 LIFETIME_SECONDS = 30 * 24 * 3600
 OWNER, TOKEN, PROXY = "o", "t", "p"
-ID_BYTES = 16
+LOGIN_ID_BYTES = 16
 
 
 @value
@@ -285,21 +275,26 @@ class Visitor:
 
 
 class Logins:
-    """Makes logins and checks them."""
+    """Makes logins, of a cookie and a key, and checks them: every request to the API needs both.
+
+    A browser sends cookies to every port of a host, so that any other program on 127.0.0.1 that the person visits gets
+    ours; what a page has stored stays with its origin. And a page of another origin can make a browser send the cookie,
+    but not the header with the key. Neither alone is enough.
+
+    Both follow from the secret in the private file: a login needs no storage, and it outlives a restart. The cookie is
+    signed, and names who was let in and until when; the key is another signature of the cookie.
+    """
 
     def __init__(self, board_secrets: BoardSecrets, people: People) -> None:
         self._secrets, self._people = board_secrets, people
 
     def of_owner(self, now: int) -> Login:
-        """Let in the person who started the board."""
         return self._login(OWNER, "", now)
 
     def of_token(self, identity: str, now: int) -> Login:
-        """Let in a person who has a token."""
         return self._login(TOKEN, identity, now)
 
     def of_proxy(self, name: str, now: int) -> Login:
-        """Let in a person whom a trusted proxy names."""
         return self._login(PROXY, _name_digest(name), now)
 
     def visitor(self, cookie: str, key: str, proxied: str, now: int) -> Visitor | None:
@@ -326,7 +321,7 @@ class Logins:
                 return proxied if proxied and _name_digest(proxied) == who else None
 
     def _login(self, kind: str, who: str, now: int) -> Login:
-        message = f"{kind}.{who}.{secrets.token_hex(ID_BYTES)}.{now // 1000 + LIFETIME_SECONDS}"
+        message = f"{kind}.{who}.{secrets.token_hex(LOGIN_ID_BYTES)}.{now // 1000 + LIFETIME_SECONDS}"
         cookie = f"{message}.{self._secrets.sign(f'cookie {message}')}"
         return Login(cookie, self._secrets.sign(f"key {cookie}"))
 
@@ -365,7 +360,6 @@ class Admission:
 
     @property
     def by_proxy(self) -> bool:
-        """Whether people come in because a proxy names them."""
         return bool(self._trust.user_header)
 
     def enter(self, request: Request, token: str) -> tuple[Login, str]:
@@ -424,7 +418,6 @@ class Admission:
         return clean_name(_decoded(named[0])) if len(named) == 1 else ""
 
     def is_proxy(self, request: Request) -> bool:
-        """Return whether a request comes from a trusted proxy."""
         try:
             client = ipaddress.ip_address(request.client.host if request.client else "")
         except ValueError:

@@ -22,16 +22,14 @@ from tildone.base.errors import NotFound, Refused, StoreError, TildoneError, Usa
 from tildone.plan.text.charts import CONTENT_TYPE
 from tildone.plan.text.safe import printable
 from tildone.screens.board import reading, writing
-from tildone.screens.board import writing as checking
-from tildone.screens.board import writing as fleet
 from tildone.screens.board.access import LIFETIME_SECONDS, Admission, Visitor
 from tildone.screens.board.board import Board
 from tildone.screens.board.data import refusal_data
+from tildone.screens.board.http import ApiAnswer, Problem, json_body, json_bytes, json_response
 from tildone.screens.board.live import LiveStream, UnknownTopic, parse_topics
 from tildone.screens.board.metrics import Metrics
-from tildone.screens.board.pages import PAGES, word_fields
-from tildone.screens.board.reading import Handler, Visit, overall
-from tildone.screens.board.server import ApiAnswer, Assets, Problem, json_body, json_bytes, json_response
+from tildone.screens.board.pages import PAGES, Assets, word_fields
+from tildone.screens.board.reading import Handler, Visit
 from tildone.screens.board.writing import MAX_KEY_CHARS, Repeats
 
 IMMUTABLE = "public, max-age=31536000, immutable"
@@ -40,15 +38,15 @@ MAX_STREAMS = 1000
 READERS: dict[str, Handler] = {
     "/api/sessions": reading.sessions,
     "/api/needs": reading.needs,
-    "/api/stats": overall,
-    "/api/fleet": fleet.fleet,
-    "/api/fleet/runs": fleet.runs,
+    "/api/stats": reading.overall,
+    "/api/fleet": writing.fleet,
+    "/api/fleet/runs": writing.runs,
     "/api/s/{key}": reading.session,
     "/api/s/{key}/at/{item}": reading.moment,
     "/api/s/{key}/history": reading.history,
     "/api/s/{key}/density": reading.density,
     "/api/s/{key}/stats": reading.stats,
-    "/api/s/{key}/checks": checking.checks,
+    "/api/s/{key}/checks": writing.checks,
 }
 EXPORTERS: dict[str, tuple[Handler, str]] = {
     "/s/{key}.md": (reading.markdown, "text/markdown"),
@@ -60,14 +58,14 @@ WRITERS: dict[str, Handler] = {
     "/api/s/{key}/redo": writing.redo,
     "/api/s/{key}/restore": writing.restore,
     "/api/s/{key}/course": writing.steer,
-    "/api/s/{key}/check": checking.set_check,
-    "/api/s/{key}/approve": checking.approve,
-    "/api/s/{key}/verify": checking.verify,
-    "/api/needs/{item}": writing.writing_answer,
-    "/api/fleet/answer": fleet.answer,
-    "/api/fleet/ask": fleet.ask,
-    "/api/fleet/ask-all": fleet.ask_all,
-    "/api/fleet/drain": fleet.drain,
+    "/api/s/{key}/check": writing.set_check,
+    "/api/s/{key}/approve": writing.approve,
+    "/api/s/{key}/verify": writing.verify,
+    "/api/needs/{item}": writing.answer,
+    "/api/fleet/answer": writing.answer_run,
+    "/api/fleet/ask": writing.ask_run,
+    "/api/fleet/ask-all": writing.ask_all_runs,
+    "/api/fleet/drain": writing.drain,
 }
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -105,7 +103,6 @@ class BoardApp:
         self._page = self._assets.page(options.base, attributes)
 
     def application(self) -> ASGIApp:
-        """Return the ASGI application."""
         get: dict[str, Endpoint] = {"/a/{version}/{name:path}": self._asset, "/api/live": self._live}
         get |= {path: self._reader(handler) for path, handler in READERS.items()}
         get |= {path: self._exporter(handler, kind) for path, (handler, kind) in EXPORTERS.items()}

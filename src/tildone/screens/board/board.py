@@ -1,4 +1,4 @@
-"""The board of one store: its index, the addresses of its sessions, and the news about them.
+"""The board of one store: its index, the addresses of its sessions, its fleet, and the news about them.
 
 Nothing polls while nobody looks: a thread follows the store only while streams are open. Each request reads what has
 changed since, and tells the streams, so that an answer is never older than a frame.
@@ -38,17 +38,9 @@ from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.plan.text.runs import hand_name, state_of
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board.data import Data, agent_data, counts_data, history_page, needs_data, plan_data, row_data
+from tildone.screens.board.http import json_bytes
 from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
-from tildone.screens.board.server import json_bytes
 from tildone.stores.leasing import lists_of
-
-# Addresses of sessions: `SLUG-DIGEST`.
-#
-# Names of sessions are often paths. They belong neither into addresses nor into logs, so an address has the last part
-# of
-# the name and a keyed digest of all of it. The digest alone finds the session; the key of the digest is secret, so that
-# nobody can find out by guessing whether a path is in the store.
-
 
 DIGEST_DIGITS = 10
 MAX_SLUG = 40
@@ -57,7 +49,12 @@ _ADDRESS = re.compile(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*-)?([0-9a-f]{10,64})", re.ASC
 
 
 class SessionKeys:
-    """The keys of the sessions of one store. `digest` is a keyed hash, as hexadecimal digits. Safe for threads."""
+    """The keys of the sessions of one store, `SLUG-DIGEST`, which are their addresses. Safe for threads.
+
+    Names of sessions are often paths. They belong neither into addresses nor into logs, so a key has the last part of
+    the name and a keyed digest of all of it: `digest` is that hash, as hexadecimal digits. The digest alone finds the
+    session; its secret keeps others from finding out by guessing whether a path is in the store.
+    """
 
     def __init__(self, store: str, digest: Callable[[str], str]) -> None:
         self._store, self._digest = store, digest
@@ -66,7 +63,6 @@ class SessionKeys:
         self._names: dict[str, str] = {}
 
     def key(self, name: str) -> str:
-        """Return the key of a session."""
         known = self._keys.get(name)
         if known is not None:
             return known
@@ -101,7 +97,6 @@ class RunRows:
     key: Callable[[str], str]
 
     def data(self, view: RunView, now: int) -> Data:
-        """Return a hand of a run as a row."""
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
         return {
@@ -135,7 +130,6 @@ class RunRows:
 
 
 def worker_data(row: WorkerRow) -> Data:
-    """Return a worker as a row."""
     worker = row.worker
     return {
         "id": worker.id,
@@ -160,7 +154,6 @@ def asked_data(asked: RunAsked) -> Data:
 
 
 def host_of(owner: str) -> str:
-    """Return the machine of a worker or an owner."""
     return owner.partition("/")[0]
 
 
@@ -195,7 +188,6 @@ class BoardFleet:
 
     @staticmethod
     def of(store: Store) -> BoardFleet:
-        """Return the fleet of a store."""
         lists = lists_of(store)
         return BoardFleet(store, None if lists is None else FleetIndex(store, lists, run_leases(store), now))
 
@@ -205,7 +197,6 @@ class BoardFleet:
         return self.index is not None and self.index.exists
 
     def leases(self, person: str) -> RunLeases:
-        """Return the leases, for changes by a person."""
         return run_leases(self._store, Author(person))
 
     def needs(self) -> list[Need]:
@@ -213,7 +204,6 @@ class BoardFleet:
         return self.index.needs() if self.index else []
 
     def asked(self, run: str, question: str) -> RunAsked | None:
-        """Return an open question in the log of a plan."""
         return self.index.asked.get(f"{run}:{question}") if self.index else None
 
     def complete_need(self, data: Data, session: str) -> None:
@@ -361,7 +351,6 @@ class Board:
         return row
 
     def state(self, name: str) -> State:
-        """Return the state of a session at its head."""
         head = self.store.session_head(name).head
         return latest_state(self.store.history(name, head)) if head else State()
 
@@ -370,7 +359,6 @@ class Board:
         return open_on_screen(self.settings, self.store, name, person)
 
     def needs(self) -> Data:
-        """Return what waits for a person."""
         waiting = self.index.rows(words=(SessionWord.NEEDS_YOU,), limit=MAX_WAITING_ROWS).rows
         needs = self.index.needs()
         opened = needs_data(needs, waiting, self.index.row, self.keys.key)
@@ -380,11 +368,9 @@ class Board:
         return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
 
     def run_rows(self) -> RunRows:
-        """Return what makes rows of runs."""
         return RunRows(self.index.row, self.keys.key)
 
     def row_data(self, row: SessionRow) -> Data:
-        """Return a session as a card shows it."""
         return row_data(row, self.keys.key)
 
     def close(self) -> None:

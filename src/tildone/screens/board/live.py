@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tildone.base import value
-from tildone.screens.board.server import json_bytes
+from tildone.screens.board.http import json_bytes
 
 MAX_KEYS = 500
 NEEDS, COUNTS, LIST, ONE, FLEET = "needs", "counts", "sessions", "session", "fleet"

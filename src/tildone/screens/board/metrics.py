@@ -1,9 +1,10 @@
-"""Counts what happens in a store from now on, from the logs of its plans.
+"""The figures of `/metrics`, for Prometheus.
 
-Theory of operation. The store numbers its changes, and tells which sessions changed after a number. Each time, only the
+Theory of operation. Gauges are read from the tables of the store and from the index of the board; counters are counted
+from the logs. The store numbers its changes, and tells which sessions changed after a number. Each time, only the
 events that follow the head that was counted last are read, so the cost depends on what has happened since, not on how
-long the logs are. The counts begin at 0 with the process, as those of Prometheus do. The first time, only the heads
-of the sessions are read.
+long the logs are. The counts begin at 0 with the process, as those of Prometheus do. The first time, only the heads of
+the sessions are read.
 """
 
 from __future__ import annotations
@@ -118,13 +119,6 @@ class StoreCounts:
             if event.usage is not None:
                 used.setdefault(event.author.agent, event.usage)
         return PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
-
-
-# The figures of `/metrics`, for Prometheus.
-#
-# Gauges are read from the tables of the store and from the index of the board. Counters are counted from the logs, from
-# the first scrape on (`tildone.screens.board.metrics`). So the cost of a scrape depends on what runs now and on what
-# has happened since the last one, not on how long the logs are.
 
 
 SILENT_LEASES = 2

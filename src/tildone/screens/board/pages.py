@@ -1,9 +1,14 @@
-"""The pages of the board: one row each, which the server routes and the browser draws."""
+"""The pages of the board: one row each, which the server routes and the browser draws, and the files of `static/`."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Mapping
+from html import escape
 from typing import NamedTuple
 
+from tildone.base import value
 from tildone.plan.model import WORD_FIELDS, WordField
 
 
@@ -39,3 +44,81 @@ def word_fields() -> list[dict[str, str]]:
         {"name": name} | {fact: getattr(field, fact) for fact in WordField.__match_args__}
         for name, field in WORD_FIELDS.items()
     ]
+
+
+FOLDER = os.path.join(os.path.dirname(__file__), "static")
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
+FIRST_STYLES = ("tokens.css", "base.css")
+START = "app.js"
+DIGITS = 12
+
+_PAGE = """<!doctype html>
+<html lang="en" {attributes}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>tildone</title>
+{links}
+<script type="module" src="{start}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>The board needs JavaScript. In a terminal: tildone watch</noscript>
+</body>
+</html>
+"""
+
+
+@value
+class Asset:
+    """A file of the pages."""
+
+    content: bytes
+    media_type: str
+
+
+class Assets:
+    """The files below a folder. `version` changes with their content, so that browsers may keep them forever."""
+
+    def __init__(self, folder: str = FOLDER) -> None:
+        self._files = _read(folder)
+        content = hashlib.sha256()
+        for name in sorted(self._files):
+            content.update(f"{name}\0{len(self._files[name].content)}\0".encode() + self._files[name].content)
+        self.version = content.hexdigest()[:DIGITS]
+
+    def get(self, version: str, name: str) -> Asset | None:
+        """Return a file of this version; None if there is none."""
+        return self._files.get(name) if version == self.version else None
+
+    def page(self, base: str, attributes: Mapping[str, str]) -> str:
+        """Return the HTML frame, which is the same for all addresses. The attributes are data of the root element."""
+
+        def address(name: str) -> str:
+            return escape(f"{base}/a/{self.version}/{name}")
+
+        styles = sorted((name for name in self._files if name.endswith(".css")), key=_style_order)
+        modules = sorted(name for name in self._files if name.endswith(".js") and name != START)
+        icons = [name for name in self._files if name == "icon.svg"]
+        links = [f'<link rel="icon" type="image/svg+xml" href="{address(name)}">' for name in icons]
+        links += [f'<link rel="stylesheet" href="{address(name)}">' for name in styles]
+        links += [f'<link rel="modulepreload" href="{address(name)}">' for name in modules]
+        shown = " ".join(f'data-{name}="{escape(text)}"' for name, text in attributes.items())
+        return _PAGE.format(attributes=shown, links="\n".join(links), start=address(START))
+
+
+def _read(folder: str) -> dict[str, Asset]:
+    found: dict[str, Asset] = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            media_type = TYPES.get(os.path.splitext(name)[1])
+            path = os.path.join(place, name)
+            if media_type is not None:
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, folder).replace(os.sep, "/")] = Asset(file.read(), media_type)
+    return found
+
+
+def _style_order(name: str) -> tuple[int, str]:
+    return FIRST_STYLES.index(name) if name in FIRST_STYLES else len(FIRST_STYLES), name

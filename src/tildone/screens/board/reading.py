@@ -1,4 +1,4 @@
-"""Reading: the list of sessions, one session, its past, and what waits for a person."""
+"""Reading: the list of sessions, one session, its past, what waits for a person, and statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tildone.screens.board.data import (
     plan_data,
     session_data,
 )
-from tildone.screens.board.server import ApiAnswer, Problem, json_bytes
+from tildone.screens.board.http import ApiAnswer, Problem, json_bytes
 
 
 @value
@@ -82,70 +82,6 @@ class Visit:
         return self.head
 
 
-DAYS, MAX_DAYS = 14, 90
-DAY_MS = 86_400_000
-OVERALL_MAX_ROWS = 1_000_000
-MAX_SESSIONS, MAX_EVENTS = 300, 500
-"""How many sessions are read, the last changed first, and how many of the newest events of each."""
-
-Counts = dict[str, Counter[str]]
-
-
-def overall(visit: Visit) -> ApiAnswer:
-    """Return the statistics of all sessions over the last days."""
-    days = visit.number("days", DAYS, MAX_DAYS) or DAYS
-    rows = visit.board.index.rows(sort="updated", limit=OVERALL_MAX_ROWS).rows
-    begin = now() - days * DAY_MS
-    counts: Counts = {_day(begin + (index + 1) * DAY_MS): Counter() for index in range(days)}
-    recent = [row for row in rows if row.updated >= begin]
-    for row in recent[:MAX_SESSIONS]:
-        _count(visit.board, row, begin, counts)
-    total = Counter[str]()
-    for each in counts.values():
-        total.update(each)
-    return ApiAnswer(
-        {
-            "sessions": len(rows),
-            "closed": sum(row.closed for row in rows),
-            "total": sum(row.total for row in rows),
-            "nudges": total["nudges"],
-            "let_goes": total["let_goes"],
-            "tokens": sum(row.tokens for row in rows),
-            "cost": sum(row.cost for row in rows),
-            "partial": len(recent) > MAX_SESSIONS,
-            "days": [
-                {"day": day, "done": each["done"], "nudges": each["nudges"], "let_goes": each["let_goes"]}
-                for day, each in counts.items()
-            ],
-        }
-    )
-
-
-def _count(board: Board, row: SessionRow, begin: int, counts: Counts) -> None:
-    later: Event | None = None
-    for seen, event in enumerate(board.store.history(row.name)):
-        if isinstance(event.fact, PlanChanged):
-            if later is not None:
-                _count_done(event.fact.plan, later, counts)
-            later = event
-        elif isinstance(event.fact, Nudged | Tripped) and _day(event.at) in counts:
-            counts[_day(event.at)]["nudges" if isinstance(event.fact, Nudged) else "let_goes"] += 1
-        if event.at < begin or seen >= MAX_EVENTS:
-            return
-    if later is not None:
-        _count_done(Plan(), later, counts)
-
-
-def _count_done(before: Plan, event: Event, counts: Counts) -> None:
-    if isinstance(event.fact, PlanChanged) and _day(event.at) in counts:
-        found = changes(before, event.fact.plan)
-        counts[_day(event.at)]["done"] += sum(change.kind is ChangeKind.COMPLETED for change in found)
-
-
-def _day(at: int) -> str:
-    return local_time(at, "%Y-%m-%d")
-
-
 MAX_ROWS, DEFAULT_ROWS = 200, 60
 MAX_BUCKETS, DEFAULT_BUCKETS = 2000, 200
 MAX_QUERY = 200
@@ -188,7 +124,7 @@ def session(visit: Visit) -> ApiAnswer:
     """Return one session, or with `at` its plan at an event, compared with now or with another event."""
     row = visit.board.row(visit.key)
     if "at" in visit.query:
-        return past(visit, visit.query["at"])
+        return _past(visit, visit.query["at"])
     board, name = visit.board, row.name
     tag = _tag(visit, row)
     if visit.known == tag:
@@ -201,10 +137,10 @@ def session(visit: Visit) -> ApiAnswer:
 
 def moment(visit: Visit) -> ApiAnswer:
     """Return the plan at an event, compared with now or with another event."""
-    return past(visit, visit.item)
+    return _past(visit, visit.item)
 
 
-def past(visit: Visit, event_id: str) -> ApiAnswer:
+def _past(visit: Visit, event_id: str) -> ApiAnswer:
     """Return the plan at an event. `since` tells what has changed from it, `back` what a restore would change."""
     board, name = visit.board, visit.board.row(visit.key).name
     event, plan = plan_at(board.store, name, event_id)
@@ -272,3 +208,67 @@ def _tag(visit: Visit, row: SessionRow) -> str:
     claims = [(claim.task, claim.epoch, claim.until) for claim in visit.board.store.records.claims(row.name)]
     shown = json_bytes([visit.board.row_data(row), [need.id for need in row.needs], claims])
     return f'"{row.head or "empty"}.{zlib.crc32(shown):08x}"'
+
+
+DAYS, MAX_DAYS = 14, 90
+DAY_MS = 86_400_000
+ALL_ROWS = 1_000_000
+MAX_SESSIONS, MAX_EVENTS = 300, 500
+"""How many sessions are read, the last changed first, and how many of the newest events of each."""
+
+Counts = dict[str, Counter[str]]
+
+
+def overall(visit: Visit) -> ApiAnswer:
+    """Return the statistics of all sessions over the last days."""
+    days = visit.number("days", DAYS, MAX_DAYS) or DAYS
+    rows = visit.board.index.rows(sort="updated", limit=ALL_ROWS).rows
+    begin = now() - days * DAY_MS
+    counts: Counts = {_day(begin + (index + 1) * DAY_MS): Counter() for index in range(days)}
+    recent = [row for row in rows if row.updated >= begin]
+    for row in recent[:MAX_SESSIONS]:
+        _count(visit.board, row, begin, counts)
+    total = Counter[str]()
+    for each in counts.values():
+        total.update(each)
+    return ApiAnswer(
+        {
+            "sessions": len(rows),
+            "closed": sum(row.closed for row in rows),
+            "total": sum(row.total for row in rows),
+            "nudges": total["nudges"],
+            "let_goes": total["let_goes"],
+            "tokens": sum(row.tokens for row in rows),
+            "cost": sum(row.cost for row in rows),
+            "partial": len(recent) > MAX_SESSIONS,
+            "days": [
+                {"day": day, "done": each["done"], "nudges": each["nudges"], "let_goes": each["let_goes"]}
+                for day, each in counts.items()
+            ],
+        }
+    )
+
+
+def _count(board: Board, row: SessionRow, begin: int, counts: Counts) -> None:
+    later: Event | None = None
+    for seen, event in enumerate(board.store.history(row.name)):
+        if isinstance(event.fact, PlanChanged):
+            if later is not None:
+                _count_done(event.fact.plan, later, counts)
+            later = event
+        elif isinstance(event.fact, Nudged | Tripped) and _day(event.at) in counts:
+            counts[_day(event.at)]["nudges" if isinstance(event.fact, Nudged) else "let_goes"] += 1
+        if event.at < begin or seen >= MAX_EVENTS:
+            return
+    if later is not None:
+        _count_done(Plan(), later, counts)
+
+
+def _count_done(before: Plan, event: Event, counts: Counts) -> None:
+    if isinstance(event.fact, PlanChanged) and _day(event.at) in counts:
+        found = changes(before, event.fact.plan)
+        counts[_day(event.at)]["done"] += sum(change.kind is ChangeKind.COMPLETED for change in found)
+
+
+def _day(at: int) -> str:
+    return local_time(at, "%Y-%m-%d")

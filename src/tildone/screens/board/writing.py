@@ -1,9 +1,12 @@
-"""The fleet: its workers and runs, answers to what runs wait for, and what a person asks of runs and workers."""
+"""Writing: changes of plans, checks, answers, and what a person asks of the fleet, with what its page shows.
+
+A request with an `Idempotency-Key` is carried out once: whoever repeats it gets the same answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.responses import Response
 
@@ -20,7 +23,6 @@ from tildone.app.checks import changed_meanwhile, owner, typed_check
 from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
 from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_all
-from tildone.app.runs import RunAsked
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.base.errors import NotFound, Refused, UsageError
 from tildone.base.ids import now
@@ -29,12 +31,114 @@ from tildone.log.needs import Need, NeedAnswered
 from tildone.log.session import Session
 from tildone.plan.events import Directive
 from tildone.plan.lists import RunGroup
-from tildone.plan.model import Result
+from tildone.plan.model import Proof, Result
 from tildone.plan.runs import Lease
 from tildone.plan.text.proofs import check_text
 from tildone.screens.board.data import Data, claims_data, facts_data, plan_data, proof_data
+from tildone.screens.board.http import ApiAnswer, Problem
 from tildone.screens.board.reading import Visit
-from tildone.screens.board.server import ApiAnswer, Problem
+
+
+def ops(visit: Visit) -> ApiAnswer:
+    """Apply ops to a plan."""
+    session = session_of(visit)
+    edited, rebased = edit_seen(session, visit.seen_head, visit.body.get("ops"), visit.board.checks)
+    head, outcome = session.last_state.head, edited.outcome
+    done = {"head": head, "plan": plan_data(outcome.after), "event": head if outcome.changed else None}
+    return ApiAnswer(done | {"rebased": rebased, "unproved": _unproved(edited.proofs)})
+
+
+def undo(visit: Visit) -> ApiAnswer:
+    """Take back a change: the one that is named, else the newest one that the person saw."""
+    session = session_of(visit)
+    event = visit.text("event", required=False)
+    return ApiAnswer(_moved(session, moves.take_back(session, event, "" if event else visit.seen_head)))
+
+
+def redo(visit: Visit) -> ApiAnswer:
+    """Redo the change that was undone last."""
+    session = session_of(visit)
+    return ApiAnswer(_moved(session, moves.redo(session, seen=visit.seen_head)))
+
+
+def restore(visit: Visit) -> ApiAnswer:
+    """Move to the plan of an event. `left` is the event to restore in order to return."""
+    session, seen = session_of(visit), visit.seen_head
+    moved = moves.restore(session, visit.text("event", required=False) or None, seen=seen)
+    return ApiAnswer(_moved(session, moved) | {"left": seen or None})
+
+
+def steer(visit: Visit) -> ApiAnswer:
+    """Pause, stop or resume the agent."""
+    known = {directive.value: directive for directive in Directive} | {"resume": Directive.GO}
+    directive = known.get(visit.text("course"))
+    if directive is None:
+        raise Problem(400, "course has to be pause, stop or go.")
+    session = session_of(visit)
+    steer_sessions(visit.board.settings, [session], directive)
+    return ApiAnswer(_plan(session) | {"what": STEERED[directive]})
+
+
+def answer(visit: Visit) -> ApiAnswer:
+    """Answer a question of an agent. Of several answers, the first one wins."""
+    board = visit.board
+    try:
+        found = answer_need(board.settings, board.store, visit.item, visit.text("answer"), visit.visitor.name)
+    except NeedAnswered as error:
+        raise _answered(error.need) from error
+    except NotFound as error:
+        raise Problem(404, "That question is gone.", "The agent no longer waits for an answer.") from error
+    except UsageError as error:
+        need = board.store.records.need(visit.item)
+        offered = ", ".join(need.options if need else ())
+        raise Problem(422, f"The answers are: {offered}.", faults=["That is none of the answers."]) from error
+    return ApiAnswer({"id": found.id, "answer": found.answer, "by": found.answered_by, "at": found.answered_at})
+
+
+def checks(visit: Visit) -> ApiAnswer:
+    """Return which proofs are stale, which checks wait for approval or are being run, and who works on which task."""
+    board, name = visit.board, visit.board.row(visit.key).name
+    state = board.state(name)
+    facts = board.checks.facts(name, state.plan)
+    claims = claims_data(state.plan, board.store.records.claims(name))
+    return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
+
+
+def set_check(visit: Visit) -> ApiAnswer:
+    """Set a check to a command line; an empty one removes it."""
+    session, number = _session_and_number(visit)
+    was = owner(session.plan, number).check
+    if visit.text("base", required=False) != (check_text(was) if was else ""):
+        raise changed_meanwhile(session, number, was)
+    check = typed_check(visit.text("line"), was)
+    found = visit.board.checks.set_check(session, number, check, was, approves=_may_approve(visit))
+    event = session.last_state.head if found.edited.outcome.changed else None
+    return ApiAnswer(_plan(session) | {"event": event, "approved": found.approved, "warnings": list(found.warnings)})
+
+
+def approve(visit: Visit) -> ApiAnswer:
+    """Approve a check: exactly the command that the person saw."""
+    if not _may_approve(visit):
+        raise Problem(
+            403,
+            "Only the person who started the board can approve a command on this machine.",
+            "On that machine: tildone approve",
+        )
+    session, number = _session_and_number(visit)
+    check = owner(session.plan, number).check
+    folder = visit.text("folder", required=False)
+    if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
+        raise changed_meanwhile(session, number, check)
+    _, warnings = visit.board.checks.approve(session, [check])
+    return ApiAnswer(_plan(session) | {"warnings": warnings})
+
+
+def verify(visit: Visit) -> ApiAnswer:
+    """Run a check again. The answer comes when it has ended."""
+    session, number = _session_and_number(visit)
+    _, proofs = visit.board.checks.verify(session, [number])
+    return ApiAnswer(_plan(session) | {"unproved": _unproved(proofs)})
+
 
 MAX_RUNS, DEFAULT_RUNS = 200, 60
 REQUESTS = {request.value: request for request in RunRequest}
@@ -63,7 +167,7 @@ def runs(visit: Visit) -> ApiAnswer:
     return ApiAnswer({"runs": [rows.data(view, at) for view in page.views], "after": page.after})
 
 
-def answer(visit: Visit) -> ApiAnswer:
+def answer_run(visit: Visit) -> ApiAnswer:
     """Answer a question in the log of a plan. `seen` is the text that the person saw; the first answer wins."""
     board, given = visit.board, visit.text("answer")
     run, name = visit.text("run"), visit.text("question")
@@ -80,11 +184,12 @@ def answer(visit: Visit) -> ApiAnswer:
         offered = ", ".join(offered_answers(question)) or "any text"
         raise Problem(422, f"The answers are: {offered}.", faults=["That is no answer."]) from error
     except Refused as error:
-        raise _taken(visit, asked) from error
+        board.refresh()
+        raise _gone(visit, asked.lease.run, asked.question.id) from error
     return ApiAnswer({"run": run, "question": name, "answer": given, "by": who, "at": now()})
 
 
-def ask(visit: Visit) -> ApiAnswer:
+def ask_run(visit: Visit) -> ApiAnswer:
     """Pause, resume, cancel or retry a run."""
     run, wanted = visit.text("run"), REQUESTS.get(visit.text("ask"))
     if wanted is None:
@@ -93,7 +198,7 @@ def ask(visit: Visit) -> ApiAnswer:
     return ApiAnswer({"run": run, "hands": [_changed(lease) for lease in changed]})
 
 
-def ask_all(visit: Visit) -> ApiAnswer:
+def ask_all_runs(visit: Visit) -> ApiAnswer:
     """Pause or resume all runs."""
     match visit.text("ask"):
         case "pause":
@@ -111,35 +216,6 @@ def drain(visit: Visit) -> ApiAnswer:
     if not _leases(visit).drain(worker):
         raise Problem(404, "There is no such worker.", "It has ended.")
     return ApiAnswer({"worker": worker})
-
-
-def _changed(lease: Lease) -> dict[str, object]:
-    return {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
-
-
-def _leases(visit: Visit) -> RunLeases:
-    return visit.board.fleet.leases(_person(visit))
-
-
-def _person(visit: Visit) -> str:
-    return visit.visitor.name or person_here(visit.board.settings, visit.board.store)
-
-
-def _gone(visit: Visit, run: str, question: str) -> Problem:
-    """Return why a question is not open: somebody has answered it, or there is none."""
-    views = visit.board.fleet.leases("").look(run) if visit.board.fleet.exists else []
-    if not views:
-        return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
-    found = logged_answer(visit.board.store, views[0].lease.session, run, question)
-    if found is None:
-        return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
-    fact, at = found
-    return Problem(409, f"{fact.who or 'Somebody'} answered it: {fact.text}", answer=fact.text, by=fact.who, at=at)
-
-
-def _taken(visit: Visit, asked: RunAsked) -> Problem:
-    visit.board.refresh()
-    return _gone(visit, asked.lease.run, asked.question.id)
 
 
 REMEMBERED_SECONDS = 600.0
@@ -189,79 +265,17 @@ class Repeats:
             del self._answers[key]
 
 
-def ops(visit: Visit) -> ApiAnswer:
-    """Apply ops to a plan."""
-    session = session_of(visit)
-    edited, rebased = edit_seen(session, visit.seen_head, visit.body.get("ops"), visit.board.checks)
-    head, outcome = session.last_state.head, edited.outcome
-    unproved = [proof_data(*each) for each in edited.proofs.items() if each[1].result is not Result.PASSED]
-    done = {"head": head, "plan": plan_data(outcome.after), "event": head if outcome.changed else None}
-    return ApiAnswer(done | {"rebased": rebased, "unproved": unproved})
-
-
-def undo(visit: Visit) -> ApiAnswer:
-    """Take back a change: the one that is named, else the newest one that the person saw."""
-    session = session_of(visit)
-    event = visit.text("event", required=False)
-    return _moved_answer(session, moves.take_back(session, event, "" if event else visit.seen_head))
-
-
-def redo(visit: Visit) -> ApiAnswer:
-    """Redo the change that was undone last."""
-    session = session_of(visit)
-    return _moved_answer(session, moves.redo(session, seen=visit.seen_head))
-
-
-def restore(visit: Visit) -> ApiAnswer:
-    """Move to the plan of an event. `left` is the event to restore in order to return."""
-    session, seen = session_of(visit), visit.seen_head
-    moved = moves.restore(session, visit.text("event", required=False) or None, seen=seen)
-    return ApiAnswer({**_moved_data(session, _what(moved)), "left": seen or None})
-
-
-def steer(visit: Visit) -> ApiAnswer:
-    """Pause, stop or resume the agent."""
-    known = {directive.value: directive for directive in Directive} | {"resume": Directive.GO}
-    directive = known.get(visit.text("course"))
-    if directive is None:
-        raise Problem(400, "course has to be pause, stop or go.")
-    session = session_of(visit)
-    steer_sessions(visit.board.settings, [session], directive)
-    return ApiAnswer(_moved_data(session, STEERED[directive]))
-
-
-def writing_answer(visit: Visit) -> ApiAnswer:
-    """Answer a question of an agent. Of several answers, the first one wins."""
-    board = visit.board
-    try:
-        found = answer_need(board.settings, board.store, visit.item, visit.text("answer"), visit.visitor.name)
-    except NeedAnswered as error:
-        raise _answered(error.need) from error
-    except NotFound as error:
-        raise Problem(404, "That question is gone.", "The agent no longer waits for an answer.") from error
-    except UsageError as error:
-        need = board.store.records.need(visit.item)
-        offered = ", ".join(need.options if need else ())
-        raise Problem(422, f"The answers are: {offered}.", faults=["That is none of the answers."]) from error
-    return ApiAnswer({"id": found.id, "answer": found.answer, "by": found.answered_by, "at": found.answered_at})
-
-
 def session_of(visit: Visit) -> Session:
     """Return the session of a request, whose changes are by the person who sent it."""
     return visit.board.session(visit.board.row(visit.key).name, visit.visitor.name)
 
 
-def _what(moved: moves.Moved) -> str:
-    return "; ".join(moved.sentences(numbers=False))
+def _moved(session: Session, moved: moves.Moved) -> Data:
+    return _plan(session) | {"what": "; ".join(moved.sentences(numbers=False))}
 
 
-def _moved_data(session: Session, what: str) -> Data:
-    state = session.state
-    return {"head": state.head, "plan": plan_data(state.plan), "what": what}
-
-
-def _moved_answer(session: Session, moved: moves.Moved) -> ApiAnswer:
-    return ApiAnswer(_moved_data(session, _what(moved)))
+def _unproved(proofs: Mapping[int, Proof]) -> list[Data]:
+    return [proof_data(*each) for each in proofs.items() if each[1].result is not Result.PASSED]
 
 
 def _answered(need: Need) -> Problem:
@@ -269,52 +283,6 @@ def _answered(need: Need) -> Problem:
     seconds = max(0, now() - need.answered_at) // 1000
     error = f"{by} answered it {seconds} s ago: {need.answer}"
     return Problem(409, error, answer=need.answer, by=need.answered_by, at=need.answered_at)
-
-
-def checks(visit: Visit) -> ApiAnswer:
-    """Return which proofs are stale, which checks wait for approval or are being run, and who works on which task."""
-    board, name = visit.board, visit.board.row(visit.key).name
-    state = board.state(name)
-    facts = board.checks.facts(name, state.plan)
-    claims = claims_data(state.plan, board.store.records.claims(name))
-    return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
-
-
-def set_check(visit: Visit) -> ApiAnswer:
-    """Set a check to a command line; an empty one removes it."""
-    session, number = _session_and_number(visit)
-    was = owner(session.plan, number).check
-    if visit.text("base", required=False) != (check_text(was) if was else ""):
-        raise changed_meanwhile(session, number, was)
-    check = typed_check(visit.text("line"), was)
-    found = visit.board.checks.set_check(session, number, check, was, approves=_may_approve(visit))
-    event = session.last_state.head if found.edited.outcome.changed else None
-    return ApiAnswer(_plan(session) | {"event": event, "approved": found.approved, "warnings": list(found.warnings)})
-
-
-def approve(visit: Visit) -> ApiAnswer:
-    """Approve a check: exactly the command that the person saw."""
-    if not _may_approve(visit):
-        raise Problem(
-            403,
-            "Only the person who started the board can approve a command on this machine.",
-            "On that machine: tildone approve",
-        )
-    session, number = _session_and_number(visit)
-    check = owner(session.plan, number).check
-    folder = visit.text("folder", required=False)
-    if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
-        raise changed_meanwhile(session, number, check)
-    _, warnings = visit.board.checks.approve(session, [check])
-    return ApiAnswer(_plan(session) | {"warnings": warnings})
-
-
-def verify(visit: Visit) -> ApiAnswer:
-    """Run a check again. The answer comes when it has ended."""
-    session, number = _session_and_number(visit)
-    _, proofs = visit.board.checks.verify(session, [number])
-    unproved = [proof_data(*each) for each in proofs.items() if each[1].result is not Result.PASSED]
-    return ApiAnswer(_plan(session) | {"unproved": unproved})
 
 
 def _may_approve(visit: Visit) -> bool:
@@ -334,3 +302,25 @@ def _session_and_number(visit: Visit) -> tuple[Session, int]:
 def _plan(session: Session) -> Data:
     state = session.state
     return {"head": state.head, "plan": plan_data(state.plan)}
+
+
+def _changed(lease: Lease) -> dict[str, object]:
+    return {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
+
+
+def _leases(visit: Visit) -> RunLeases:
+    return visit.board.fleet.leases(_person(visit))
+
+
+def _person(visit: Visit) -> str:
+    return visit.visitor.name or person_here(visit.board.settings, visit.board.store)
+
+
+def _gone(visit: Visit, run: str, question: str) -> Problem:
+    """Return why a question is not open: somebody has answered it, or there is none."""
+    views = visit.board.fleet.leases("").look(run) if visit.board.fleet.exists else []
+    found = logged_answer(visit.board.store, views[0].lease.session, run, question) if views else None
+    if found is None:
+        return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
+    fact, at = found
+    return Problem(409, f"{fact.who or 'Somebody'} answered it: {fact.text}", answer=fact.text, by=fact.who, at=at)

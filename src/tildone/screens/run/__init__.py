@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tildone.base.keys import EXPAND
 from tildone.screens.transcript.widget import KEYS as TRANSCRIPT_KEYS
-from tildone.screens.watch.app import PLAN_KEYS
+from tildone.screens.watch.actions import PLAN_KEYS
 from tildone.screens.widgets.prompt import FixedKeys, Pane, ScreenKey
 
 APP_KEYS = (

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from tildone.base import value
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
-from tildone.screens.widgets.rows import Line
+from tildone.screens.widgets.keys import Line
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NUMBER_COLUMNS = 5

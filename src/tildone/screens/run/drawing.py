@@ -30,10 +30,10 @@ from tildone.screens.run.plan_pane import (
     top_line,
     went_on_line,
 )
-from tildone.screens.widgets.keys import Palette
+from tildone.screens.widgets.keys import Line, Palette
 from tildone.screens.widgets.plan import PlanOptions, plan_rows
 from tildone.screens.widgets.prompt import SessionDetail, footer_line
-from tildone.screens.widgets.rows import Line, Lines, ListRow, RowList
+from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
 NOTICE_SECONDS = 8.0
 WENT_ON_SECONDS = 0.6

@@ -18,10 +18,9 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.state import count_text, strip_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width
 from tildone.screens.transcript.blocks import FRAMES
-from tildone.screens.watch.app import PLAN_HINTS
-from tildone.screens.widgets.keys import spread, width_of
+from tildone.screens.watch.actions import PLAN_HINTS
+from tildone.screens.widgets.keys import Line, spread, width_of
 from tildone.screens.widgets.prompt import DetailReader, Hint, SessionDetail, first_key
-from tildone.screens.widgets.rows import Line
 
 
 class PlanFollower:
@@ -47,7 +46,6 @@ class PlanFollower:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; it ends within a moment."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -198,7 +196,6 @@ def activity_line(label: str, elapsed: str, frame: int, columns: int, keys: KeyB
 
 
 def idle_word(plan: Plan, *, spoken: bool) -> str:
-    """Return what to call a run in which nothing happens."""
     if open_tasks(plan) and spoken:
         return "stopped"
     return "done" if plan.tasks and spoken else "ready"

@@ -28,9 +28,9 @@ from tildone.plan.text.styles import Role, Span, wrap_text
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.screens.run.diff_view import DiffLine, fits_side_by_side, parse_diff, side_by_side, unified
 from tildone.screens.watch.need_panel import ARMING_SECONDS, BAR
-from tildone.screens.widgets.keys import Palette, painted
+from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.prompt import LineInput
-from tildone.screens.widgets.rows import Line, ResizedWidget
+from tildone.screens.widgets.rows import ResizedWidget
 
 T = TypeVar("T")
 
@@ -176,7 +176,6 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         self.set_answer(PermissionReply(PermissionAnswer.NO, text.strip()))
 
     def leave_text(self) -> bool:
-        """Return to the keys."""
         self.asks_text = False
         return True
 
@@ -290,7 +289,6 @@ class QuestionRows(ResizedWidget, can_focus=True):
         self._built: tuple[list[Line], list[Line]] = ([], [])
 
     def build(self) -> None:
-        """Build the lines again, because the question or the width has changed."""
         if self.question is not None:
             columns = max(8, self.size.width - 2 if self.size.width else self.app.size.width - 2)
             body = self.question.rows(columns)
@@ -403,7 +401,6 @@ class QuestionPanel(Vertical):
         self.body.build()
 
     def take_keys(self) -> None:
-        """Give the keys to the question."""
         question = self.question
         if question is not None:
             self._taken_at = self._clock()

@@ -25,10 +25,10 @@ from tildone.run.messages import ToolResultMessage, UserMessage, text_of
 from tildone.run.transcript import Conversations, Transcript
 from tildone.screens.run import TREE_KEYS
 from tildone.screens.watch.find_screen import Choice, FindScreen
-from tildone.screens.widgets.keys import Palette, spread
+from tildone.screens.widgets.keys import Line, Palette, spread
 from tildone.screens.widgets.plan import PlanOptions, plan_rows
 from tildone.screens.widgets.prompt import Prompt, first_key, key_bindings
-from tildone.screens.widgets.rows import Line, Lines, ListRow, RowList
+from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
 HERE = "you are here"
 

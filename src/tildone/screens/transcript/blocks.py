@@ -105,7 +105,6 @@ class NoticeBlock:
 
     @property
     def sign(self) -> str:
-        """The sign before it."""
         return "✗" if self.role is Role.ERROR else "!"
 
 
@@ -271,7 +270,6 @@ class StreamedMarkdown:
         self._unfinished, self._shown = "", 0
 
     def feed(self, piece: str) -> None:
-        """Draw a piece of the text."""
         *complete, self._unfinished = (self._unfinished + piece).split("\n")
         self.changed, self._at_once = self.complete, MAX_AT_ONCE
         if complete:
@@ -550,7 +548,6 @@ def _thinking_lines(text: str, look: Look) -> list[DrawnLine]:
 
 
 def folded_thinking(lines: int, look: Look) -> DrawnLine:
-    """Return the line that stands for a thought."""
     hint = _lines(KeyHint(THINKING, "to show"), look)
     words = Span(f"Thinking · {format_count(lines, 'line')}", Role.DIM, italic=True)
     return DrawnLine((words, *((Span(" · ", Role.DIM), *hint[0].spans) if hint else ())))

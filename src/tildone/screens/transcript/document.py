@@ -132,7 +132,6 @@ class Document:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether pieces of text wait to be drawn."""
         return bool(self._dirty)
 
     def index(self, number: int) -> int:
@@ -156,14 +155,12 @@ class Document:
         self._dirty[number] = None
 
     def append(self, number: int, piece: str) -> None:
-        """Add to a text. The piece is drawn by `flush`."""
         entry = self.entries[self._index[number]]
         entry.pending.append(piece)
         entry.is_open = True
         self._dirty[number] = None
 
     def finish(self, number: int) -> None:
-        """End a text that was streamed."""
         entry = self.entries[self._index[number]]
         self.flush(limit=sys.maxsize)
         if entry.stream is not None:
@@ -248,7 +245,6 @@ class Document:
         return self.heights.top(index)
 
     def row(self, index: int, number: int) -> int:
-        """Return the row of a line of a block."""
         return self.heights.top(index) + self.entries[index].gap + number
 
     def lines(self, index: int) -> list[DrawnLine]:
@@ -296,7 +292,6 @@ class Document:
         return len(header_lines(entry.block, self._look(entry))) if isinstance(entry.block, CallBlock) else 0
 
     def is_running(self, index: int) -> bool:
-        """Return whether a block is a call that has not ended."""
         block = self.entries[index].block
         return isinstance(block, CallBlock) and block.state is CallState.RUNNING
 

@@ -10,7 +10,7 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span
 from tildone.screens.transcript.blocks import Highlight, Highlighted
 from tildone.screens.transcript.document import Document, Piece, Place, matches
-from tildone.screens.widgets.rows import Line
+from tildone.screens.widgets.keys import Line
 
 
 class TextSearch:

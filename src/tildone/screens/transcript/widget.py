@@ -39,9 +39,9 @@ from tildone.screens.transcript.document import Document, Place, character_at, p
 from tildone.screens.transcript.pane import Viewport
 from tildone.screens.transcript.search import TextSearch
 from tildone.screens.transcript.selection import Selection
-from tildone.screens.widgets.keys import Palette
+from tildone.screens.widgets.keys import Line, Palette
 from tildone.screens.widgets.prompt import Pane, ScreenKey, copied_words, copy_by_tool, key_bindings
-from tildone.screens.widgets.rows import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, Line, ResizedWidget
+from tildone.screens.widgets.rows import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, ResizedWidget
 
 _ACTIONS = (
     ("transcript.lineDown", "a line down", "line(1)"),
@@ -203,7 +203,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         return number
 
     def replace(self, number: int, block: Block) -> None:
-        """Exchange a block. It is drawn with the next frame."""
         if self.selection.ends_in(number):
             self.selection.clear()
         self.document.replace(number, block)
@@ -211,12 +210,10 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._wake("flush")
 
     def append_text(self, number: int, piece: str) -> None:
-        """Add to a text that is streamed. It is drawn with the next frame."""
         self.document.append(number, piece)
         self._wake("flush")
 
     def finish_text(self, number: int) -> None:
-        """End a text that was streamed."""
         self.document.finish(number)
         self._settle()
 
@@ -246,12 +243,10 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         return True
 
     def go_to_end(self) -> None:
-        """Show the end, and follow it."""
         self.viewport.follows = True
         self._settle()
 
     def copy_selection(self) -> None:
-        """Copy what is selected, and end the selection."""
         if self.selection.exists:
             self._copy(self.selection.text)
             self.selection.clear()
@@ -398,7 +393,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.action_line(-self.document.total)
 
     def action_last(self) -> None:
-        """Go to the end, and follow it."""
         self.action_line(self.document.total)
         if not self.selection.by_keys:
             self.go_to_end()

@@ -14,9 +14,9 @@ from textual.widgets import Input
 from tildone.base import value
 from tildone.base.keys import KeyBindings
 from tildone.plan.text.styles import Role, Span
-from tildone.screens.widgets.keys import Palette, spread
+from tildone.screens.widgets.keys import Line, Palette, spread
 from tildone.screens.widgets.prompt import LineInput, ScreenKey, shown_keys
-from tildone.screens.widgets.rows import Line, Lines, ListRow, RowList
+from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
 
 @value

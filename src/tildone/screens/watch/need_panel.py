@@ -21,8 +21,8 @@ from tildone.plan.text.amounts import short_age, token_count
 from tildone.plan.text.safe import printable, printable_lines
 from tildone.plan.text.state import SessionWord, signs_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width, wrap_text
-from tildone.screens.widgets.keys import Palette, padded, painted, spread, width_of
-from tildone.screens.widgets.rows import Line, ListRow, ResizedWidget
+from tildone.screens.widgets.keys import Line, Palette, padded, painted, spread, width_of
+from tildone.screens.widgets.rows import ListRow, ResizedWidget
 
 ARMING_SECONDS = 0.3
 """How long the whole question is shown before its keys count."""
@@ -86,7 +86,6 @@ class NeedPanel(ResizedWidget, can_focus=True):
 
     @property
     def is_armed(self) -> bool:
-        """Whether the answers count."""
         return self._seen_at >= 0 and self._clock() - self._seen_at >= ARMING_SECONDS
 
     def on_key(self, event: events.Key) -> None:

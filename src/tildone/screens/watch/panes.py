@@ -9,7 +9,7 @@ from textual.events import Click
 from textual.message import Message
 
 from tildone.app.commands import Place
-from tildone.screens.watch.app import APP_KEYS, KEYS
+from tildone.screens.watch.actions import APP_KEYS, KEYS
 from tildone.screens.widgets.plan import SIGN_COLUMN
 from tildone.screens.widgets.prompt import Pane, key_bindings
 from tildone.screens.widgets.rows import RowList

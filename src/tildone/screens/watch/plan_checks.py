@@ -36,7 +36,6 @@ class PlanChecks:
         return replace(known, checking=self._checks.checking(session))
 
     def outputs(self, session: str) -> tuple[tuple[int, str], ...]:
-        """Return the outputs by the numbers of tasks."""
         return tuple((number, text) for (name, number), text in self._outputs.items() if name == session)
 
     async def look(self, session: str, plan: Plan) -> bool:
@@ -53,7 +52,6 @@ class PlanChecks:
         return before != found
 
     async def run(self, session: str, number: int, run: Callable[[], Notice]) -> Notice:
-        """Run a check that has begun."""
         try:
             notice = await get_running_loop().run_in_executor(self._runs, run)
         finally:

@@ -31,13 +31,14 @@ from tildone.plan.model import WORD_FIELDS, Check, Plan, Status, Task, has_check
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span
-from tildone.screens.watch.app import PLAN_KEYS
+from tildone.screens.watch.actions import PLAN_KEYS
 from tildone.screens.watch.asking import Asking
 from tildone.screens.watch.panes import PlanList
 from tildone.screens.watch.plan_checks import PlanChecks
+from tildone.screens.widgets.keys import Line
 from tildone.screens.widgets.plan import PHASE, PLAN_ROW, PlanOptions
 from tildone.screens.widgets.prompt import SessionDetail, copied_words, copy_by_tool, key_bindings, shown_in_field
-from tildone.screens.widgets.rows import Line, RowList
+from tildone.screens.widgets.rows import RowList
 
 if TYPE_CHECKING:
     from tildone.app.edits import Command
@@ -105,7 +106,6 @@ class PlanPane(Vertical):
 
     @property
     def shown(self) -> PlanOptions:
-        """What of the plan is shown, with what is known about its checks."""
         name = self.session.name if self.session else ""
         return replace(self.options, checks=self.checks.facts(name), outputs=self.checks.outputs(name))
 
@@ -171,7 +171,6 @@ class PlanPane(Vertical):
         self._around.draw()
 
     def action_notes(self) -> None:
-        """Show all notes, or only those of tasks in progress."""
         self.options = replace(self.options, all_notes=not self.options.all_notes)
         self._around.draw()
 
@@ -257,7 +256,6 @@ class PlanPane(Vertical):
             )
 
     def action_copy_task(self) -> None:
-        """Copy the text of the task; of a folded phase, its name."""
         task = self._cursor_task()
         text = task.text if task else self._cursor_phase()
         if text:
@@ -290,7 +288,6 @@ class PlanPane(Vertical):
         )
 
     def action_answer(self) -> None:
-        """Show the oldest open question of the session, to be answered."""
         session, panel = self.session, self.asking.need_panel
         if session is None or not session.needs:
             self._around.notify(Notice("There is no open question here."))
@@ -369,7 +366,6 @@ class PlanPane(Vertical):
             self._apply(lambda plan: edit(plan, [str(task.number)]))
 
     def _ask(self, label: str, edit: Callable[[str], Command]) -> None:
-        """Ask for a text and apply the command that it leads to."""
         if session := self.session:
             apply = partial(self.editor.apply, session.name)
             self.asking.prompt.ask(label, "", lambda text: self.change(partial(apply, edit(text))), self._around.focus)

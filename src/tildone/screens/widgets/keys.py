@@ -1,20 +1,17 @@
-"""Colours: what each role looks like in each theme. No other module names a colour."""
+"""Colours: what each role looks like in each theme, and lines in these colours. No other module names a colour."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import replace, value
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, clip_line, display_width, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @value
@@ -39,7 +36,6 @@ class Palette:
     is_ansi: bool = False
 
     def style(self, role: Role | None, background: str) -> Style:
-        """Return the style of text of a role."""
         field = _FIELDS.get(role, "text") if role else "text"
         color = getattr(self, field)
         if self.is_ansi and background == self.selected:
@@ -51,7 +47,6 @@ class Palette:
 
     @property
     def theme(self) -> Theme:
-        """The theme of a Textual application, with the name `tildone`."""
         prefix = "ansi_" if self.is_ansi else ""
         return Theme(
             "tildone",
@@ -161,8 +156,7 @@ def _has_truecolor(environ: Mapping[str, str]) -> bool:
     )
 
 
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
+Line = tuple[Span, ...]
 
 
 def width_of(line: Line) -> int:
@@ -170,7 +164,6 @@ def width_of(line: Line) -> int:
 
 
 def padded(line: Line, columns: int) -> Line:
-    """Return the line in exactly this many columns."""
     clipped = clip_line(line, columns) if width_of(line) > columns else line
     return *clipped, Span(" " * max(0, columns - width_of(clipped)))
 

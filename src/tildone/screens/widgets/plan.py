@@ -19,9 +19,9 @@ from tildone.plan.text.safe import UNNAMED_PHASE, clipped, printable, printable_
 from tildone.plan.text.state import signs_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width, wrap_text
 from tildone.screens.watch.need_panel import agents_text, count_text, used_text
-from tildone.screens.widgets.keys import spread, width_of
+from tildone.screens.widgets.keys import Line, spread, width_of
 from tildone.screens.widgets.prompt import SessionDetail, TaskTime
-from tildone.screens.widgets.rows import Line, ListRow
+from tildone.screens.widgets.rows import ListRow
 
 GUTTER = 4
 """The cells before the text of a task: two spaces, its sign, and a space."""

@@ -31,8 +31,8 @@ from tildone.plan.model import Plan
 from tildone.plan.text.amounts import format_count, usage_text
 from tildone.plan.text.safe import printable, single_line, visible
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
-from tildone.screens.widgets.keys import Palette, painted
-from tildone.screens.widgets.rows import Line, Lines, ListRow, RowList
+from tildone.screens.widgets.keys import Line, Palette, painted
+from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
 TIMEOUT_SECONDS = 5
 _TOOLS = (
@@ -83,7 +83,6 @@ def copied_words(text: str, *, certain: bool) -> str:
 
 
 def shown_in_field(text: str) -> str:
-    """Return a text on one line, with symbols in place of control characters."""
     return visible(single_line(text)).replace("\t", " ")
 
 
@@ -142,7 +141,6 @@ class Prompt(Horizontal):
         self._done(event.value)
 
     def action_cancel(self) -> None:
-        """Close the prompt without a text."""
         changed = self._changed
         self._close()
         if changed:

@@ -23,19 +23,16 @@ from tildone.base.keys import KeyBindings, key_names
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, display_width, plain
 from tildone.screens.transcript.document import character_at, word_at
-from tildone.screens.widgets.keys import Palette, painted
-
-# Widgets that are told about every change of their size.
-#
-# Textual compares the sizes after a layout with those before it, and sends `Resize` to the widgets whose size differs.
-# If
-# a region is read between the change of a style and the layout, Textual computes the new sizes then, finds no
-# difference
-# later, and sends nothing. What depends on the size would stay as it was.
+from tildone.screens.widgets.keys import Line, Palette, painted
 
 
 class ResizedWidget(Widget):
-    """A widget that gets a `Resize` after each layout that has changed its size."""
+    """A widget that gets a `Resize` after each layout that has changed its size.
+
+    Textual compares the sizes after a layout with those before it, and sends `Resize` to the widgets whose size
+    differs. If a region is read between the change of a style and the layout, Textual computes the new sizes then,
+    finds no difference later, and sends nothing. What depends on the size would stay as it was.
+    """
 
     _told_size = Size(0, 0)
 
@@ -51,8 +48,6 @@ class ResizedWidget(Widget):
         if self.outer_size != self._told_size:
             self.post_message(Resize(self.size, self.virtual_size, self.container_size))
 
-
-Line = tuple[Span, ...]
 
 Place = tuple[int, int]
 """A row, and a character of its text."""
@@ -217,7 +212,6 @@ class RowList(ResizedWidget, can_focus=True):
 
     @property
     def is_dragging(self) -> bool:
-        """Whether a move of the mouse means something."""
         return self._pressed is not None
 
     @property
@@ -226,7 +220,6 @@ class RowList(ResizedWidget, can_focus=True):
         return max(0, self.size.width - 1)
 
     def select(self, key: str) -> None:
-        """Put the cursor on a row, if there is one with this key."""
         if key in self.keys:
             self._select(key)
             self._keep_visible()
@@ -239,7 +232,6 @@ class RowList(ResizedWidget, can_focus=True):
             self.select(keys[max(0, min(place, len(keys) - 1))])
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
         self.action_move(pages * max(1, self.size.height - 2))
 
     def action_first(self) -> None:
@@ -247,7 +239,6 @@ class RowList(ResizedWidget, can_focus=True):
         self._top = 0
 
     def action_last(self) -> None:
-        """Move the cursor to the last row."""
         self.action_move(len(self._rows))
 
     def on_resize(self) -> None:
@@ -303,11 +294,9 @@ class RowList(ResizedWidget, can_focus=True):
         return self._rows[index].key if 0 <= index < len(self._rows) else ""
 
     def on_mouse_scroll_down(self) -> None:
-        """Scroll down; the cursor stays."""
         self.scroll_rows(WHEEL_ROWS)
 
     def on_mouse_scroll_up(self) -> None:
-        """Scroll up; the cursor stays."""
         self.scroll_rows(-WHEEL_ROWS)
 
     def render_line(self, y: int) -> Strip:
@@ -343,7 +332,6 @@ class RowList(ResizedWidget, can_focus=True):
         self._top = max(0, min(top, len(self._rows) - height))
 
     def scroll_rows(self, rows: int) -> None:
-        """Scroll by this many rows; the cursor stays."""
         self._top = max(0, min(self._top + rows, len(self._rows) - self.size.height))
         self.refresh()
 

@@ -27,7 +27,7 @@ const main = el("main", { id: "main", tabindex: -1 });
 /** @type {Page} */
 let page = { end() {}, frame() {}, keys: {} };
 /**
- * The rows of the server's table (`web/pages.py`).
+ * The rows of the server's table (`board/pages.py`).
  * @type {{path: string, module: string, name: string, icon: string, key: string, only_with: string}[]}
  */
 const PAGES = JSON.parse(root.dataset.pages || "[]");

@@ -36,7 +36,7 @@ export function fill(node, ...children) {
   return add(node, children);
 }
 
-// Characters that would hide, move or reorder others, as `views/sanitize` replaces them on the other screens.
+// Characters that would hide, move or reorder others, as `plan.text.safe` replaces them on the other screens.
 const JOINABLE =
   /[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\u{1f000}-\u{1faff}\u0600-\u061b\u061d-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18af\u3400-\u9fff0-9#*\ufe0f]/u;
 const HIDDEN =

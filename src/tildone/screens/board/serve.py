@@ -39,7 +39,7 @@ from tildone.base.serving import (
 from tildone.screens.board.access import Admission, PrivateJson, ProxyTrust
 from tildone.screens.board.app import AppOptions, BoardApp
 from tildone.screens.board.board import Board, has_browser, open_privately
-from tildone.screens.board.server import Guard
+from tildone.screens.board.http import Guard
 
 FOLDER = "board"
 RUNNING = "running.json"

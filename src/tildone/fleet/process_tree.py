@@ -26,7 +26,7 @@ from tildone.base import TYPE_CHECKING, value
 from tildone.stores.agents import PARENT, process_stat
 
 if TYPE_CHECKING:
-    import signal as signal
+    import signal as signal  # noqa: PLC0414  the supervisor takes it from here
     from collections.abc import Iterator
     from typing import NoReturn, Self
 else:

@@ -1,6 +1,6 @@
-"""The edits that install tildone into a coding agent, collected from its integration.
+"""An installation of tildone into a coding agent: where (`Site`), its edits of settings files, and what they change.
 
-Integrations call this class instead of importing the edits, because hooks import integrations and must start fast.
+Integrations call `Installation` instead of importing the edits, because hooks import integrations and must start fast.
 """
 
 from __future__ import annotations

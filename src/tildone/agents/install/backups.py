@@ -1,6 +1,6 @@
-"""Backups of settings files: what each contained without our entries, and what the last installation wrote.
+"""Which entries of settings files are ours, and backups: what each file contained without them, and what we wrote.
 
-They are in a folder of tildone's own, never beside the file, which may be in a repository. A backup consists of the
+Backups are in a folder of tildone's own, never beside the file, which may be in a repository. A backup consists of the
 text before the installation and a hash of the text after it. If a file still has that hash, nobody else has changed it,
 and removal writes back the old bytes; otherwise the backup tells which empty objects and line ends were there before. A
 file that did not exist before has no backup.

@@ -2,8 +2,18 @@
 
 The files belong to other programs and are often written by hand. Four rules protect them: everything else in a file
 keeps its bytes (comments, order, indentation, line ends); a file that can't be parsed is refused and not changed; an
-entry that is not ours (`ours`) is never replaced or removed; and in an entry of ours, what others added stays until it
-is removed as a whole.
+entry that is not ours (`is_ours`) is never replaced or removed; and in an entry of ours, what others added stays until
+it is removed as a whole.
+
+A file is replaced only if it is still as it was when its change was computed. Otherwise `write_all` computes the change
+again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement there
+remains a moment; closing it would take a lock that the other program respects.
+
+Each installation records what the file contains without our entries (`Backups`). Removal compares with that: a file
+that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
+
+The files in a project come with its repository, so they may be symbolic links that somebody else made. Such a link is
+followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
 """
 
 from __future__ import annotations
@@ -229,21 +239,6 @@ def _is_toml(edit: Edit) -> bool:
 
 def _unparsable(edit: Edit, error: ValueError) -> Refused:
     return Refused(f"{edit.file} can't be parsed ({error}); nothing was changed")
-
-
-# Settings files on disk: computing the changes of an installation, and writing them.
-#
-# A file is replaced only if it is still as it was when its change was computed. Otherwise `write_all` computes the
-# change
-# again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement
-# there
-# remains a moment; closing it would take a lock that the other program respects.
-#
-# Each installation records what the file contains without our entries (`backups`). Removal compares with that: a file
-# that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
-#
-# The files in a project come with its repository, so they may be symbolic links that somebody else made. Such a link is
-# followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
 
 
 MAX_ATTEMPTS = 5

@@ -1,7 +1,7 @@
 """Editing JSON with comments in place: an entry is added or removed, and every other byte stays the same.
 
 Settings files are written by hand, so serializing the parsed data would lose comments and layout. Instead the text is
-scanned for the positions of its values (`jsonc_scanner`) and spliced at those positions. An inserted entry is indented
+scanned for the positions of its values (`Scanner`) and spliced at those positions. An inserted entry is indented
 like its siblings, and `_without` is the exact inverse of `_inserted`.
 """
 

@@ -1,6 +1,6 @@
 """Editing TOML in place: an entry is set, added or removed, and every other byte stays the same.
 
-The text is scanned for the positions of its statements (`toml_scanner`) and spliced there. An entry is found by its
+The text is scanned for the positions of its statements (`scan`) and spliced there. An entry is found by its
 path, in whatever form it is written: a table with a header, dotted keys, or part of an inline value. A new entry is
 written as a table at the end of the file, one blank line below the text before it, unless an inline value contains its
 path. Removal takes that blank line away again, and is otherwise limited to the statements of the entry: comments stay.

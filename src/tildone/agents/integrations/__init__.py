@@ -1,39 +1,19 @@
-"""The facts about a coding agent, as types that every integration fills in.
+"""Integrations: everything tildone knows about the coding agents it works inside, one module for each.
 
-A hook imports this module at every event of every agent, so the module imports nothing slow. Settings files are
-described by a function (`Integration.configure`), which receives the object that builds the edits.
+A module's global `INTEGRATION` is a record of the agent's facts: its hook events and the replies it expects, its
+settings files, its environment variables, its own todo tools. Settings files are described by a function
+(`Integration.configure`), which receives the object that builds the edits. Hooks, install, doctor, help texts and
+`docs/reference/integrations.md` read these records, so adding a coding agent takes one module here and one entry in
+`KNOWN` of `tildone.stores.agents`, which has what is asked of all agents at once.
+
+A hook imports this module at every event of every agent, and the one integration that it serves, so they import nothing
+slow; an MCP server imports no integration.
 """
 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Registry, value
 from tildone.stores.agents import KNOWN, Known, McpClient
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-# Integrations: everything tildone knows about the coding agents it works inside, one module for each.
-#
-# A module's global `INTEGRATION` is a record (`record.py`) of the agent's facts: its hook events and the replies it
-# expects, its settings files, its environment variables, its own todo tools. Hooks, install, doctor, help texts and
-# `docs/reference/integrations.md` read these records, so adding a coding agent takes one module here and one entry in
-# `agents.identity.KNOWN`, which has what is asked of all agents at once. A hook imports the one integration that it
-# serves; an MCP server imports none.
-
-
-INTEGRATIONS: Registry[Integration, Known] = Registry(__name__, "INTEGRATION", KNOWN)
-
-
-def all_integrations() -> list[Integration]:
-    """Return every integration, imported, in the order of the registry."""
-    return [INTEGRATIONS[name] for name in INTEGRATIONS]
-
-
-def names_with_hooks() -> tuple[str, ...]:
-    """Return the names of the coding agents that call hooks."""
-    return tuple(name for name, known in KNOWN.items() if known.calls_hooks)
-
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,6 +64,19 @@ else:
 
         def __repr__(self) -> str:
             return f"{type(self).__name__}.{self.name}"
+
+
+INTEGRATIONS: Registry[Integration, Known] = Registry(__name__, "INTEGRATION", KNOWN)
+
+
+def all_integrations() -> list[Integration]:
+    """Return every integration, imported, in the order of the registry."""
+    return [INTEGRATIONS[name] for name in INTEGRATIONS]
+
+
+def names_with_hooks() -> tuple[str, ...]:
+    """Return the names of the coding agents that call hooks."""
+    return tuple(name for name, known in KNOWN.items() if known.calls_hooks)
 
 
 TEXT, EVENT = "<text>", "<event>"
@@ -302,6 +295,7 @@ SHIM_FIELDS: Mapping[Field, str] = {
 """The fields that our shims send: plugins in JavaScript and TypeScript that run inside opencode and pi."""
 
 SHIM_CONTEXT: Template = {"context": TEXT}
+SHIM_CONTEXT_REPLIES = dict.fromkeys((HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL), SHIM_CONTEXT)
 SHIM_CONTINUE: Template = {"prompt": TEXT}
 SHIM_HALT: Template = {"halt": TEXT}
 SHIM_NOTICE: Template = {"notice": TEXT}

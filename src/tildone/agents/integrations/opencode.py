@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.integrations import (
-    SHIM_CONTEXT,
+    SHIM_CONTEXT_REPLIES,
     SHIM_CONTINUE,
     SHIM_FIELDS,
     SHIM_HALT,
@@ -81,11 +81,7 @@ INTEGRATION = Integration(
         },
         fields=SHIM_FIELDS,
         continue_reply=SHIM_CONTINUE,
-        context_replies={
-            HookPoint.SESSION_START: SHIM_CONTEXT,
-            HookPoint.PROMPT: SHIM_CONTEXT,
-            HookPoint.AFTER_TOOL: SHIM_CONTEXT,
-        },
+        context_replies=SHIM_CONTEXT_REPLIES,
         halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT, HookPoint.AFTER_TOOL: SHIM_HALT},
         notice_reply=SHIM_NOTICE,
         starts_servers=True,

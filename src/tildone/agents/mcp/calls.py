@@ -1,4 +1,4 @@
-"""The checks that the calls of one caller run: each in the thread of its call, and ended from others."""
+"""What calls need besides their results: their checks, asking the person, notices of progress, words for errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding the agent that sent a request, from the request, the environment and the connection.
+"""The connections of callers: finding the agent that sent a request, its record, its session, and its presence.
 
 Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP serves everybody who
 has its address and token. In order of trust, a request is attributed
@@ -79,15 +79,6 @@ class CallerPresence:
             return
 
 
-# Whether the registry of agents has changed: one system call instead of reading the same files for every call.
-#
-# Theory of operation. Every record and note is replaced or removed as a file, which changes the modification time of
-# the
-# folder. Two changes within the resolution of that time share one, so a time counts as a stamp only after the
-# resolution
-# has passed: whoever reads the files after that has seen all changes up to it.
-
-
 FINE_NS, COARSE_NS = 50_000_000, 2_500_000_000
 """Longer than the resolution of modification times: a clock tick, or two seconds on old file systems."""
 
@@ -97,7 +88,10 @@ WHOLE_MS = 1_000_000
 def registry_stamp(folder: str) -> int | None:
     """Return a number that differs after any change in a folder; None if there is none yet.
 
-    It must be determined before the files are read.
+    One system call instead of reading the same files for every call: every record and note is replaced or removed as a
+    file, which changes the modification time of the folder. Two changes within the resolution of that time share one,
+    so a time counts as a stamp only after the resolution has passed: whoever reads the files after that has seen all
+    changes up to it.
     """
     if sys.platform == "win32":
         return None
@@ -258,19 +252,17 @@ def _utf8(header: str) -> str:
         return header
 
 
-# The registry record of the agent behind a connection: the session it works on, and the name of its reader.
-#
-# Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
-# hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
-# when the person clears the conversation. So the record is read again whenever the registry has changed, and the server
-# adopts the identity that the hooks have recorded. Which head the model has seen is in the store, under the name of the
-# agent's reader. A registry that cannot be written does not stop the agent: the error is logged, and the agent works on
-# the session that it named, or else on the project's; without a reader, only the connection knows what its model has
-# seen.
-
-
 class CallingAgent:
-    """The agent behind one caller. Not thread-safe: one thread does all the work of a connection."""
+    """The agent behind one caller. Not thread-safe: one thread does all the work of a connection.
+
+    Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
+    hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
+    when the person clears the conversation. So the record is read again whenever the registry has changed, and the
+    server adopts the identity that the hooks have recorded. Which head the model has seen is in the store, under the
+    name of the agent's reader. A registry that cannot be written does not stop the agent: the error is logged, and the
+    agent works on the session that it named, or else on the project's; without a reader, only the connection knows what
+    its model has seen.
+    """
 
     def __init__(self, caller: Caller, agents: AgentRegistry, report: Callable[[Exception], None]) -> None:
         self._caller = caller

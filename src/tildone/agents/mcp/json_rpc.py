@@ -1,4 +1,7 @@
-"""JSON-RPC messages as lines of bytes: strict validation, and precise errors for invalid lines."""
+"""JSON-RPC: messages as lines of bytes, the requests of both sides that are still open, and the thread of a caller.
+
+Validation is strict, and errors for invalid lines are precise.
+"""
 
 from __future__ import annotations
 

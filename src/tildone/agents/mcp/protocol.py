@@ -1,4 +1,4 @@
-"""The revisions of the protocol: which methods they have, and how results look in them.
+"""The revisions of the protocol: their methods, the parameters and results of these, and what the server lists.
 
 The client's first request decides between two eras. In the era of the handshake, a connection begins with
 `initialize`, which negotiates one of `HANDSHAKE_VERSIONS`. In the modern era there is no handshake: the `_meta` of

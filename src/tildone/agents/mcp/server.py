@@ -1,9 +1,13 @@
-"""The messages of one client, over any transport.
+"""The messages of one client, over any transport (`MessageDispatcher`), and the server on standard input and output.
 
 Theory of operation. The transport passes each message to `handle`. What needs no store is answered there and then, so
 the client gets an answer to `ping` while a call waits for a locked store. Everything else becomes a job of its caller's
 connection, whose thread carries out the jobs in the order of the requests and gives each response to the transport
 itself: a call needs one switch of threads. A job whose request was cancelled before it began does nothing.
+
+An agent waits for the first answers of its servers before it sends its first request to a model, or sends it without
+their tools. So the store is opened by the first request that needs it, and resources are imported by the first that
+reads one.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from time import monotonic
 
 from tildone.agents.integrations import PROBE_CLIENT
 from tildone.agents.mcp.calls import ProgressNotices, client_message, log_error
-from tildone.agents.mcp.connections import CallingAgent, Connection, SharedStore
+from tildone.agents.mcp.connections import CallingAgent, Connection, SharedStore, stdio_callers
 from tildone.agents.mcp.json_rpc import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -514,13 +518,6 @@ def _end_of_stream(pending: Pending) -> bytes:
     return result_line(pending.id, complete(pending.request, {"_meta": {SUBSCRIPTION_KEY: pending.id}}))
 
 
-# The server for one client, on standard input and output: a loop on the standard library alone.
-#
-# An agent waits for the first answers of its servers before it sends its first request to a model, or sends it without
-# their tools. So this path imports nothing that `initialize` and `tools/list` do not need: what works on the store is
-# imported, and the store opened, by the first request that needs it. `tests/mcp/test_stdio.py` guards this.
-
-
 AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -590,10 +587,6 @@ def backend_opener(load_settings: Callable[[], Settings], dialect: Dialect, agen
     """Return a function that opens the backend for the coding agent that runs as process `agent`."""
 
     def open_backend(report: Callable[[Exception], None]) -> Backend:
-        # Late, because the first answers need none of it.
-        from tildone.agents.mcp.connections import stdio_callers
-        from tildone.agents.mcp.server import Backend
-
         settings = load_settings()
         resolve_caller = stdio_callers(settings, os.environ, agent)
         return Backend(settings, dialect, resolve_caller, report, all_sessions=True)

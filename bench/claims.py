@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from multiprocessing import get_context
-from multiprocessing.synchronize import Barrier
+from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
 from bench.measure import Row
 from bench.postgres import successive_events
+from bench.race import TIMEOUT_SECONDS, race
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import open_store
@@ -24,12 +23,9 @@ from tildone.stores import parse_address
 
 WRITERS = 8
 LEASE_MS = 600_000
-TIMEOUT_SECONDS = 120.0
 AIM = 2.0
 
 PLAN_NAME = "/home/somebody/project"
-
-Act = Callable[[Store, int, int], None]
 
 
 def rows(folder: Path, rounds: int, claims: int) -> Iterator[Row]:
@@ -47,43 +43,20 @@ def rows(folder: Path, rounds: int, claims: int) -> Iterator[Row]:
 
 def _measured(row: Row, store: str, rounds: int, claims: int) -> Row:
     """Measure both in turns; the times are those of all writers together, for each claim."""
-    taken = [[_race(act, store, claims) for act in (_claim, _append)] for _ in range(rounds)]
+    opened, acts = partial(_opened, store), (partial(_claim, claims), partial(_append, claims))
+    taken = [[race(opened, act, WRITERS) for act in acts] for _ in range(rounds)]
     took, base_took = (median(times) / (WRITERS * claims) for times in zip(*taken, strict=True))
     return replace(row, base=f"{row.base}; {1 / took:,.0f} claims/s", took=took, base_took=base_took)
 
 
-def _race(act: Act, store: str, count: int) -> float:
-    """Run an action in all writers at once, each in a process of its own; return how long that takes in seconds."""
-    context = get_context("spawn")
-    barrier = context.Barrier(WRITERS + 1, timeout=TIMEOUT_SECONDS)
-    writers = [context.Process(target=_writer, args=(act, store, i, count, barrier)) for i in range(WRITERS)]
-    for writer in writers:
-        writer.start()
-    barrier.wait()
-    begun = perf_counter()
-    barrier.wait()
-    taken = perf_counter() - begun
-    for writer in writers:
-        writer.join()
-    return taken
-
-
-def _writer(act: Act, address: str, number: int, count: int, barrier: Barrier) -> None:
+def _opened(address: str) -> Store:
+    """Open a store, and run the first statement."""
     store = open_store(Settings(session="bench", project="/", store=parse_address(address)), timeout=TIMEOUT_SECONDS)
-    # Before the race: opening the file, and the first statement.
     store.session_head(PLAN_NAME)
-    try:
-        barrier.wait()
-        act(store, number, count)
-        barrier.wait()
-    except BaseException:
-        barrier.abort()
-        raise
-    finally:
-        store.close()
+    return store
 
 
-def _claim(store: Store, number: int, count: int) -> None:
+def _claim(count: int, store: Store, number: int) -> None:
     """Claim tasks of the plan that all writers share, one after the other, and give each back."""
     claimant = Claimant(f"claude:agent-{number}", f"/home/ada/{number}", "main")
     for turn in range(count):
@@ -92,7 +65,7 @@ def _claim(store: Store, number: int, count: int) -> None:
         store.records.release(PLAN_NAME, claimant.agent, frozenset((task,)))
 
 
-def _append(store: Store, number: int, count: int) -> None:
+def _append(count: int, store: Store, number: int) -> None:
     """Append events to a session of its own, so that no head moves meanwhile."""
     session, events = f"{PLAN_NAME} {number} {os.getpid()}", successive_events()
     for _ in range(2 * count):

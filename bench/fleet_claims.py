@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from multiprocessing import get_context
-from multiprocessing.synchronize import Barrier
-from time import perf_counter
+from functools import partial
 
 from bench.measure import Row
+from bench.race import race
 from tests.plans import plan_of
 from tests.stores.postgres import Server
 from tildone.app.opening import run_leases, store_at
+from tildone.log.store import Store
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Claimer, NewRun, Work
 
 WORKERS = 8
 BATCH = 50
-SECONDS = 300.0
 NAME, BASE, AIM = f"fleet: a claim, {WORKERS} workers", "one worker", 1.0
 
 
@@ -33,33 +32,19 @@ def _race(server: Server, workers: int, claims: int) -> float:
         runs = [NewRun(f"r{i}", f"plan {i}", Work(f"/repo/{i}")) for i in range(workers * claims)]
         for start in range(0, len(runs), BATCH):
             run_leases(store).add_all([(run, [plan]) for run in runs[start : start + BATCH]])
-        context = get_context("spawn")
-        barrier = context.Barrier(workers + 1, timeout=SECONDS)
-        started = [context.Process(target=_worker, args=(address, i, claims, barrier)) for i in range(workers)]
-        for worker in started:
-            worker.start()
-        barrier.wait()
-        begun = perf_counter()
-        barrier.wait()
-        taken = perf_counter() - begun
-        for worker in started:
-            worker.join()
+        taken = race(partial(_opened, address), partial(_claim, claims), workers)
         store.close()
     return taken / (workers * claims)
 
 
-def _worker(address: str, number: int, claims: int, barrier: Barrier) -> None:
+def _opened(address: str) -> Store:
+    """Open a store, with its connection."""
     store = store_at(address)
+    run_leases(store).settings()
+    return store
+
+
+def _claim(claims: int, store: Store, number: int) -> None:
     leases, who = run_leases(store), Claimer(f"here/{number}/a")
-    # Before the race: the connection.
-    leases.settings()
-    try:
-        barrier.wait()
-        for turn in range(claims):
-            assert len(leases.claim(who, [f"{who.worker}/{turn}"])) == 1
-        barrier.wait()
-    except BaseException:
-        barrier.abort()
-        raise
-    finally:
-        store.close()
+    for turn in range(claims):
+        assert len(leases.claim(who, [f"{who.worker}/{turn}"])) == 1

@@ -12,6 +12,12 @@ NOW = Option("now", "", "End the agent at once, in the middle of a task, on whic
 QUESTION = Option("question", "ID", "Which question, if there are several; the beginning of its id is enough.")
 ALL = Option("all", "", "Also runs that ended more than a day ago.")
 RUNS_SHOWN = Option("limit", "N", "How many runs at most (default: 100; with --json, all).")
+REPO = Option("repo", "PATH|URL", "The repository to work on; default: the one around the working folder.")
+REF = Option("ref", "REF", "The branch, tag or commit to begin with.")
+LABELS = Option("labels", "LABELS", "Labels that a worker must have, with commas between; repeatable.")
+MODEL = Option("model", "SPEC", "The model of the agent, such as provider:name.")
+ALLOW = Option("allow", "PATTERN", "Of the commands that a worker permits, only matching ones; repeatable.")
+PRIORITY = Option("priority", "N", "Runs with a lower number are taken first (default: 0).")
 RUN = "RUN is the name of a run, or the beginning of it."
 
 SCHEDULES: VerbTable = Registry(
@@ -39,13 +45,13 @@ SCHEDULES: VerbTable = Registry(
             options=(
                 Option("name", "NAME", "The name of the schedule; default: that of the file."),
                 Option("zone", "ZONE", "The time zone of the times, such as Europe/Berlin (default: UTC)."),
-                Option("repo", "PATH|URL", "The repository to work on; default: the one around the working folder."),
-                Option("ref", "REF", "The branch, tag or commit to begin with."),
+                REPO,
+                REF,
                 Option("agent", "AGENT", "The agent that works on the plan; default: run with --model, else shell."),
-                Option("model", "SPEC", "The model of the agent, such as provider:name."),
-                Option("labels", "LABELS", "Labels that a worker must have, with commas between; repeatable."),
-                Option("allow", "PATTERN", "Of the commands that a worker permits, only matching ones; repeatable."),
-                Option("priority", "N", "Runs with a lower number are taken first (default: 0)."),
+                MODEL,
+                LABELS,
+                ALLOW,
+                PRIORITY,
                 JSON,
             ),
             examples=(
@@ -104,14 +110,14 @@ FLEET_VERBS: VerbTable = Registry(
                 "gemini, opencode, pi."
             ),
             options=(
-                Option("repo", "PATH|URL", "The repository to work on; default: the one around the working folder."),
-                Option("ref", "REF", "The branch, tag or commit to begin with."),
+                REPO,
+                REF,
                 Option("agent", "AGENT", "The agent that works on the plans; default: run with --model, else shell."),
-                Option("model", "SPEC", "The model of the agent, such as provider:name."),
-                Option("labels", "LABELS", "Labels that a worker must have, with commas between; repeatable."),
+                MODEL,
+                LABELS,
                 Option("hands", "N", "How many agents work on a plan at once (default: 1)."),
-                Option("allow", "PATTERN", "Of the commands that a worker permits, only matching ones; repeatable."),
-                Option("priority", "N", "Runs with a lower number are taken first (default: 0)."),
+                ALLOW,
+                PRIORITY,
                 Option("restart", "", "Take the statuses of tasks from the file, also of those that were done."),
                 JSON,
             ),

@@ -29,8 +29,12 @@ def run(args: ParsedArgs) -> int:
         first, second = (resolve(store, name, word) for word in (*args.positional, HEAD)[:2])
     else:
         newest = next((event for event in store.history(name) if isinstance(event.fact, PlanChanged)), None)
+        if newest is None and args.has("json"):
+            put_data(session=name, **{"from": None, "to": None}, phases=[])
+            return 0
         if newest is None:
-            return _no_change(args, session)
+            print_no_events(session)
+            return 0
         first, second = newest.parent, newest.id
     before, after = _plan(session, first), _plan(session, second)
     sections = diff_plans(before, after)
@@ -46,14 +50,6 @@ def run(args: ParsedArgs) -> int:
         put_spans([heading if room is None else clip_line(heading, room), *diff_lines(sections, room)])
     else:
         put(f"No difference: the plan is the same at {_event_name(first)} and {_event_name(second)}.")
-    return 0
-
-
-def _no_change(args: ParsedArgs, session: Session) -> int:
-    if args.has("json"):
-        put_data(session=session.name, **{"from": None, "to": None}, phases=[])
-    else:
-        print_no_events(session)
     return 0
 
 

@@ -314,14 +314,10 @@ class OutcomeReport:
 
     def log_hint(self) -> str | None:
         """Return the command that shows the history of the run; None if nothing was recorded."""
-        session = self._session()
-        if not self._arguments.stored or session.state.head in (None, self._first_head(session.name)):
+        session, (first, head) = self._session(), self._first
+        if not self._arguments.stored or session.state.head in (None, head if session.name == first else None):
             return None
         return f"How it went: {program()} log{self.plan_options()}"
-
-    def _first_head(self, name: str) -> str | None:
-        """Return the head of a session when the run began; None if the run has begun the session."""
-        return self._first[1] if self._first[0] == name else None
 
     def plan_options(self) -> str:
         """Return the options that name the plan, as far as it is not the one that is meant without them."""

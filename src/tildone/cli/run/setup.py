@@ -526,11 +526,6 @@ class RunSetup:
             self._say(f"to run it again: tildone run {shlex.quote(self._arguments.file.path)} --restart")
         return 0
 
-    def _planned(self) -> Plan:
-        file = self._arguments.file
-        plan = self._session.plan
-        return plan_from_file(plan, file, restart=self._arguments.given.has("restart")) if file else plan
-
     def _checked_model(self) -> Model:
         """Open the model. The shell driver is refused if it could not finish the plan."""
         name = self._arguments.model
@@ -543,7 +538,10 @@ class RunSetup:
                 from tildone.run.providers import open_model  # noqa: PLC0415  see above
 
                 return open_model(name, read_prices(self._arguments.settings.prices))
-        missing = tasks_without_command(self._planned())
+        plan, file = self._session.plan, self._arguments.file
+        if file is not None:
+            plan = plan_from_file(plan, file, restart=self._arguments.given.has("restart"))
+        missing = tasks_without_command(plan)
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))
 

@@ -95,14 +95,15 @@ async def test_an_edited_plan_replaces_the_old_one() -> None:
     assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test"]
 
 
-async def test_an_editor_that_is_closed_changes_nothing() -> None:
+@pytest.mark.parametrize(("typed", "notice"), [(None, "warning"), ("# A\nnonsense\n", "error")])
+async def test_an_editor_that_is_closed_and_invalid_text_change_nothing(typed: str | None, notice: str) -> None:
     stage = await on_stage(PLAN)
     await stage.says("go")
-    stage.screen.types = [None]
+    stage.screen.types = [typed]
 
     await stage.says("/todo edit")
 
-    assert stage.screen.notices[0][0] == "warning"
+    assert stage.screen.notices[0][0] == notice
     assert plan_on(stage) == BEGUN
 
 
@@ -117,17 +118,6 @@ async def test_invalid_text_can_be_edited_again() -> None:
 
     assert stage.screen.edits[1] == (EDITOR_TITLE, "# A\nnonsense\n")
     assert [task.text for task in plan_on(stage).tasks] == ["sense"]
-
-
-async def test_invalid_text_can_be_discarded() -> None:
-    stage = await on_stage(PLAN)
-    await stage.says("go")
-    stage.screen.types = ["# A\nnonsense\n"]
-
-    await stage.says("/todo edit")
-
-    assert stage.screen.notices[0][0] == "error"
-    assert plan_on(stage) == BEGUN
 
 
 async def test_an_edit_that_conflicts_is_shown_again() -> None:

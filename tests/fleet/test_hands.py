@@ -365,10 +365,13 @@ def test_a_hand_is_woken_if_a_task_is_left_for_it(
     assert is_woken(bench) is expected[goes_on]
 
 
-def test_nobody_is_woken_unless_a_task_was_closed(bench: Bench) -> None:
+@pytest.mark.parametrize(("before", "hands"), [(Status.COMPLETED, 2), (Status.IN_PROGRESS, 1)])
+def test_nobody_is_woken_unless_a_task_was_closed_and_there_are_other_hands(
+    bench: Bench, before: Status, hands: int
+) -> None:
     """Hands that find nothing to do would wake each other for ever."""
     both = after(2), after(3)
-    found = waker(bench, tasks(Status.COMPLETED, *both))
+    found = waker(bench, tasks(before, *both), hands=hands)
 
     found.look(tasks(Status.COMPLETED, *both), goes_on=False)
 
@@ -382,15 +385,6 @@ def test_a_closed_task_wakes_once(bench: Bench) -> None:
     other = bench.leases.take(Claimer("there/1/a"), "there/1/a/9", bench.run, THERE, 2)
     assert other is not None
     bench.leases.release(other.fence, "other hands have the rest", LONG)
-
-    found.look(tasks(Status.COMPLETED, *both), goes_on=False)
-
-    assert not is_woken(bench)
-
-
-def test_a_run_of_one_hand_wakes_nobody(bench: Bench) -> None:
-    both = after(2), after(3)
-    found = waker(bench, tasks(Status.IN_PROGRESS, *both), hands=1)
 
     found.look(tasks(Status.COMPLETED, *both), goes_on=False)
 

@@ -50,7 +50,6 @@ class OpenQuestion:
 
     @property
     def is_permission(self) -> bool:
-        """Whether it asks for approval."""
         return self.kind in PERMISSIONS
 
     @property

@@ -72,7 +72,6 @@ class CheckRunner:
         self._seen: WatchedFiles | None = None
 
     def is_allowed(self, check: Check) -> bool:
-        """Return whether a person has approved the check, so that it may be run."""
         return self._approvals.is_allowed(check)
 
     def prove(self, checks: Mapping[int, Check]) -> dict[int, Proof]:

@@ -113,7 +113,6 @@ class SessionChecks:
             self._running |= keys
 
     def end(self, session: str, numbers: Iterable[int]) -> None:
-        """Take back the marks."""
         with self._changing:
             self._running -= {(session, number) for number in numbers}
 

@@ -108,7 +108,6 @@ class Answer:
 
 
 def status(text: str) -> tuple[Message, ...]:
-    """Return a message that reports success."""
     return (Message(Level.STATUS, text),)
 
 
@@ -211,11 +210,9 @@ class Targets:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the tasks."""
         return tuple(task.number for task in self.tasks)
 
     def __str__(self) -> str:
-        """The tasks as a message names them."""
         if self.phase is not None:
             return f"all of {single_line(self.phase)}"
         return listed(self.tasks)
@@ -359,7 +356,6 @@ def add(plan: Plan, texts: Sequence[str], phase: str | None = None) -> Answer:
 
 
 def added(before: Plan, after: Plan) -> str:
-    """Return the message about added tasks."""
     old = {task.number for task in before.tasks}
     new = [task for task in after.tasks if task.number not in old]
     phase = next((phase.name for phase in after.phases for task in phase.tasks if task in new), "")
@@ -369,7 +365,6 @@ def added(before: Plan, after: Plan) -> str:
 
 
 def start(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-    """Mark one task as in progress."""
     return _with_task(plan, words, positions, lambda task: _marked(task, Status.IN_PROGRESS, f"Started: {label(task)}"))
 
 
@@ -420,7 +415,6 @@ def block(plan: Plan, words: Sequence[str], reason: str, *, positions: bool = Fa
 
 
 def unblock(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-    """Mark a blocked task as pending."""
 
     def answer(task: Task) -> Answer:
         if task.status is not Status.BLOCKED:
@@ -431,7 +425,6 @@ def unblock(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Ans
 
 
 def reopen(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-    """Mark a closed task as pending."""
 
     def answer(task: Task) -> Answer:
         if task.status.is_open:
@@ -442,7 +435,6 @@ def reopen(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answ
 
 
 def rename(plan: Plan, words: Sequence[str], text: str, *, positions: bool = False) -> Answer:
-    """Change the text of a task."""
     if not text.strip():
         return refusal(FailureReason.USAGE, "A task needs a text")
 
@@ -454,7 +446,6 @@ def rename(plan: Plan, words: Sequence[str], text: str, *, positions: bool = Fal
 
 
 def note(plan: Plan, words: Sequence[str], text: str, *, positions: bool = False) -> Answer:
-    """Add a note to a task."""
     if not text.strip():
         return refusal(FailureReason.USAGE, "A note needs a text")
     return _with_task(

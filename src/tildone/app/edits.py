@@ -214,5 +214,4 @@ def toggled(number: int, *, close: Command) -> Command:
 
 
 def task_of(plan: Plan, number: int) -> Task | None:
-    """Return the task with a number; None if there is none."""
     return next((task for task in plan.tasks if task.number == number), None)

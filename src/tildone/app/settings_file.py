@@ -112,7 +112,6 @@ class FleetConfig:
 
 
 def fleet_config(table: Mapping[str, Any]) -> FleetConfig:
-    """Return the settings of a valid table."""
     given: dict[str, Any] = {
         key: tuple(table[key]) if key in LISTS else table[key] for key in FLEET_KEYS if key in table
     }
@@ -189,7 +188,6 @@ class TelemetryConfig:
 
 
 def telemetry_config(table: Mapping[str, Any]) -> TelemetryConfig:
-    """Return the settings of a valid table."""
     return TelemetryConfig(**table)
 
 

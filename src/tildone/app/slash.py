@@ -49,7 +49,6 @@ BEGIN = "begin one with: /todo append TEXT"
 
 
 def show(plan: Plan) -> Answer:
-    """Show the whole plan as a checklist."""
     if not plan.phases:
         return Answer(status("No plan yet. Begin one with: /todo append TEXT"))
     return Answer(status(portable_checklist(plan).rstrip(JS_WHITESPACE)))
@@ -66,7 +65,6 @@ def append(plan: Plan, phase: str | None, texts: Sequence[str]) -> Answer:
 
 
 def start(plan: Plan, query: str) -> Answer:
-    """Mark one task as in progress."""
     if not query:
         return refusal(FailureReason.USAGE, "Start which task? /todo start TASK")
     matched = _task(plan, query)
@@ -77,7 +75,6 @@ def start(plan: Plan, query: str) -> Answer:
 
 
 def mark(plan: Plan, query: str, to: Status) -> Answer:
-    """Set the status of a task, a phase or everything."""
     if not query:
         return Answer(status(f"{MARKED_MESSAGES[to]}: everything"), (Mark(Everything(), to),))
     matched = _task_or_phase(plan, query)
@@ -168,7 +165,6 @@ def import_(path: str) -> Answer:
 
 
 def edit(plan: Plan) -> Answer:
-    """Request that the person edits the plan."""
     return Answer(request=OpenEditor(draft(plan)))
 
 

@@ -55,7 +55,6 @@ class Approvals:
         self._is_person = is_person
 
     def is_allowed(self, check: Check) -> bool:
-        """Return whether the check may be run."""
         return (self._folder != "" and os.path.exists(self._path(check))) or self._is_listed(check)
 
     def approve(self, check: Check) -> None:
@@ -108,7 +107,6 @@ class Approvals:
             file.write(text)
 
     def _read(self, path: str) -> str:
-        """Return the text of a file; empty if it cannot be read."""
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
                 return file.read()

@@ -98,11 +98,9 @@ class SharedQuestions:
         self._limits = limits
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Show a short text under a key; None removes it."""
         self._ui.set_status(key, text)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Show lines under a key; None removes them."""
         self._ui.set_widget(key, lines, placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
@@ -121,7 +119,6 @@ class SharedQuestions:
         return await self._first(need, asked, lambda word: word == YES, lambda yes: YES if yes else NO)
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
         need = self._need("input", title, detail=placeholder)
         one_line = lambda text: " ".join(text.splitlines())  # noqa: E731  short
         return await self._first(need, self._ui.input(title, placeholder), one_line, lambda text: text)

@@ -110,7 +110,6 @@ def encode_blocks(content: Iterable[Block]) -> list[JsonObject]:
 
 
 def decode_block(record: object) -> Block:
-    """Return the block that a JSON value describes."""
     if not isinstance(record, dict):
         return UnknownBlock({"type": "unknown", "value": record})
     block = BLOCKS.decode(record)

@@ -471,7 +471,6 @@ class Host:
 
     @property
     def is_running(self) -> bool:
-        """Whether a turn is running."""
         return self.task is not None and not self.task.done()
 
     @property

@@ -490,7 +490,6 @@ def tool_calls(message: Message) -> list[ToolCallBlock]:
 
 
 def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
-    """Return the newest message of a model."""
     return next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
 
 

@@ -60,7 +60,6 @@ def commands_of(task: Task) -> tuple[str, ...]:
 
 
 def title_of(task: Task) -> str:
-    """Return the number of a task and its text without the command."""
     found = _AT_THE_END.fullmatch(task.text)
     text = (found["text"].rstrip(_BETWEEN) or found["command"].strip()) if found else task.text
     return f"#{task.number} {single_line(text)}"

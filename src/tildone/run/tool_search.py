@@ -50,7 +50,6 @@ def found_tools(transcript: Transcript) -> set[str]:
 
 
 def find_tools(tools: Sequence[ToolDefinition]) -> ToolDefinition:
-    """Return the tool that searches these tools."""
 
     async def execute(
         _call_id: str, params: FindToolsParams, _signal: object, _on_update: object, _ctx: object

@@ -79,7 +79,6 @@ class ModelCalls:
         self._said: list[Message] = []
 
     def feed(self, event: PublicEvent) -> None:
-        """Take an event of the host into account."""
         match event:
             case MessageStart(AssistantMessage()):
                 self._begin()

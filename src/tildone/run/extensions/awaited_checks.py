@@ -66,7 +66,6 @@ class KnownProofs:
         return self.prover.stale(proofs)
 
     def is_allowed(self, check: Check) -> bool:
-        """Return whether a person has approved the check, so that it may be run."""
         return self.prover.is_allowed(check)
 
     async def ask(self, checks: Mapping[int, Check], ctx: ExtensionContext, signal: AbortSignal) -> None:

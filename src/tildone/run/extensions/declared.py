@@ -71,7 +71,6 @@ class DeclaredExtension(DialectExtension):
         return session
 
     def current_list(self) -> str:
-        """Return the whole list: the recap names only some of its items."""
         return bounded_checklist(self.session.plan, MAX_START - MAX_FRAME)
 
     def prompted(self, _event: BeforeAgentStart, ctx: ExtensionContext) -> None:
@@ -108,7 +107,6 @@ def _timestamp(at: int) -> str:
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """Return the extension for `tildone run`."""
     return declared(open_session, settings.project, dialect)
 
 

@@ -158,7 +158,6 @@ class IndexedExtension(DialectExtension):
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
     def conversation_ended(self, _event: ConversationEnd, _ctx: ExtensionContext) -> None:
-        """Cancel a running countdown."""
         self._stop_countdown()
 
     def _start_countdown(self, turn: Turn, ctx: ExtensionContext) -> None:
@@ -228,7 +227,6 @@ def _is_listing(details: object) -> bool:
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """Return the extension for `tildone run`."""
     return indexed(open_session, countdown(settings.countdown), dialect)
 
 

@@ -188,7 +188,6 @@ class AutoClear:
         self._start_timer(ctx)
 
     def forget(self) -> None:
-        """Cancel everything that is scheduled."""
         self._schedule = Schedule()
         self._stop_timer()
 
@@ -271,7 +270,6 @@ class PhasedSettings:
         )
 
     def clear_delay_ms(self, *, shared: bool) -> int:
-        """Return the delay in milliseconds."""
         default = NEVER if shared else DEFAULT_SECONDS
         return int((default if self.clear_delay is None else self.clear_delay) * 1000)
 
@@ -484,7 +482,6 @@ class PhasedExtension(DialectExtension):
         self.api.on(BeforeSettle, self.nudge)
 
     def open(self, ctx: ExtensionContext) -> Session:
-        """Open the session of a shared plan."""
         return self.conversation_plan.open_shared(ctx.conversation.id, records_of_plan(ctx.conversation))
 
     def restore(self, plan: Plan) -> None:
@@ -645,7 +642,6 @@ def _stopped_by_itself(event: BeforeSettle) -> bool:
 def from_settings(
     dialect: Dialect, open_session: OpenSession, settings: Configuration
 ) -> Callable[[ExtensionAPI], None]:
-    """Return the extension for `tildone run`."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
     return phases(open_session, PhasedSettings.from_mapping(dict(settings.phases) | limit), dialect=dialect)
 

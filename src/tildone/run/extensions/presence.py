@@ -103,7 +103,6 @@ class PresenceTeller:
         self._is_told = False
 
     def register(self) -> None:
-        """Register the event handlers."""
         self.api.on(ConversationStart, self.enter)
         self.api.on(AgentStart, self.work)
         self.api.on(ToolExecutionStart, self.call)
@@ -218,7 +217,6 @@ class Steering:
         self._id: AgentId | None = None
 
     def register(self) -> None:
-        """Register the event handlers."""
         self.api.on(ConversationStart, self.register_agent)
         self.api.on(TurnStart, self.check_directive)
         self.api.on(SubagentTurn, self.check_directive)

@@ -180,14 +180,12 @@ class RequestBounds:
         self._began = 0
 
     def register(self) -> None:
-        """Register the event handlers."""
         self.api.on(ConversationStart, self.open)
         self.api.on(PersonSpoke, self.restart)
         self.api.on(TurnStart, self.count)
         self.api.on(SubagentTurn, self.count_of_subagent)
 
     def open(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Open the session of the conversation's plan."""
         self._session, self._began = self._open_session(ctx.conversation.id), ctx.now()
 
     def restart(self, _event: PersonSpoke, ctx: ExtensionContext) -> None:
@@ -323,7 +321,6 @@ class DialectExtension:
         self._unreported: list[str] = []
 
     def register(self) -> None:
-        """Register tools and event handlers with the host."""
         self.follow_conversation()
         self.register_tools()
         self.register_hooks()
@@ -335,12 +332,10 @@ class DialectExtension:
         self.api.on(TurnEnd, self.report_changes)
 
     def register_tools(self) -> None:
-        """Offer the dialect's tools to the model."""
         for tool in self.dialect.tools:
             self.api.register_tool(self.definition(tool))
 
     def register_hooks(self) -> None:
-        """Register the handlers of turn events."""
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(BeforeSettle, self.nudge)
 
@@ -374,7 +369,6 @@ class DialectExtension:
         return reply
 
     def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Execute a model's call."""
         reply = session.execute(tool, params)
         self.show_status(ctx)
         if not self.dialect.needs_snapshots:
@@ -420,7 +414,6 @@ class DialectExtension:
             ctx.ui.notify(NOT_RESTORED, "warning")
 
     def open(self, ctx: ExtensionContext) -> Session:
-        """Open the session of the conversation's plan."""
         self._drawn = Plan()
         self._session = self._open_session(ctx.conversation.id)
         return self._session
@@ -445,7 +438,6 @@ class DialectExtension:
         self.session.set_seen_head(self.session.state.head)
 
     def current_list(self) -> str:
-        """Return the plan as the model knows it."""
         return self.session.context() or bounded_checklist(self.session.plan, MAX_START - MAX_FRAME)
 
     def _changes_by_others(self) -> list[str]:
@@ -480,7 +472,6 @@ class DialectExtension:
                 return None
 
     def show_status(self, ctx: ExtensionContext) -> None:
-        """Show the progress of the plan in the status bar."""
         if ctx.has_ui:
             ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
 
@@ -502,13 +493,11 @@ def render_plan(result: ToolResult, options: RenderOptions) -> Component | None:
 
 
 def limit_notice(bound: Bound, limit: float) -> str:
-    """Return the message to the person that the agent is no longer continued."""
     why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
     return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, _settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """Return the extension for `tildone run`."""
     return skeleton(dialect, open_session)
 
 

@@ -287,7 +287,6 @@ class ToolDefinition:
 
 
 def text_result(text: str, details: Details | None = None) -> ToolResult:
-    """Return a result with one text block."""
     return ToolResult((TextContent(text),), details or {})
 
 

@@ -129,7 +129,6 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 
 def _running(result: ToolResult, options: RenderOptions) -> Component:
-    """Return one line that does not change and, expanded, the last lines of the output so far."""
     message = partial_message("Bash", "running")
     if not options.expanded:
         return ToolFooter((Item("", message.content), Item("", KeyHint(EXPAND, "to show its output"))))

@@ -317,7 +317,6 @@ class PreparedChange:
 
     @property
     def is_new(self) -> bool:
-        """Whether the file is created."""
         return self.before is None
 
     def write(self) -> None:

@@ -144,7 +144,6 @@ def _missing(real: str, shown: str, root: str) -> str:
 
 
 def _entries(directory: int | str) -> str:
-    """Return the entries of a directory, one per line, subdirectories first."""
     with os.scandir(directory) as found:
         is_folder = {entry.name: _is_folder(entry) for entry in found}
     names, folders = set(is_folder), {name for name in is_folder if is_folder[name]}

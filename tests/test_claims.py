@@ -1,23 +1,39 @@
-"""Agents that share a plan claim the tasks they start, and leave those of others alone."""
+"""Agents that share a plan: claims, subagents of a host, and processes of a fleet's run."""
 
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.host.subagent_bench import Scripts, task
+from tests.host.test_host import tool
+from tests.plans import plan_of
 from tildone.app.claims import AgentClaims, claims_of
-from tildone.app.opening import open_agents, open_session, open_store
+from tildone.app.opening import open_agents, open_session, open_store, run_leases, session_in, store_at
+from tildone.app.plan_agents import plan_agents
 from tildone.app.settings import Settings
+from tildone.base.errors import RunFenced, UsageError
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.plan.claims import Claimant
-from tildone.plan.dialects import dialect_named
-from tildone.plan.events import Actor, Author
+from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.events import Actor, Author, PlanChanged
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, Mark, Numbered, Order, Touch
+from tildone.plan.runs import LEASE_VARIABLE, Claimer, Lease, NewRun
+from tildone.run.host import Host
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.kit.definition import ToolResult, text_result
+from tildone.run.messages import text_of
+from tildone.run.tools.permissions import PermissionPolicy
 from tildone.stores import parse_address
 from tildone.stores.agents import CLAIM_NOTE, Agent, AgentId, machine_name, start_time
+from tildone.stores.memory import MemoryStore
 
 ADA, BOB = "claude:ada", "codex:bob"
 DEAD = 2**22 + 1
@@ -271,3 +287,153 @@ def test_the_tasks_of_each_agent(ada: Session, session_of: SessionOf, settings: 
 
     assert claims_of(agents, ada.store, "s") == {ADA: [1], BOB: [2]}
     assert claims_of([], ada.store, "s") == {}
+
+
+@pytest.fixture
+def lease(tmp_path: Path) -> Lease:
+    """A run of the plan `s` that a worker holds."""
+    store = store_at(str(tmp_path / "plans.db"))
+    leases = run_leases(store)
+    leases.add(NewRun("r1", "s"), [PlanChanged(plan_of("one"))])
+    [held] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
+    store.close()
+    return held
+
+
+def release(folder: Path, lease: Lease) -> None:
+    store = store_at(str(folder / "plans.db"))
+    run_leases(store).release(lease.fence, "")
+    store.close()
+
+
+def tildone(folder: Path, lease: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    known = {"TILDONE_STORE": str(folder / "plans.db"), "TILDONE_SESSION": "s", "HOME": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-m", "tildone", *words],
+        env=os.environ | known | {LEASE_VARIABLE: lease},
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_command_writes_while_the_run_is_held_and_not_after(tmp_path: Path, lease: Lease) -> None:
+    first = tildone(tmp_path, str(lease.fence), "todo", "add", "two")
+    release(tmp_path, lease)
+    second = tildone(tmp_path, str(lease.fence), "todo", "add", "three")
+    reading = tildone(tmp_path, str(lease.fence), "todo")
+
+    assert (first.returncode, first.stderr) == (0, "")
+    assert second.returncode == 6
+    assert second.stderr == ("tildone: run r1 has passed to another worker or has ended; this process must stop\n")
+    assert reading.returncode == 0
+    assert "two" in reading.stdout
+    assert "three" not in reading.stdout
+
+
+def test_a_lease_that_cannot_be_read_is_an_error(tmp_path: Path, lease: Lease) -> None:
+    """Without it, a process would write without a fence."""
+    refused = tildone(tmp_path, "r1", "todo", "add", "two")
+
+    assert refused.returncode == 2
+    assert "$TILDONE_LEASE is 'r1', which is not of the form run/hand/epoch" in refused.stderr
+    assert lease.is_held
+
+
+def test_every_session_of_the_process_is_fenced(tmp_path: Path, lease: Lease, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LEASE_VARIABLE, str(lease.fence))
+    store = store_at(str(tmp_path / "plans.db"))
+    session_in(store, "another", BY_HAND).change([Append((Task("One"),))])
+    release_without_fence(tmp_path, lease, monkeypatch)
+
+    with pytest.raises(RunFenced):
+        session_in(store, "another", BY_HAND).change([Append((Task("Two"),))])
+
+    store.close()
+
+
+def release_without_fence(folder: Path, lease: Lease, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LEASE_VARIABLE)
+    release(folder, lease)
+
+
+def test_a_store_without_leases_is_refused() -> None:
+    with pytest.raises(UsageError, match="a fleet needs a store in a SQLite file or in a PostgreSQL database"):
+        run_leases(MemoryStore())
+
+
+WRITE = [("write_todos", {"mode": "replace", "todos": [{"text": "Look"}]})]
+
+
+def settings_in(folder: Path) -> Settings:
+    return Settings(
+        parse_address(str(folder / "plans.db")), "s", str(folder), session_dir=str(folder / "c"), agents_dir=str(folder)
+    )
+
+
+def replace_by_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("in the way", encoding="utf-8")
+
+
+async def run(folder: Path, model: Any, *tools: Any) -> Host:
+    """Run a host with a prompt until it has settled, and return it; it stays open."""
+    settings = settings_in(folder)
+    conversations = open_conversations(settings, str(folder))
+    host = open_host(
+        settings,
+        open_store(settings),
+        conversations.new(),
+        cwd=str(folder),
+        model=model,
+        mode="print",
+        policy=PermissionPolicy(),
+        conversations=conversations,
+    )
+    for each in tools:
+        host.add_tool(each)
+    await host.start()
+    await host.prompt("go")
+    await host.over()
+    return host
+
+
+async def test_several_subagents_have_lists_of_their_own(tmp_path: Path) -> None:
+    """They are shown while they work, below the plan, and as ended afterwards."""
+    seen: list[Any] = []
+    settings = settings_in(tmp_path)
+
+    async def look(_params: Any, _signal: Any, _update: Any) -> ToolResult:
+        seen.append(plan_agents(settings, open_store(settings)).subagents)
+        return text_result("ok")
+
+    end = [("yield", {"result": "done"})]
+    model = Scripts(go=[[task("a"), task("b")]], a=[WRITE, [("look", {})], end], b=[WRITE, [("look", {})], end])
+
+    host = await run(tmp_path, model, tool("look", look))
+
+    assert [each.subagent.ended for each in seen[-1]] == [None, None]
+    shown = plan_agents(settings, open_store(settings))
+    assert sorted(each.subagent.kind for each in shown.subagents) == ["look at a", "look at b"]
+    assert all(each.subagent.ended for each in shown.subagents)
+    assert [text_of(result) for result in host.transcript.tool_results()] == [
+        "done\n\nThe subagent's list:\n- [ ] Look"
+    ] * 2
+    await host.close()
+
+
+async def test_a_registry_that_breaks_does_not_break_a_subagent(tmp_path: Path) -> None:
+    """Its list is lost from sight, but its result is not."""
+
+    async def destroy(_params: Any, _signal: Any, _update: Any) -> ToolResult:
+        replace_by_file(Path(open_agents(settings_in(tmp_path)).folder))
+        return text_result("ok")
+
+    model = Scripts(go=[[task("a")]], a=[WRITE, [("destroy", {})], [("yield", {"result": "done"})]])
+
+    host = await run(tmp_path, model, tool("destroy", destroy))
+
+    [result] = host.transcript.tool_results()
+    assert (text_of(result).partition("\n")[0], result.is_error) == ("done", False)
+    await host.close()

@@ -1,6 +1,7 @@
 """The hot modules: what hooks, common verbs and calls over MCP load, which is most of what they cost.
 
-`pyproject.toml` lists them, where it lets them import late. Everything else is ordinary Python.
+`pyproject.toml` lists them, where it lets them import late. Everything else is ordinary Python. Also: registries import
+one member at a time, and documented modules can still be imported under the names that they had.
 """
 
 import ast
@@ -15,6 +16,14 @@ from pathlib import Path
 import pytest
 
 from tests.project.source import modules, pyproject
+from tildone.app.opening import session_in, store_at
+from tildone.app.settings import load
+from tildone.base import Registry
+from tildone.base.moved import MOVED
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.stores.assignment import ProvidedTools
 
 SLOW = {"argparse", "asyncio", "dataclasses", "inspect", "json", "logging", "pathlib", "re", "subprocess", "typing"}
 """Modules of the standard library that take longer to import than a hook may take."""
@@ -112,3 +121,154 @@ def _at_import(body: list[ast.stmt]) -> set[str]:
             case _:
                 pass
     return found
+
+
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "logging",
+    "mcp",
+    "pathlib",
+    "psycopg",
+    "pydantic",
+    "rich",
+    "starlette",
+    "textual",
+    "typing",
+    "uvicorn",
+}
+SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    "module", ["tildone", "tildone.log.session", "tildone.stores.sqlite.store", "tildone.app.opening"]
+)
+def test_modules_of_commands_and_hooks_import_no_heavy_packages(module: str) -> None:
+    """In a new interpreter."""
+    assert loaded_by(f"import {module}; {SHOW}") & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", [["todo"], ["call", "list_todos", "{}"]], ids=" ".join)
+def test_running_a_command_imports_no_heavy_packages(words: list[str], tmp_path: Path) -> None:
+    """From start to end, including late imports."""
+    run = f"""
+import atexit, sys
+atexit.register(lambda: print(*sorted(sys.modules), sep='\\n', file=sys.stderr))
+sys.argv[1:] = {words!r}
+from tildone.cli import main
+sys.exit(main())
+"""
+
+    assert loaded_by(run, TILDONE_STORE=str(tmp_path / "plans.db"), TILDONE_SESSION="s") & HEAVY == set()
+
+
+MAX_MODULES_OF_A_HOOK = 100
+"""How many modules a hook that continues an agent imports. Each one costs a hook about as much as a query."""
+
+
+def test_a_hook_that_continues_an_agent_imports_few_modules(tmp_path: Path) -> None:
+    """Of the standard library, none that takes long: it decodes events, but needs neither `json` nor `re`."""
+    (tmp_path / ".git").mkdir()
+    environ = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    settings = load({}, environ, str(tmp_path))
+    session_in(store_at(str(settings.store)), settings.session, BY_HAND).change([Append((Task("One"),))])
+    event = json.dumps({"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "Stop"})
+    program = f"from tildone.agents.hooks import main; main(['claude']); {SHOW}"
+
+    with ProvidedTools(settings.agents_dir, os.getpid()):
+        first, second = (run(program, event, **environ) for _ in range(2))
+
+    assert [json.loads(answer.stdout)["decision"] for answer in (first, second)] == ["block", "block"]
+    modules = set(second.stderr.split()) - set(run(SHOW).stderr.split())
+    assert modules & {"json", "re", "threading", "tildone.plan.reduce", "tildone.plan.ops"} == set()
+    assert len(modules) <= MAX_MODULES_OF_A_HOOK
+
+
+def loaded_by(program: str, **environ: str) -> set[str]:
+    """Return the packages that are imported when the program ends."""
+    return {name.split(".")[0] for name in run(program, **environ).stderr.split()}
+
+
+def run(program: str, given: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program in a new interpreter."""
+    command = [sys.executable, "-I", "-c", program]
+    return subprocess.run(command, env=os.environ | environ, input=given, capture_output=True, text=True, check=True)
+
+
+def test_a_member_is_imported_on_first_use() -> None:
+    show = (
+        "import sys; from tildone.base import Registry;"
+        "members = Registry('wsgiref', 'BaseHandler', {'handlers': None, 'validate': None});"
+        "print('wsgiref.handlers' in sys.modules, members['handlers'].__name__, 'wsgiref.validate' in sys.modules)"
+    )
+
+    answer = subprocess.run([sys.executable, "-I", "-c", show], capture_output=True, text=True, check=True)
+
+    assert answer.stdout.split() == ["False", "BaseHandler", "False"]
+
+
+def test_a_registry_lists_its_members_in_order_without_importing_them() -> None:
+    members: Registry[object, int] = Registry("nowhere", "NOTHING", {"second": 2, "first": 1})
+
+    assert list(members) == ["second", "first"]
+    assert "first" in members
+    assert "third" not in members
+    assert members.entries["first"] == 1
+
+
+def test_an_unregistered_name_is_a_key_error_even_if_the_module_exists() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "BaseHandler", {})
+
+    with pytest.raises(KeyError):
+        members["handlers"]
+
+
+def test_a_name_with_a_hyphen_is_a_module_with_an_underscore() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "demo_app", {"simple-server": None})
+
+    assert callable(members["simple-server"])
+
+
+def test_a_name_with_a_colon_is_a_module_and_what_it_has() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "nothing", {"simple_server:demo_app": None})
+
+    assert callable(members["simple_server:demo_app"])
+
+
+OLD_EXTENSION = """
+from tildone.host.extension_api import ExtensionAPI
+from tildone.kit.components import ToolBody
+from tildone.kit.definition import ToolResult
+from tildone.kit.signal import AbortSignal
+import tildone.kit.wrapping as wrapping
+import tildone.run.host, tildone.run.kit.definition, sys
+
+print(ExtensionAPI is tildone.run.host.ExtensionAPI, AbortSignal is tildone.run.kit.definition.AbortSignal)
+print(wrapping is tildone.run.kit.definition, tildone.run.kit.definition.__spec__.name)
+"""
+
+
+def test_an_extension_written_against_the_old_names_works() -> None:
+    answer = subprocess.run([sys.executable, "-c", OLD_EXTENSION], capture_output=True, text=True, check=False)
+
+    assert answer.stderr == ""
+    assert answer.stdout.split() == ["True", "True", "True", "tildone.run.kit.definition"]
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_every_old_name_is_the_module_of_today(old: str) -> None:
+    show = f"import sys, {old}; print(sys.modules[{old!r}].__name__)"
+
+    answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+
+    assert answer.stdout.strip() == MOVED[old]
+
+
+def test_other_modules_below_the_old_names_do_not_exist() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "import tildone.kit.nothing"], capture_output=True, text=True, check=False
+    )
+
+    assert "No module named 'tildone.kit.nothing'" in answer.stderr

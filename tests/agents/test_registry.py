@@ -1,28 +1,54 @@
-"""The records of agents are written atomically, validated when read, and removed when they are old."""
+"""Agents of this machine: their identities, processes, records, sessions, subagents and servers of tools."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agents.facts import CLAUDE_A, CLAUDE_B, CODEX_A, HERE, NOW, PROJECT
+from tests.agents.facts import CLAUDE_A, CLAUDE_B, CODEX_A, CODEX_B, HERE, NOW, PARENT, PROJECT
+from tildone.base import replace
 from tildone.base.errors import StoreError
+from tildone.stores import agents as module
 from tildone.stores.agents import (
     ACTIVE_FOR_MS,
+    EXPIRY_EVERY_MS,
     FRESH_FOR_MS,
+    MAX_CONVERSATION_ID_CHARS,
     REMOVED_AFTER_MS,
     Agent,
     AgentId,
     AgentRegistry,
+    active_everywhere,
     agent_id,
+    agent_process,
     digest,
+    has_ended,
+    is_running,
+    runs_program,
     start_time,
 )
-from tildone.stores.assignment import assign_session
+from tildone.stores.assignment import (
+    ANY_AGENT,
+    ProvidedTools,
+    assign_session,
+    end,
+    has_tools,
+    parent_session,
+    register,
+    subagent_id,
+    subagent_of,
+    subagent_session,
+    subagents_on,
+)
+from tildone.stores.live import FOLDER
 
 
 @given(
@@ -148,3 +174,461 @@ def test_a_folder_that_cannot_be_written_is_named_in_the_error(tmp_path: Path) -
         agents.save(Agent(CLAUDE_A, "s"))
     with pytest.raises(StoreError, match="file"):
         assign_session(agents, CLAUDE_A, HERE, NOW)
+
+
+def test_the_first_agent_gets_the_project_session_and_keeps_it(agents: AgentRegistry) -> None:
+    first = assign_session(agents, CLAUDE_A, HERE, NOW)
+
+    assert first == Agent(CLAUDE_A, PROJECT, f"claude:a@{NOW}", HERE, NOW, start_time(HERE))
+    assert assign_session(agents, CLAUDE_A, HERE, NOW + 1) == first
+
+
+def test_a_second_agent_gets_its_own_session_and_finds_it_again(agents: AgentRegistry) -> None:
+    assign_session(agents, CLAUDE_A, HERE, NOW)
+
+    other = assign_session(agents, CODEX_B, PARENT, NOW)
+
+    assert other.session == f"{PROJECT}#codex:b"
+    agents.release(other)
+    agents.remove(CLAUDE_A)
+    assert assign_session(agents, CODEX_B, HERE, NOW).session == f"{PROJECT}#codex:b"
+
+
+def test_agents_that_name_a_session_share_it(agents: AgentRegistry) -> None:
+    assign_session(agents, CLAUDE_A, HERE, NOW)
+
+    shared = [assign_session(agents, agent_id, HERE, NOW, "ours") for agent_id in (CLAUDE_A, CODEX_B)]
+
+    assert [agent.session for agent in shared] == ["ours", "ours"]
+
+
+def test_an_mcp_server_and_a_hook_of_one_process_serve_one_agent(agents: AgentRegistry) -> None:
+    """The server knows only the process; the hook knows the conversation."""
+    assign_session(agents, AgentId("claude", "other"), PARENT, NOW)
+    server = assign_session(agents, AgentId("gemini", pid=HERE), HERE, NOW)
+
+    hook = assign_session(agents, AgentId("gemini", "s1"), HERE, NOW)
+    again = assign_session(agents, AgentId(pid=HERE), HERE, NOW)
+
+    assert (hook.session, hook.reader) == (server.session, server.reader)
+    assert (again.session, again.reader) == (server.session, server.reader)
+    assert {str(agent.id) for agent in agents.all()} == {"claude:other", f"pid:{HERE}"}
+
+
+def test_two_conversations_in_one_process_are_two_agents(agents: AgentRegistry) -> None:
+    """Servers and editors run several at once."""
+    one, two = (assign_session(agents, agent_id, HERE, NOW) for agent_id in (CODEX_A, CODEX_B))
+
+    assert one.session != two.session
+    assert assign_session(agents, CODEX_A, HERE, NOW + 2 * FRESH_FOR_MS).session == one.session
+
+
+def test_a_successor_continues_the_session_without_having_seen_it(agents: AgentRegistry) -> None:
+    first = assign_session(agents, CLAUDE_A, HERE, NOW)
+
+    successor = assign_session(agents, CLAUDE_B, HERE, NOW + 1, successor=True)
+
+    assert (first.session, successor.session) == (PROJECT, PROJECT)
+    assert successor.reader != first.reader
+    assert agents.get(CLAUDE_A) is None
+    another = assign_session(agents, CODEX_A, HERE, NOW, successor=True)
+    assert another.session == f"{PROJECT}#codex:a"
+
+
+def test_an_agent_whose_process_is_not_known_this_time_keeps_it(agents: AgentRegistry) -> None:
+    first = assign_session(agents, CLAUDE_A, HERE, NOW)
+    later = NOW + FRESH_FOR_MS
+
+    assert assign_session(agents, CLAUDE_A, 0, NOW + 1) == first
+    assert assign_session(agents, CLAUDE_A, 0, later) == replace(first, last_active=later)
+
+
+def test_a_record_is_renewed_once_an_hour(agents: AgentRegistry) -> None:
+    assign_session(agents, CLAUDE_A, HERE, NOW)
+
+    assign_session(agents, CLAUDE_A, HERE, NOW + FRESH_FOR_MS - 1)
+    before = agents.get(CLAUDE_A)
+    assign_session(agents, CLAUDE_A, HERE, NOW + FRESH_FOR_MS)
+    after = agents.get(CLAUDE_A)
+
+    assert before is not None
+    assert after is not None
+    assert (before.last_active, after.last_active) == (NOW, NOW + FRESH_FOR_MS)
+
+
+def test_of_agents_that_arrive_at_once_one_gets_the_project_session(agents: AgentRegistry) -> None:
+    arriving = [AgentId("codex", str(number)) for number in range(24)]
+
+    with ThreadPoolExecutor(8) as pool:
+        assigned = list(pool.map(lambda agent_id: assign_session(agents, agent_id, HERE, NOW), arriving))
+
+    assert sum(agent.session == PROJECT for agent in assigned) == 1
+    assert len({agent.session for agent in assigned}) == len(arriving)
+
+
+LATE = 1_800_000_000_000
+
+
+def agent(name: str, session: str, *, started: int) -> Agent:
+    return Agent(AgentId("claude", name), session, name, os.getpid(), LATE, started)
+
+
+def test_the_agents_of_all_projects_are_found_without_those_that_have_ended(tmp_path: Path) -> None:
+    own = start_time(os.getpid())
+    here = [agent("a", "/one", started=own), agent("b", "/two", started=own), agent("s", "/two#sub:x", started=own)]
+    for each in (*here, agent("c", "/two", started=own + 1)):
+        AgentRegistry(str(tmp_path), each.session[:4]).save(each)
+
+    assert sorted(active_everywhere(str(tmp_path), LATE), key=str) == sorted(here, key=str)
+
+
+def test_without_a_folder_there_are_none(tmp_path: Path) -> None:
+    assert list(active_everywhere(str(tmp_path / "missing"), LATE)) == []
+
+
+def test_the_text_form_is_fixed() -> None:
+    """Records, notes and session names that earlier versions wrote contain it."""
+    for identity, text in (
+        (AgentId("claude", "5f0c"), "claude:5f0c"),
+        (AgentId("claude", "a:b"), "claude:a:b"),
+        (AgentId("gemini", pid=7), "gemini:pid:7"),
+        (AgentId("gemini"), "gemini:pid:0"),
+        (AgentId(pid=7), "pid:7"),
+        (AgentId(conversation="http"), "http"),
+        (AgentId("claude", "pid:07"), "claude:pid:07"),
+        (AgentId("claude", "pid:x"), "claude:pid:x"),
+    ):
+        assert (str(identity), AgentId.parse(text)) == (text, identity), identity
+
+
+@given(st.text(max_size=20))
+def test_every_text_that_parses_is_the_text_of_what_it_parses_to(text: str) -> None:
+    try:
+        identity = AgentId.parse(text)
+    except ValueError:
+        return
+    assert str(identity) == text
+
+
+@given(st.sampled_from(("claude", "codex", "opencode")), st.text(max_size=250), st.integers(0, 2**31))
+def test_an_identity_survives_its_text_form(integration: str, conversation: str, pid: int) -> None:
+    identity = agent_id(integration, conversation, pid)
+
+    assert AgentId.parse(str(identity)) == identity
+
+
+def test_a_text_without_an_agent_is_refused() -> None:
+    for text in ("", ":", "claude:", ":x"):
+        with pytest.raises(ValueError, match="not an agent id"):
+            AgentId.parse(text)
+
+
+def test_a_conversation_identifies_an_agent_before_its_process_does() -> None:
+    assert agent_id("claude", "a", 7) == AgentId("claude", "a")
+    assert agent_id("claude", "", 7) == AgentId("claude", pid=7)
+
+
+def test_a_long_conversation_id_is_replaced_by_its_digest() -> None:
+    longest = "x" * MAX_CONVERSATION_ID_CHARS
+
+    assert agent_id("claude", longest, 0).conversation == longest
+    assert agent_id("claude", f"{longest}x", 0).conversation == digest(f"{longest}x")
+
+
+def test_an_agent_is_anonymous_as_long_as_only_its_process_is_known() -> None:
+    known, by_process, unknown = AgentId("claude", "a"), AgentId("claude", pid=7), AgentId("claude")
+
+    assert [one.is_anonymous for one in (known, by_process, unknown)] == [False, True, True]
+    assert [one.is_unknown for one in (known, by_process, unknown)] == [False, False, True]
+    assert [one.is_process(7) for one in (known, by_process, unknown)] == [False, True, False]
+
+
+LATER = 2_000_000_000_000
+DEAD = 2**22 + 1
+unix_only = pytest.mark.skipif(os.name == "nt", reason="processes are looked up on Unix")
+
+
+def live_agent(name: str, pid: int = 0, at: int = LATER) -> Agent:
+    return Agent(AgentId("claude", name), f"session of {name}", name, pid, at, start_time(pid))
+
+
+def markers(agents: AgentRegistry) -> set[str]:
+    return set(os.listdir(Path(agents.folder) / FOLDER))
+
+
+@unix_only
+def test_the_marker_of_an_agent_that_is_gone_is_removed_and_its_record_stays(agents: AgentRegistry) -> None:
+    here, gone, old = (
+        live_agent("here", os.getpid()),
+        live_agent("gone", DEAD),
+        live_agent("old", os.getpid(), LATER - ACTIVE_FOR_MS),
+    )
+    without_process = live_agent("unknown", 0, LATER - FRESH_FOR_MS)
+    for each in (here, gone, old, without_process):
+        agents.save(each)
+
+    assert list(agents.live(LATER)) == [here]
+    assert markers(agents) == {digest(str(here.id))}
+    assert {each.id for each in agents.all()} == {each.id for each in (here, gone, old, without_process)}
+
+
+@unix_only
+def test_an_agent_that_is_renewed_is_live_again(agents: AgentRegistry) -> None:
+    agents.save(live_agent("one", DEAD))
+    assert list(agents.active(LATER)) == []
+
+    agents.save(live_agent("one", os.getpid()))
+
+    assert [each.id.conversation for each in agents.active(LATER)] == ["one"]
+
+
+@unix_only
+def test_an_agent_renewed_while_its_marker_is_removed_keeps_one(
+    agents: AgentRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own process writes the record between the two readings of another."""
+    renewed, load = live_agent("one", os.getpid()), module._load  # noqa: SLF001  the moment between two of its calls
+    agents.save(live_agent("one", DEAD))
+
+    def load_then_renew(path: str) -> Agent | None:
+        found = load(path)
+        monkeypatch.setattr(module, "_load", load)
+        agents.save(renewed)
+        return found
+
+    monkeypatch.setattr(module, "_load", load_then_renew)
+
+    assert list(agents.active(LATER)) == [renewed]
+    assert markers(agents) == {digest(str(renewed.id))}
+
+
+@unix_only
+def test_a_registry_of_an_earlier_version_gets_markers(agents: AgentRegistry) -> None:
+    here, gone = live_agent("here", os.getpid()), live_agent("gone", DEAD)
+    for each in (here, gone):
+        agents.save(each)
+    folder = Path(agents.folder) / FOLDER
+    for marker in folder.iterdir():
+        marker.unlink()
+    folder.rmdir()
+
+    assert list(agents.active(LATER)) == [here]
+    assert markers(agents) == {digest(str(here.id))}
+    assert [path.name for path in Path(agents.folder).iterdir() if path.name.startswith(".")] == [FOLDER]
+
+
+def test_without_a_registry_nothing_is_created(agents: AgentRegistry) -> None:
+    assert (list(agents.live(LATER)), agents.is_empty()) == ([], True)
+    assert not Path(agents.folder).exists()
+
+
+def test_where_no_marker_can_be_kept_every_record_is_read(agents: AgentRegistry) -> None:
+    agents.save(live_agent("one"))
+    folder = Path(agents.folder) / FOLDER
+    for marker in folder.iterdir():
+        marker.unlink()
+    folder.rmdir()
+    folder.write_text("in the way")
+
+    assert [each.id.conversation for each in agents.live(LATER)] == ["one"]
+
+
+def test_the_marker_of_an_agent_without_a_record_is_removed(agents: AgentRegistry) -> None:
+    agents.save(live_agent("one"))
+    assert not agents.is_empty()
+
+    agents.remove(AgentId("claude", "one"))
+
+    assert (agents.is_empty(), list(agents.live(LATER)), markers(agents)) == (True, [], set())
+
+
+def test_old_records_are_looked_for_once_a_day(agents: AgentRegistry) -> None:
+    def old(name: str) -> Path:
+        agents.set_note(AgentId("claude", name), "model", "m")
+        path = Path(agents.folder) / f"{digest(str(AgentId('claude', name)))}.model"
+        os.utime(path, (0, 0))
+        return path
+
+    now = LATER + REMOVED_AFTER_MS
+    first = old("first")
+    assign_session(agents, AgentId("claude", "new"), 0, now)
+    second = old("second")
+    assign_session(agents, AgentId("claude", "newer"), 0, now + 1)
+    assert (first.exists(), second.exists()) == (False, True)
+
+    assign_session(agents, AgentId("claude", "newest"), 0, now + EXPIRY_EVERY_MS)
+
+    assert not second.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+def test_the_agent_process_is_the_first_that_is_not_a_shell() -> None:
+    show = "from tildone.stores.agents import agent_process; print(agent_process())"
+    script = f"env nice sh -c {quote(f'{quote(sys.executable)} -c {quote(show)}; true')}"
+
+    direct = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    wrapped = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+
+    assert (int(direct.stdout), int(wrapped.stdout)) == (HERE, HERE)
+    assert agent_process() > 0
+
+
+def test_the_start_time_of_a_process_does_not_change() -> None:
+    assert start_time(HERE) == start_time(HERE)
+    assert start_time(0) == 0
+    assert start_time(2**30) == 0
+
+
+def test_a_process_that_has_ended_is_not_running() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    assert is_running(HERE)
+    assert not is_running(ended.pid)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says that a process is a zombie")
+def test_a_process_whose_parent_does_not_ask_for_its_exit_code_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = start_time(process.pid)
+        before = has_ended(process.pid, started)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        assert (before, has_ended(process.pid, started)) == (False, True)
+        assert is_running(process.pid)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_process_is_known_by_the_program_that_it_runs(tmp_path: Path) -> None:
+    """Its own, or the script that its interpreter runs."""
+    script = tmp_path / "agent.py"
+    script.write_text("print('ready', flush=True)\ninput()\n", encoding="utf-8")
+    with subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # Its command line is set a moment after it has been started.
+        process.stdout.readline()
+        found = [runs_program(process.pid, names) for names in (("agent",), ("other",), ())]
+        process.communicate(b"\n")
+
+    assert found == [True, False, False]
+
+
+MAIN = Agent(CLAUDE_A, PROJECT, "r", HERE, NOW, 0)
+
+
+def test_names_can_be_taken_apart_again_whatever_the_coding_agent_calls_its_subagents() -> None:
+    parents = (CLAUDE_A, AgentId("gemini", pid=7), AgentId(conversation="c" * 199))
+    names = ("a1", "01a1-b2", "ses_1", "", "#sub:x", "a b", "ä", "x" * 300, "a/b", "\n")
+    for parent, own in product(parents, names):
+        identity = subagent_id(parent, own)
+
+        assert AgentId.parse(str(identity)) == identity
+        assert identity.integration == parent.integration
+        assert parent_session(subagent_session(PROJECT, own)) == PROJECT
+        assert parent_session(subagent_session(f"{PROJECT}#{parent}", own)) == f"{PROJECT}#{parent}"
+
+
+def test_only_a_subagents_session_has_a_parent() -> None:
+    assert [parent_session(name) for name in (PROJECT, f"{PROJECT}#claude:a", "mine", "")] == ["", "", "", ""]
+
+
+def test_a_record_is_kept_while_it_is_fresh_and_moves_with_its_parent(agents: AgentRegistry) -> None:
+    first = subagent_of(agents, MAIN, "a1", NOW)
+    register(agents, first)
+
+    assert subagent_of(agents, MAIN, "a1", NOW + 1) == first
+    moved = subagent_of(agents, Agent(CLAUDE_A, "mine", "r", HERE + 1, NOW, 0), "a1", NOW + 1)
+    assert (moved.session, moved.pid, moved.reader) == ("mine#sub:a1", HERE + 1, first.reader)
+
+
+def test_the_subagents_of_a_plan_are_those_at_work_and_those_that_ended_lately(agents: AgentRegistry) -> None:
+    for own in ("a1", "a2"):
+        register(agents, subagent_of(agents, MAIN, own, NOW), "Explore")
+    register(agents, subagent_of(agents, Agent(CLAUDE_A, "mine", "r", HERE, NOW, 0), "a3", NOW), "Explore")
+    register(agents, subagent_of(agents, Agent(CLAUDE_A, PROJECT, "r", 2**30, NOW, 0), "a4", NOW))
+    end(agents, subagent_id(CLAUDE_A, "a2"), NOW + 10)
+
+    found = subagents_on(agents, PROJECT, NOW + 20)
+    later = subagents_on(agents, PROJECT, NOW + 3 * 3_600_000)
+
+    assert sorted((each.name, each.ended) for each in found if each.ended) == [("Explore", NOW + 10), ("a4", NOW)]
+    assert [each.agent.session for each in found if not each.ended] == [f"{PROJECT}#sub:a1"]
+    assert [each.agent.session for each in later] == [f"{PROJECT}#sub:a1"]
+
+
+@pytest.fixture
+def agents_dir(tmp_path: Path) -> str:
+    """The folder of the agent registry."""
+    return str(tmp_path / "data" / "agents")
+
+
+@pytest.fixture
+def other() -> Iterator["subprocess.Popen[bytes]"]:
+    """Another process, which runs until its standard input is closed."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str) -> None:
+    with ProvidedTools(agents_dir, os.getppid()):
+        during = has_tools(agents_dir, os.getppid()), has_tools(agents_dir, os.getpid())
+
+    assert during == (True, False)
+    assert not has_tools(agents_dir, os.getppid())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
+    before = has_tools(agents_dir, os.getpid())
+
+    other.kill()
+    other.wait()
+
+    assert before
+    assert not has_tools(agents_dir, os.getpid())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
+    """The start times in the file are those of the earlier processes."""
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
+    (file,) = Path(agents_dir).with_name("servers").iterdir()
+
+    file.write_text("1 1", encoding="ascii")
+
+    assert not has_tools(agents_dir, os.getpid())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_the_next_server_removes_the_files_of_killed_ones(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
+    other.kill()
+    other.wait()
+
+    with ProvidedTools(agents_dir, os.getppid()):
+        names = [file.name for file in Path(agents_dir).with_name("servers").iterdir()]
+
+    assert names == [f"{os.getppid()}.{os.getpid()}"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_server_on_http_serves_every_agent(agents_dir: str) -> None:
+    with ProvidedTools(agents_dir, ANY_AGENT):
+        assert has_tools(agents_dir, os.getpid())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_an_agent_whose_process_is_unknown_counts_as_having_tools(agents_dir: str) -> None:
+    assert has_tools(agents_dir, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_server_serves_where_nothing_can_be_written(agents_dir: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file\n", encoding="utf-8")
+
+    with ProvidedTools(agents_dir, os.getpid()):
+        assert not has_tools(agents_dir, os.getpid())

@@ -1,5 +1,10 @@
-"""The process of the agent behind wrappers and relays, in real process trees: a host gives us pipes of its own."""
+"""The process of the agent behind wrappers and relays, in real process trees, and who has a store open.
 
+The host of the second part names no conversation, as Gemini CLI to its server: only the process tells that hook and
+server belong together. A second host in the same folder, started by the same shell, has a plan of its own.
+"""
+
+import json
 import os
 import subprocess
 import sys
@@ -8,10 +13,12 @@ from shlex import quote
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+from tests.stores.processes import finish, start, wait_for
+from tests.suite.forking import PROGRAM
+from tildone.base.processes import processes_with_open
 
 SHOW = "from tildone.stores.agents import agent_process; print(agent_process(['somehost']))"
-PROGRAM = f"{quote(sys.executable)} -c {quote(SHOW)}"
+SHOWN = f"{quote(sys.executable)} -c {quote(SHOW)}"
 
 SHEBANG = os.path.realpath(sys.executable)
 """Not the environment's: the path of the checkout may contain spaces, which a first line may not."""
@@ -26,9 +33,9 @@ print(found, os.getpid())
 """A host: it starts a command with pipes, and prints the process that the command found, and its own."""
 
 WRAPPERS = {
-    "a shell": ["sh", "-c", f"{PROGRAM}; true"],
-    "a shell that is replaced": ["sh", "-c", f"exec {PROGRAM}"],
-    "programs that only start others": ["env", "A=1", "nohup", "timeout", "60", "nice", "sh", "-c", f"{PROGRAM}; true"],
+    "a shell": ["sh", "-c", f"{SHOWN}; true"],
+    "a shell that is replaced": ["sh", "-c", f"exec {SHOWN}"],
+    "programs that only start others": ["env", "A=1", "nohup", "timeout", "60", "nice", "sh", "-c", f"{SHOWN}; true"],
     "a shell script": ["./wrapper.sh"],
     "a pipeline in a shell script": ["./pipeline.sh"],
     "a Python script": [sys.executable, "wrapper.py"],
@@ -41,8 +48,8 @@ RELAYS = {
     "a relay below a shell script": ["./relay.sh"],
 }
 FILES = {
-    "wrapper.sh": f"#!/bin/sh\n{PROGRAM}\nexit 0\n",
-    "pipeline.sh": f"#!/bin/sh\ncat | {PROGRAM} | cat\n",
+    "wrapper.sh": f"#!/bin/sh\n{SHOWN}\nexit 0\n",
+    "pipeline.sh": f"#!/bin/sh\ncat | {SHOWN} | cat\n",
     "nested.sh": "#!/bin/sh\n./wrapper.py\nexit 0\n",
     "relay.sh": f"#!/bin/sh\n{quote(sys.executable)} relay.py\nexit 0\n",
     "wrapper.py": f"#!{SHEBANG}\nimport subprocess\nsubprocess.run({[sys.executable, '-c', SHOW]!r})\n",
@@ -68,6 +75,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("host", ["somehost", "another"])
 def test_a_wrapper_is_passed_over_whatever_the_host_is_called(host: str, wrapper: str, folder: Path) -> None:
@@ -76,6 +84,7 @@ def test_a_wrapper_is_passed_over_whatever_the_host_is_called(host: str, wrapper
     assert found == of_host
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 @pytest.mark.parametrize("relay", RELAYS)
 def test_a_known_host_is_found_behind_a_relay(relay: str, folder: Path) -> None:
     found, of_host = run_host(folder, "somehost", RELAYS[relay])
@@ -83,6 +92,7 @@ def test_a_known_host_is_found_behind_a_relay(relay: str, folder: Path) -> None:
     assert found == of_host
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_a_relay_below_an_unknown_host_counts_as_the_agent(folder: Path) -> None:
     """It may be a host itself: only a known name above it tells that it is not."""
     found, of_host = run_host(folder, "another", RELAYS["a relay of input and output"])
@@ -90,6 +100,7 @@ def test_a_relay_below_an_unknown_host_counts_as_the_agent(folder: Path) -> None
     assert found != of_host
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_a_program_that_a_host_runs_at_its_own_input_is_not_taken_for_the_host(folder: Path) -> None:
     """A host runs a test suite, say: its input is no pipe, so it relays nothing, and it is an agent of its own."""
     (folder / "runs.py").write_text(
@@ -117,3 +128,139 @@ def run_host(folder: Path, host: str, command: list[str]) -> tuple[int, int]:
     )
     found, own = done.stdout.split()
     return int(found), int(own)
+
+
+GEMINI = '''
+"""A host: it adds a task with the tool, ends its turn, and prints what its hook replies."""
+import json, subprocess, sys
+server, hook, task = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
+pipe = subprocess.PIPE
+
+def stopped():
+    event = {"hook_event_name": "AfterAgent", "cwd": ".", "prompt_response": "I stop."}
+    return subprocess.run([*hook, "hook", "gemini"], input=json.dumps(event).encode(), stdout=pipe).stdout.decode()
+
+with subprocess.Popen([*server, "mcp"], stdin=pipe, stdout=pipe) as serving:
+    def ask(number, method, params):
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        serving.stdin.write(json.dumps(message).encode() + b"\\n")
+        serving.stdin.flush()
+        return json.loads(serving.stdout.readline())
+    info = {"name": "gemini-cli-mcp-client", "version": "1"}
+    ask(1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
+    serving.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\\n')
+    ask(2, "tools/call", {"name": "todo", "arguments": {"add": [task]}})
+    print(stopped(), flush=True)
+    sys.stdin.read()
+    serving.stdin.close()
+'''
+SCRIPTS = {
+    "wrapper.sh": f'#!/bin/sh\n"{PROGRAM}" "$@"\nexit 0\n',
+    "wrapper.py": f"#!{SHEBANG}\nimport subprocess, sys\nsubprocess.run([{str(PROGRAM)!r}, *sys.argv[1:]])\n",
+    "relay.py": (
+        f"#!{SHEBANG}\nimport subprocess, sys\n"
+        f"done = subprocess.Popen([{str(PROGRAM)!r}, *sys.argv[1:]], stdin=-1, stdout=-1)\n"
+        "import threading\n"
+        "def feed():\n"
+        "    for line in sys.stdin.buffer:\n"
+        "        done.stdin.write(line)\n"
+        "        done.stdin.flush()\n"
+        "    done.stdin.close()\n"
+        "threading.Thread(target=feed).start()\n"
+        "for line in done.stdout:\n"
+        "    sys.stdout.buffer.write(line)\n"
+        "    sys.stdout.buffer.flush()\n"
+    ),
+}
+DIRECT = [str(PROGRAM)]
+
+
+@pytest.fixture
+def wrapped(tmp_path: Path) -> Path:
+    """A folder with the wrappers and the host."""
+    for name, text in {**SCRIPTS, "gemini": GEMINI}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        os.chmod(tmp_path / name, 0o755)  # noqa: S103  the host runs it
+    return tmp_path
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+@pytest.mark.parametrize(
+    ("server", "hook"),
+    [
+        (["./wrapper.sh"], DIRECT),
+        (DIRECT, ["./wrapper.sh"]),
+        (["./wrapper.py"], ["./wrapper.sh"]),
+        (["env", "A=1", "timeout", "60", "./wrapper.sh"], ["./wrapper.py"]),
+        (["./relay.py"], ["./relay.py"]),
+    ],
+    ids=["server in a script", "hook in a script", "both in scripts", "in several programs", "relays"],
+)
+def test_the_hook_holds_the_agent_to_the_plan_of_its_server(wrapped: Path, server: list[str], hook: list[str]) -> None:
+    with (
+        host(wrapped, server, hook, "The first") as first,
+        host(wrapped, server, hook, "The second") as second,
+    ):
+        replies = [reply(first), reply(second)]
+        for each in (first, second):
+            assert each.stdin
+            each.stdin.close()
+
+    assert ["The first" in text for text in replies] == [True, False]
+    assert ["The second" in text for text in replies] == [False, True]
+
+
+def host(wrapped: Path, server: list[str], hook: list[str], task: str) -> "subprocess.Popen[str]":
+    environ = {"PATH": os.environ["PATH"], "HOME": str(wrapped), "LANG": "C.UTF-8"}
+    command = [sys.executable, "gemini", json.dumps(server), json.dumps(hook), task]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=wrapped, env=environ, stdin=pipe, stdout=pipe, text=True)
+
+
+def reply(started: "subprocess.Popen[str]") -> str:
+    assert started.stdout
+    return started.stdout.readline()
+
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@linux_only
+def test_a_process_with_the_store_open_is_found_with_its_command(path: Path) -> None:
+    """Also after the file was renamed, by the files that SQLite keeps beside it."""
+    with start("keep_open", path) as process:
+        wait_for("held-0", process)
+        [found] = processes_with_open(str(path)) or []
+        path.rename(path.with_name("elsewhere.db"))
+        renamed = processes_with_open(str(path))
+        path.with_name("elsewhere.db").unlink()
+        finish([process])
+
+    assert found.pid == process.pid
+    assert "tests.stores.programs keep_open" in found.command
+    assert not found.deleted
+    assert [each.pid for each in renamed or []] == [process.pid]
+    assert processes_with_open(str(path)) == []
+
+
+@linux_only
+def test_a_process_with_a_deleted_store_open_is_marked(path: Path) -> None:
+    with start("keep_open", path) as process:
+        wait_for("held-0", process)
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink()
+        found = processes_with_open(str(path))
+        finish([process])
+
+    assert [(each.pid, each.deleted) for each in found or []] == [(process.pid, True)]
+
+
+def test_without_proc_the_answer_is_unknown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    assert processes_with_open(str(path)) is None

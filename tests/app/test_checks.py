@@ -1,6 +1,8 @@
-"""The checks of sessions on this machine: where they run, who approves them, and what is known about them."""
+"""The checks of sessions: where they run, who approves them, what is known; tasks set aside, and deleted stores."""
 
+import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -8,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Person
+from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, new_workspace
+from tests.web.boards import Place, board, place_in
+from tildone.agents.integrations import HookPoint
 from tildone.app.check_commands import Interrupted
-from tildone.app.check_states import CheckFacts
+from tildone.app.check_states import CheckFacts, CheckWord, check_state
 from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
+from tildone.app.index import SessionIndex
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.app.settings import Settings, load
 from tildone.base import replace
@@ -228,3 +235,221 @@ def test_a_check_is_ended_when_the_program_ends_and_nothing_is_recorded(here: He
 
     stopping.join()
     assert (here.task.status, here.task.proof) == (Status.PENDING, None)
+
+
+CHECK = Check(("pytest", "-q"))
+ALL = frozenset({1})
+
+
+def proof(result: Result, command: tuple[str, ...] = CHECK.command, **more: str | int) -> Proof:
+    return Proof(result, command, **more)  # type: ignore[arg-type]  # fields by name
+
+
+@pytest.mark.parametrize(
+    ("known", "facts", "word", "text"),
+    [
+        (None, CheckFacts(), CheckWord.NONE, ""),
+        (proof(Result.PASSED), CheckFacts(), CheckWord.PASSED, "passed"),
+        (proof(Result.PASSED, imported=True), CheckFacts(is_here=True), CheckWord.STALE, "stale"),
+        (proof(Result.PASSED, ("make",)), CheckFacts(), CheckWord.NONE, ""),
+        (proof(Result.PASSED), CheckFacts(stale=ALL), CheckWord.STALE, "stale"),
+        (proof(Result.PASSED), CheckFacts(stale=ALL, checking=ALL), CheckWord.CHECKING, "checking…"),
+        (proof(Result.FAILED, exit_code=2), CheckFacts(), CheckWord.FAILED, "failed (exit 2)"),
+        (proof(Result.FAILED, exit_code=2), CheckFacts(proposed=ALL), CheckWord.PROPOSED, "proposed"),
+        (proof(Result.REFUSED), CheckFacts(), CheckWord.PROPOSED, "proposed"),
+        (proof(Result.REFUSED), CheckFacts(is_here=True), CheckWord.NONE, ""),
+        (
+            proof(Result.INCONCLUSIVE, reason="`pytest -q` is inconclusive: it took\x1b longer than 2 s"),
+            CheckFacts(),
+            CheckWord.INCONCLUSIVE,
+            "inconclusive: it took␛ longer than 2 s",
+        ),
+    ],
+)
+def test_the_state_of_a_check(known: Proof | None, facts: CheckFacts, word: CheckWord, text: str) -> None:
+    state = check_state(1, CHECK, known, facts)
+
+    assert (state.word, state.text) == (word, text)
+    assert check_state(2, CHECK, None, facts).word is CheckWord.NONE
+
+
+AGENT = {"CLAUDE_CODE_SESSION_ID": "s1"}
+TOLD = "the agent set aside #1 (check: make test)"
+WAYS: dict[str, list[tuple[str, ...]]] = {
+    "blocks it": [("todo", "block", "1", "no time")],
+    "orders it after a blocked one": [("todo", "block", "2", "no time"), ("todo", "after", "1", "2")],
+    "orders it after a blocked one of its own": [
+        ("todo", "add", "Wait"),
+        ("todo", "block", "4", "for ever"),
+        ("todo", "after", "1", "4"),
+    ],
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = place_in(tmp_path)
+    made.session().change([Append((Task("One"), Task("Two"), Task("Three")), "")])
+    made.session().change([SetCheck(Numbered((1,)), Check(("make", "test")))])
+    return made
+
+
+def row(place: Place) -> tuple[str, str]:
+    """The state of the session in a list, as `watch` and the board show it."""
+    index = SessionIndex(place.store(), place.settings().agents_dir, now=lambda: 0, nudge_limit=20)
+    index.refresh()
+    found = index.row(place.settings().session)
+    assert found is not None
+    return found.word.value, found.why
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_task_with_a_check_that_an_agent_set_aside_needs_the_person(place: Place, way: str) -> None:
+    """Also while it goes on with other tasks."""
+    person = Person(place.folder, place.home, place.environment())
+    assert (row(place)[0], person.run("status").out) == ("idle", "✓ 0/3 · #1 One\n")
+
+    for words in WAYS[way]:
+        assert person.run(*words, **AGENT).code == 0
+
+    assert row(place) == ("needs you", TOLD)
+    assert f"needs you: {TOLD}\n" in person.says("status", "--line")
+    assert person.run("status", "--json").json["held_up"] == TOLD
+    assert f"Needs you: {TOLD}\n" in person.says()
+
+
+def test_it_is_over_when_the_person_acts_on_the_task(place: Place) -> None:
+    person = Person(place.folder, place.home, place.environment())
+    person.run("todo", "block", "1", "no time", **AGENT)
+    person.run("todo", "unblock", "1")
+    assert row(place)[0] == "idle"
+    person.run("todo", "block", "1", "really", **AGENT)
+    assert row(place)[0] == "needs you"
+    person.run("todo", "note", "1", "I see, wait for Monday", **AGENT)
+    assert row(place)[0] == "needs you"
+
+    person.run("todo", "note", "1", "I see, wait for Monday (really me)")
+
+    assert (row(place)[0], "needs you" in person.says("status")) == ("idle", False)
+
+
+def test_the_board_and_the_agent_itself_say_so_too(place: Place) -> None:
+    person = Person(place.folder, place.home, place.environment())
+    workspace = Workspace(place.folder, place.home)
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.SESSION_START)
+    person.run("todo", "block", "1", "no time", **AGENT)
+
+    line = agent.report(HookPoint.STATUS_LINE).out
+    person.run("todo", "done", "2", "3", **AGENT)
+    stopped = agent.report(HookPoint.STOP)
+    again = agent.report(HookPoint.STOP)
+    with board(place) as started:
+        [need] = started.browser().get("/api/needs").json["open"]
+
+    assert line == f"✓ 0/3 · #2 Two · needs you: {TOLD}\n"
+    assert TOLD in stopped.out
+    assert again.out == ""
+    assert (need["kind"], need["text"]) == ("waits", TOLD)
+
+
+GONE = "no longer has the plan that an agent was held to here; was it deleted?"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = new_workspace(tmp_path)
+    made.more["XDG_STATE_HOME"] = str(tmp_path / "state")
+    made.plan(("Write the parser", "pending"))
+    return made
+
+
+def delete_data(workspace: Workspace) -> None:
+    shutil.rmtree(Path(workspace.settings.store.location).parent)
+
+
+def person_in(workspace: Workspace) -> Person:
+    return Person(workspace.project, workspace.home, workspace.environ)
+
+
+def test_the_person_and_the_model_are_told_once_also_behind_a_new_store(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace)
+    assert agent.stops()
+    delete_data(workspace)
+    shell = person_in(workspace)
+    made, done = shell.run("todo", "add", "Nothing", **AGENT), shell.run("todo", "done", "1", **AGENT)
+
+    told = agent.report(HookPoint.STOP)
+    again = [agent.report(point).out for point in (HookPoint.STOP, HookPoint.PROMPT, HookPoint.SESSION_START)]
+
+    assert (made.code, done.code, GONE in made.err, GONE in done.err) == (0, 0, True, True)
+    assert told.json["decision"] == "block"
+    assert GONE in told.json["systemMessage"]
+    assert GONE in told.json["reason"]
+    assert again == ["", "", ""]
+
+
+def test_a_conversation_that_begins_later_is_told_too(workspace: Workspace) -> None:
+    """The hooks remember nothing of it, as after a restart of the machine."""
+    HookedAgent(workspace).stops()
+    delete_data(workspace)
+    later = HookedAgent(workspace, id="s2")
+
+    told = later.report(HookPoint.SESSION_START)
+
+    assert GONE in told.json["systemMessage"]
+    assert GONE in told.json["hookSpecificOutput"]["additionalContext"]
+    assert later.report(HookPoint.PROMPT).out == ""
+
+
+def test_the_next_commands_say_so_until_a_person_has_read_it_at_a_terminal(workspace: Workspace) -> None:
+    """Neither the agent nor a status bar takes the notice away."""
+    HookedAgent(workspace).stops()
+    delete_data(workspace)
+    person = person_in(workspace)
+
+    by_agent = person.at_terminal("todo", **AGENT).end()
+    in_a_script = person.run("status", "--line")
+    at_terminal = [person.at_terminal("status").end() for _ in range(2)]
+
+    assert GONE in " ".join(by_agent.out.split())
+    assert GONE in in_a_script.err
+    assert [GONE in " ".join(each.out.split()) for each in at_terminal] == [True, False]
+    assert GONE not in person.run("status").err
+
+
+def test_a_store_that_no_agent_was_held_to_is_not_missed(workspace: Workspace) -> None:
+    delete_data(workspace)
+
+    assert person_in(workspace).run("status").err == ""
+    assert HookedAgent(workspace).report(HookPoint.STOP).out == ""
+    assert not list((workspace.home.parent / "state").rglob("*"))
+
+
+def test_marks_are_private_and_one_for_each_store(workspace: Workspace) -> None:
+    HookedAgent(workspace).stops()
+    others = Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": "other.db"})
+
+    [mark] = (workspace.home.parent / "state" / "tildone-state" / "held").iterdir()
+
+    assert (str(mark), mark.stat().st_mode & 0o777, mark.parent.stat().st_mode & 0o777) == (
+        workspace.settings.held_mark,
+        0o600,
+        0o700,
+    )
+    assert others.settings.held_mark != str(mark)
+    memory = Workspace(workspace.project, workspace.home, {"TILDONE_STORE": "postgresql://host/db"}).settings
+    assert (memory.held_mark, memory.lost_mark) == ("", "")
+
+
+@pytest.mark.parametrize("name", WITH_HOOKS)
+def test_every_coding_agent_is_told_when_it_stops(workspace: Workspace, name: str) -> None:
+    agent = HookedAgent(workspace, WITH_HOOKS[name])
+    agent.report(HookPoint.STOP)
+    agent.report(HookPoint.PROMPT)
+    delete_data(workspace)
+
+    told = agent.report(HookPoint.STOP)
+
+    assert GONE in told.out
+    assert json.loads(told.out)

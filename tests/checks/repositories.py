@@ -1,15 +1,25 @@
 """Git repositories and checks, for tests."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.agents.test_worktree import GIT
 from tests.needs import need
 from tildone.app.check_runner import CheckRunner
 from tildone.app.trust import Approvals
 from tildone.plan.model import Check, Proof
+
+GIT = {
+    "PATH": os.environ.get("PATH", ""),
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "n",
+    "GIT_AUTHOR_EMAIL": "e",
+    "GIT_COMMITTER_NAME": "n",
+    "GIT_COMMITTER_EMAIL": "e",
+}
 
 PASSES = Check((sys.executable, "-c", "import sys; sys.exit(0)"))
 """A check that passes. It is a program that can do anything else, too, so it is not refused as trivial."""

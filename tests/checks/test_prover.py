@@ -1,7 +1,8 @@
-"""`CheckRunner`: which checks run, how often, and what is recorded of them."""
+"""Checks: which run and how often, who approved them, and the command: its environment, limits and output."""
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,19 @@ from time import sleep
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, make_repository, python
-from tildone.app.check_commands import Interrupted
-from tildone.app.trust import Consent
+from tests.suite.waiting import until
+from tildone.app import check_commands as running
+from tildone.app.check_commands import (
+    MAX_OUTPUT_BYTES,
+    CommandResult,
+    Interrupted,
+    run_command,
+    small_environment,
+    warnings_about,
+)
+from tildone.app.trust import Approvals, Consent
 from tildone.base import replace
-from tildone.plan.model import Check, Proof, Result
+from tildone.plan.model import Check, Proof, Result, proves_nothing
 
 FAILS = python("import sys; print('what went wrong'); sys.exit(4)")
 
@@ -230,3 +240,347 @@ def test_after_a_check_the_files_are_looked_at_again(project: Path, runner: Runn
 
     assert runner.stale({1: (writes, proofs[1]), 2: (PASSES, proofs[2])}) == {1}
     assert project.exists()
+
+
+ENVIRON = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "GITHUB_TOKEN": "secret", "AWS_SECRET": "secret"}
+posix = pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals of POSIX")
+
+WITH_GRANDCHILD = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import signal, time; {prelude}; time.sleep(600)"])
+open("pid", "w").write(str(child.pid))
+os.rename("pid", "started")
+{then}
+"""
+
+
+def run(script: str, folder: Path, seconds: float = 20) -> CommandResult:
+    return run_command((sys.executable, "-c", script), str(folder), seconds, ENVIRON)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs: a zombie that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(pid: int) -> bool:
+    """Wait until a process ends, and return that."""
+    return until(lambda: not is_running(pid))
+
+
+def test_both_outputs_and_the_exit_code_are_returned(tmp_path: Path) -> None:
+    result = run("import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)", tmp_path)
+
+    assert (result.exit_code, result.problem) == (3, "")
+    assert result.output.splitlines() == ["out", "err"]
+    assert result.milliseconds >= 0
+
+
+def test_standard_input_is_empty(tmp_path: Path) -> None:
+    assert run("import sys; print(repr(sys.stdin.read()))", tmp_path).output == "''\n"
+
+
+def test_it_runs_in_its_folder(tmp_path: Path) -> None:
+    assert run("import os; print(os.getcwd())", tmp_path).output.strip() == os.path.realpath(tmp_path)
+
+
+def test_it_gets_no_secrets(tmp_path: Path) -> None:
+    output = run("import os; print(sorted(os.environ))", tmp_path).output
+
+    assert "PATH" in output
+    assert "LC_ALL" in output
+    assert "TOKEN" not in output
+    assert "SECRET" not in output
+
+
+def test_names_of_secrets_are_not_among_the_variables() -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DATABASE_URL", "SSH_AUTH_SOCK", "PASSWORD"):
+        assert name not in small_environment({name: "x", "PATH": "/bin"}), name
+
+
+def test_a_program_that_does_not_exist_is_said_to_be_unable_to_start(tmp_path: Path) -> None:
+    result = run_command(("no-such-program-at-all",), str(tmp_path), 5, ENVIRON)
+
+    assert result.exit_code is None
+    assert result.problem == "it could not be started: No such file or directory"
+
+
+def test_a_command_that_no_system_can_start_does_not_raise(tmp_path: Path) -> None:
+    for command in (("a\0b",), (sys.executable, "\0")):
+        result = run_command(command, str(tmp_path), 5, ENVIRON)
+
+        assert result.exit_code is None, command
+        assert "could not be started" in result.problem, command
+
+
+def test_a_folder_that_does_not_exist_is_said_to_be_the_problem(tmp_path: Path) -> None:
+    result = run("print(1)", tmp_path / "missing")
+
+    assert (result.exit_code, result.output) == (None, "")
+    assert "could not be started" in result.problem
+
+
+def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
+    script = f"import sys; sys.stdout.write('a' * {3 * MAX_OUTPUT_BYTES} + 'the end')"
+
+    output = run(script, tmp_path).output
+
+    notice, _, kept = output.partition("\n")
+    assert notice == f"[the first {2 * MAX_OUTPUT_BYTES + len('the end'):,} bytes are left out]"
+    assert len(kept) == MAX_OUTPUT_BYTES
+    assert output.endswith("athe end")
+
+
+def test_output_that_is_not_utf_8_is_replaced(tmp_path: Path) -> None:
+    assert run("import os; os.write(1, b'\\xff\\xfe!')", tmp_path).output == "\ufffd\ufffd!"
+
+
+@posix
+def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
+    result = run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path)
+
+    assert (result.exit_code, result.problem) == (None, f"it was ended by signal {int(signal.SIGKILL)}")
+
+
+@posix
+@pytest.mark.parametrize("prelude", ["pass", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
+def test_at_the_time_limit_the_whole_group_is_ended(prelude: str, tmp_path: Path) -> None:
+    """Also a grandchild that ignores being asked to end."""
+    script = WITH_GRANDCHILD.format(prelude=prelude, then="print('waiting', flush=True); time.sleep(600)")
+
+    result = run(script, tmp_path, seconds=3)
+
+    assert (result.exit_code, result.problem) == (None, "it took longer than 3 s")
+    assert result.output == "waiting\n"
+    assert ends(int((tmp_path / "started").read_text()))
+
+
+@posix
+def test_what_it_left_in_the_background_is_ended_with_it(tmp_path: Path) -> None:
+    result = run(WITH_GRANDCHILD.format(prelude="pass", then="print('done')"), tmp_path)
+
+    assert (result.exit_code, result.output) == (0, "done\n")
+    assert ends(int((tmp_path / "started").read_text()))
+
+
+@posix
+def test_a_process_that_left_the_group_and_keeps_the_output_open_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "KILL_SECONDS", 0.1)
+    script = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+
+    result = run(script, tmp_path)
+
+    pid = int(result.output)
+    try:
+        assert (result.exit_code, is_running(pid)) == (0, True)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+@posix
+def test_an_interrupted_run_ends_the_group(tmp_path: Path) -> None:
+    """Ctrl-C reaches the process that waits; the command has a process group of its own."""
+
+    def interrupt() -> None:
+        while not (tmp_path / "started").exists():
+            sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    Thread(target=interrupt, daemon=True).start()
+    script = WITH_GRANDCHILD.format(prelude="pass", then="time.sleep(600)")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(script, tmp_path, seconds=60)
+
+    assert ends(int((tmp_path / "started").read_text()))
+
+
+TESTS = Check(("pytest", "-q", "tests"))
+
+
+@pytest.fixture
+def approvals(tmp_path: Path) -> Approvals:
+    (tmp_path / "project").mkdir()
+    return Approvals(str(tmp_path / "approved"), str(tmp_path / "project"))
+
+
+def test_nothing_is_approved_at_first_and_looking_makes_no_files(approvals: Approvals, tmp_path: Path) -> None:
+    assert not approvals.is_allowed(TESTS)
+    assert not (tmp_path / "approved").exists()
+
+
+def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
+    approvals: Approvals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/bin")
+    approvals.approve(TESTS)
+    approvals.approve(TESTS)
+
+    files = sorted((tmp_path / "approved").iterdir(), key=lambda file: file.suffix)
+    assert approvals.is_allowed(TESTS)
+    project = (tmp_path / "project").resolve()
+    assert [file.read_text() for file in files] == [f"{project}\n\npytest\n-q\ntests\nPATH=/bin", "/bin"]
+    if sys.platform != "win32":
+        assert (tmp_path / "approved").stat().st_mode & 0o077 == 0
+
+    approvals.revoke(TESTS)
+    approvals.revoke(TESTS)
+    assert not approvals.is_allowed(TESTS)
+
+
+def test_only_that_very_command_in_that_folder_is_approved(approvals: Approvals) -> None:
+    approvals.approve(TESTS)
+    for other in (
+        Check(("pytest", "-q", "tests", "--co")),
+        Check(("pytest", "-q tests")),
+        Check(("pytest", "-q", "tests"), folder="sub"),
+        Check(("sub", "pytest", "-q", "tests")),
+        Check(("rm", "-rf", "/")),
+    ):
+        assert not approvals.is_allowed(other), other
+
+
+def test_limits_retries_and_watched_files_do_not_matter(approvals: Approvals) -> None:
+    """They do not change what is run."""
+    approvals.approve(TESTS)
+
+    assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
+
+
+def test_another_project_has_approvals_of_its_own(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve(TESTS)
+
+    assert not Approvals(str(tmp_path / "approved"), str(tmp_path)).is_allowed(TESTS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_project_behind_a_link_is_the_same_project(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve(TESTS)
+    (tmp_path / "link").symlink_to("project")
+
+    assert Approvals(str(tmp_path / "approved"), str(tmp_path / "link")).is_allowed(TESTS)
+
+
+def test_patterns_of_the_settings_are_compared_with_the_command_as_it_is_typed(tmp_path: Path) -> None:
+    approvals = Approvals(str(tmp_path / "approved"), str(tmp_path), ["pytest *", "make test"])
+
+    assert approvals.is_allowed(TESTS)
+    assert approvals.is_allowed(Check(("make", "test")))
+    assert not approvals.is_allowed(Check(("make", "test", "clean")))
+    assert not approvals.is_allowed(Check(("PYTEST", "-q")))
+    assert not approvals.is_allowed(Check(("rm", "-rf", "pytest x")))
+
+
+def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) -> None:
+    """A plan of an earlier version, or one that was tampered with, may name another folder."""
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    approvals = Approvals(str(tmp_path / "approved"), str(project), ["make *"])
+    if sys.platform != "win32":
+        (project / "link").symlink_to("..")
+        (project / "inner").symlink_to("sub")
+    inside = ("", "sub", "sub/later", *(["inner"] if sys.platform != "win32" else []))
+    outside = ("..", "sub/../..", str(tmp_path), "~/x", *(["link", "link/other"] if sys.platform != "win32" else []))
+
+    allowed = [folder for folder in (*inside, *outside) if approvals.is_allowed(Check(("make", "all"), folder))]
+
+    assert allowed == list(inside)
+
+
+def test_the_path_is_that_of_the_person_and_never_that_of_an_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the project counts if the person has it in theirs, as that of a virtual environment."""
+    project = tmp_path / "project"
+    venv, agents = str(project / ".venv" / "bin"), os.pathsep.join((str(project / "bin"), "bin", "/usr/bin"))
+    persons = os.pathsep.join((venv, "/usr/bin"))
+
+    def path(current: str, check: Check = TESTS, *, person: bool = False) -> str:
+        allowed = Approvals(str(tmp_path / "approved"), str(project), ["*"], lambda: person)
+        return allowed.search_path(check, current)
+
+    assert path(agents) == "/usr/bin"
+    assert path(str(project / "bin")) == os.defpath
+    assert path(persons, person=True) == persons
+    assert path(agents) == persons
+    monkeypatch.setenv("PATH", "/approved")
+    Approvals(str(tmp_path / "approved"), str(project)).approve(TESTS)
+    assert (path(agents), path(persons, person=True)) == ("/approved", "/approved")
+    assert path(agents, Check(("make",))) == "/approved"
+
+
+def test_without_a_folder_the_path_of_a_person_is_used_and_not_kept(tmp_path: Path) -> None:
+    nowhere = Approvals("", str(tmp_path), ["*"])
+    (tmp_path / "file").write_text("")
+    blocked = Approvals(str(tmp_path / "file"), str(tmp_path), ["*"])
+
+    assert [each.search_path(TESTS, "/mine") for each in (nowhere, blocked)] == ["/mine", "/mine"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+REFUSED = (
+    ("true",),
+    (":",),
+    ("exit", "0"),
+    ("/bin/true",),
+    ("env", "true"),
+    ("command", "true"),
+    ("echo", "done"),
+    ("printf", "done"),
+    ("ls",),
+    ("pwd",),
+    ("date",),
+    ("sleep", "0"),
+    ("cat", "/dev/null"),
+    ("test", "1"),
+    ("[", "1", "]"),
+    ("sh", "-c", "exit 0"),
+    ("sh", "-c", "pytest || true"),
+    ("sh", "-c", "pytest; true"),
+    ("sh", "-c", "pytest -q | tail -1"),
+    (sys.executable, "-c", "pass"),
+)
+TOLD = (
+    (sys.executable, "--version"),
+    (sys.executable, "--help"),
+    (sys.executable, "-c", "import sys; sys.exit(0)"),
+    ("sh", "-c", "if pytest; then echo; fi; true"),
+)
+HONEST = (
+    ("test", "-f", "README"),
+    ("grep", "-q", "42", "answer"),
+    ("./test.sh",),
+    (sys.executable, "-c", "import time; time.sleep(60)"),
+    ("sh", "-c", "exit 3"),
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX system")
+def test_all_of_24_commands_that_always_pass_are_refused_or_told() -> None:
+    """20 are refused when they are set, and 4 are told when they are approved. None of them depends on the work."""
+    assert [proves_nothing(command) for command in (*REFUSED, *TOLD)] == [True] * 20 + [False] * 4
+    for command in TOLD:
+        [said] = warnings_about([Check(command)])
+        assert said.startswith("this check seems to always pass: it passed in an empty folder, too: "), command
+    shells = [command for command in REFUSED if command[0] in ("sh", "test", sys.executable)]
+    assert len(warnings_about(map(Check, shells))) == len(shells)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX system")
+def test_nothing_is_said_of_a_check_that_can_fail_or_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is run in a folder without the files here, and nothing of it is left."""
+    monkeypatch.setattr("tildone.app.check_commands.TRIAL_SECONDS", 0.5)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "README").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert warnings_about(map(Check, HONEST)) == []
+    assert len(warnings_about([Check(("sh", "-c", "mkdir a && touch a/b"))])) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["README"]

@@ -13,7 +13,7 @@ import pytest
 
 from bench.sizes import EVENTS, fill
 from tests.hooks.agent import HookedAgent, Workspace, to_json
-from tests.test_imports import HEAVY
+from tests.test_hot_modules import HEAVY
 from tildone.agents.hooks.context import FEW_EVENTS, newest_tool
 from tildone.agents.integrations import INTEGRATIONS, HookPoint, names_with_hooks
 from tildone.base.ids import now

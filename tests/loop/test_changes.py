@@ -72,7 +72,7 @@ def test_an_agent_that_moves_the_head_keeps_what_was_counted() -> None:
     assert fact_after_move(State("f", closed.plan), State("e", COUNTED.plan), by_agent=True) is None
 
 
-ACTIVE, OPEN, CLOSED_CLAIMING = Status.IN_PROGRESS, Status.PENDING, Status.COMPLETED
+ACTIVE, OPEN, CLOSED = Status.IN_PROGRESS, Status.PENDING, Status.COMPLETED
 
 
 def plan(*statuses: Status) -> Plan:
@@ -85,11 +85,9 @@ def test_what_comes_after_a_task_that_another_agent_has_is_not_started() -> None
     """The agent closes a task that has passed to another one, and thereby starts the next."""
     other = Claim(2, 2, 9, Claimant("another"), remaining=9)
 
-    result = settled(
-        plan(CLOSED_CLAIMING, ACTIVE, OPEN), plan(CLOSED_CLAIMING, CLOSED_CLAIMING, ACTIVE), {2: other}, frozenset
-    )
+    result = settled(plan(CLOSED, ACTIVE, OPEN), plan(CLOSED, CLOSED, ACTIVE), {2: other}, frozenset)
 
-    assert [task.status for task in result.plan.tasks] == [CLOSED_CLAIMING, ACTIVE, OPEN]
+    assert [task.status for task in result.plan.tasks] == [CLOSED, ACTIVE, OPEN]
     assert result.refused == (2,)
 
 
@@ -109,7 +107,7 @@ def with_files(given: Plan, *globs: str) -> Plan:
 def test_steps_that_start_tasks_in_progress_are_found() -> None:
     """They change nothing in the plan, but the agent is to have these tasks."""
     before = plan(ACTIVE, OPEN, OPEN)
-    steps = [Mark(Everything(), ACTIVE), Mark(Named("no such task"), ACTIVE), Mark(Numbered((2,)), CLOSED_CLAIMING)]
+    steps = [Mark(Everything(), ACTIVE), Mark(Named("no such task"), ACTIVE), Mark(Numbered((2,)), CLOSED)]
 
     assert [is_start(step) for step in steps] == [True, True, False]
     assert started_again(before, steps) == {1}
@@ -144,7 +142,7 @@ def test_the_tasks_before_a_refused_one_are_offered_last() -> None:
 def test_a_list_that_removes_a_task_of_another_agent_changes_nothing() -> None:
     before = plan(ACTIVE, OPEN, OPEN)
 
-    result = settled(before, flat(Task("task 2", CLOSED_CLAIMING, number=2)), {1: claim_of(1)}, frozenset)
+    result = settled(before, flat(Task("task 2", CLOSED, number=2)), {1: claim_of(1)}, frozenset)
 
     assert (result.plan, result.refused) == (before, (1,))
 
@@ -177,12 +175,12 @@ def test_the_task_of_an_agent_stays_in_progress_beside_that_of_another() -> None
 
 def test_a_task_that_others_closed_meanwhile_is_not_reopened() -> None:
     """Unless the agent knew that it was closed."""
-    before, after = plan(CLOSED_CLAIMING, OPEN, OPEN), plan(ACTIVE, OPEN, OPEN)
+    before, after = plan(CLOSED, OPEN, OPEN), plan(ACTIVE, OPEN, OPEN)
 
     unaware = settled(before, after, {}, frozenset, known=plan(OPEN, OPEN, OPEN))
     aware = settled(before, after, {}, frozenset, known=before)
 
-    assert (statuses(unaware.plan), unaware.closed, unaware.instead) == ([CLOSED_CLAIMING, ACTIVE, OPEN], (1,), 2)
+    assert (statuses(unaware.plan), unaware.closed, unaware.instead) == ([CLOSED, ACTIVE, OPEN], (1,), 2)
     assert (statuses(aware.plan), aware.closed) == ([ACTIVE, OPEN, OPEN], ())
 
 
@@ -207,7 +205,7 @@ def test_a_task_in_progress_that_the_agent_cannot_have_is_told_with_its_rival() 
 
 def test_the_store_is_told_what_a_change_starts_and_which_tasks_it_may_conflict_with() -> None:
     before = with_files(plan(ACTIVE, OPEN, OPEN), "src/*", "src/a.py", "docs")
-    after = with_files(plan(ACTIVE, ACTIVE, CLOSED_CLAIMING), "src/*", "src/a.py", "docs")
+    after = with_files(plan(ACTIVE, ACTIVE, CLOSED), "src/*", "src/a.py", "docs")
 
     fence = fence_of(before, after, Claimant("me"), 60)
     removed = fence_of(before, flat(*after.tasks[:2], Task("new", number=4)), Claimant("me"), 60)

@@ -1,7 +1,7 @@
-"""`Session`: calls, edits, ends of turns, undo and redo."""
+"""`Session`: calls, edits, ends of turns, undo and redo, directives, authors, and others who change the plan."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +13,13 @@ from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.base.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.session import Session
 from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS
-from tildone.plan.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.events import Actor, Author, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.plan.gate import GiveUp, GoOn, Patience, Rest, RestReason, Turn
-from tildone.plan.model import Phase, Plan, Task, flat, numbered
+from tildone.plan.model import Phase, Plan, Rules, Task, flat, numbered
 from tildone.plan.ops import Append, At, Mark, Op, Write
+from tildone.plan.reduce import Step
 from tildone.run.extensions.skeleton import store_is_ahead
 from tildone.stores.memory import MemoryStore
 
@@ -420,3 +423,258 @@ def test_the_prompt_tells_the_agent_to_complete_a_started_task() -> None:
     assert session.plan.tasks[1].status is IN_PROGRESS
     assert prompt is not None
     assert prompt.endswith("\n\nNext action: edit_todos with action 'complete' and indices [1]")
+
+
+def test_a_change_can_use_other_rules() -> None:
+    """The dialect would start the first task; other rules leave it pending."""
+    session = session_on(dialect=PHASED)
+
+    as_it_is = session.change((Append((Task("a"),), "A"),), Actor.USER, Rules()).after
+    settled = session.change((Append((Task("b"),), "A"),)).after
+
+    assert as_it_is == numbered(Plan((Phase("A", (Task("a"),)),)))
+    assert settled == numbered(Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))),)))
+
+
+def test_a_change_computed_from_the_plan_is_computed_again_if_another_writer_was_faster() -> None:
+    """Both changes are applied, although the second one writes the whole plan."""
+    store = MemoryStore()
+    slow, fast = session_on(store, prefix="s"), session_on(store, prefix="f")
+    slow.change((Append((Task("a"),)),))
+    seen: list[int] = []
+
+    def with_one_more(plan: Plan) -> tuple[Step, ...]:
+        if not seen:
+            fast.change((Append((Task("b"),)),))
+        seen.append(len(plan.tasks))
+        [phase] = plan.phases
+        return (Write((Phase("", (*phase.tasks, Task("c"))),)),)
+
+    slow.change(with_one_more)
+
+    assert seen == [1, 2]
+    assert [task.text for task in slow.plan.tasks] == ["a", "b", "c"]
+
+
+def test_a_change_is_applied_again_if_another_writer_was_faster() -> None:
+    """Both changes are applied."""
+    store = MemoryStore()
+    mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
+    mine.change([Append((Task("one"),))])
+
+    theirs.change([Append((Task("two"),))])
+    outcome = mine.change([Append((Task("three"),))])
+
+    assert outcome.before == plan_of("one", "two")
+    assert mine.plan == theirs.plan == plan_of("one", "two", "three")
+
+
+def test_a_stale_state_causes_no_fault() -> None:
+    """The position was out of range in the state that this session read last."""
+    store = MemoryStore()
+    mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
+    mine.change([Append((Task("one"),))])
+
+    theirs.change([Append((Task("two"),))])
+    outcome = mine.change([Mark(At((1,)), COMPLETED)])
+
+    assert outcome.faults == ()
+    assert outcome.after.tasks[1] == Task("two", COMPLETED, number=2)
+
+
+def test_whether_a_change_changes_anything_is_decided_on_the_current_state() -> None:
+    """It would have changed nothing in the state that this session read last."""
+    store = MemoryStore()
+    mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
+    mine.change([Append((Task("one"),))])
+    mine.change([Mark(At((0,)), COMPLETED)])
+
+    theirs.undo()
+    outcome = mine.change([Mark(At((0,)), COMPLETED)])
+
+    assert outcome.changed
+    assert theirs.plan.tasks == (Task("one", COMPLETED, number=1),)
+
+
+def session_with_two_tasks() -> Session:
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    return session
+
+
+@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
+def test_a_paused_agent_is_left_alone_until_the_directive_is_go(directive: Directive) -> None:
+    """A change of the plan does not end the pause."""
+    session = session_with_two_tasks()
+
+    assert session.set_directive(directive)
+    paused = session.turn_ended().decision
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+    still = session.turn_ended().decision
+    assert session.set_directive(Directive.GO)
+
+    assert paused == still == Rest(RestReason.PAUSED)
+    assert isinstance(session.turn_ended().decision, GoOn)
+
+
+def test_setting_the_current_directive_again_changes_nothing() -> None:
+    """Nothing is written, and the result is False."""
+    session = session_with_two_tasks()
+    assert not session.set_directive(Directive.GO)
+    session.set_directive(Directive.PAUSE)
+    head = session.state.head
+
+    assert not session.set_directive(Directive.PAUSE)
+
+    assert session.state.head == head
+
+
+def test_go_resets_every_count_after_a_bound_was_reached() -> None:
+    """The agent is nudged again."""
+    session = session_with_two_tasks()
+    for _ in range(21):
+        session.turn_ended()
+    assert session.turn_ended().decision == GiveUp(Bound.NUDGES, 20)
+
+    assert session.set_directive(Directive.GO)
+
+    assert (session.state.nudges, session.state.drift, session.state.tripped) == (0, 0, None)
+    assert isinstance(session.turn_ended().decision, GoOn)
+
+
+def test_a_nudge_that_was_not_delivered_is_taken_back_once() -> None:
+    """It does not count. Any other event stays."""
+    session = session_with_two_tasks()
+    for _ in range(2):
+        session.turn_ended()
+
+    assert [session.retract_nudge(), session.state.nudges] == [True, 1]
+    assert [session.retract_nudge(), session.state.nudges] == [True, 0]
+    assert not session.retract_nudge()
+    assert [task.text for task in session.plan.tasks] == ["a", "b"]
+
+
+def test_undo_and_redo_keep_a_pause() -> None:
+    """A person pauses the agent, undoes its change, and redoes it."""
+    session = session_with_two_tasks()
+    session.call("edit_todos", {"action": "complete", "indices": [0]})
+    done = session.plan
+    session.set_directive(Directive.PAUSE)
+
+    undone = session.undo().after
+    paused = session.turn_ended().decision
+    redone = session.redo().after
+
+    assert undone == plan_of("a", "b")
+    assert redone == done
+    assert paused == session.turn_ended().decision == Rest(RestReason.PAUSED)
+
+
+def test_undoing_the_first_event_keeps_the_directive() -> None:
+    """Where there is no plan, and where one is found again."""
+    session = session_with_two_tasks()
+    session.set_directive(Directive.STOP)
+
+    emptied = session.undo().after
+
+    assert emptied == Plan()
+    assert session.state.directive is Directive.STOP
+    assert session.redo().after == plan_of("a", "b")
+    assert session.state.directive is Directive.STOP
+
+
+def test_checkout_keeps_the_current_directive() -> None:
+    """The directive that was in force at that event does not return."""
+    session = session_with_two_tasks()
+    session.set_directive(Directive.PAUSE)
+    paused = session.state.head or ""
+    session.set_directive(Directive.GO)
+
+    session.checkout(paused)
+
+    assert session.state.directive is Directive.GO
+
+
+CLAUDE = Author("Ada", "claude:1", "opus")
+
+
+def by(author: Callable[[Actor], Author], store: MemoryStore | None = None) -> Session:
+    clock = iter(range(1, 1000))
+    return Session(
+        store or MemoryStore(),
+        "s",
+        INDEXED,
+        now=lambda: 0,
+        new_id=lambda: f"e{next(clock)}",
+        author=author,
+    )
+
+
+def author_of(actor: Actor) -> Author:
+    return Author("Ada") if actor is Actor.USER else CLAUDE
+
+
+def test_each_event_has_the_author_of_its_actor() -> None:
+    """A nudge has the agent on whose behalf the timer acted."""
+    session = by(author_of)
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    session.change((Append((Task("b"),)),))
+    session.turn_ended()
+    session.set_directive(Directive.PAUSE)
+    session.label("e1", "begin")
+
+    events = list(session.store.events("s"))
+
+    assert [(event.actor, event.author) for event in events] == [
+        (Actor.AGENT, CLAUDE),
+        (Actor.USER, Author("Ada")),
+        (Actor.TIMER, CLAUDE),
+        (Actor.USER, Author("Ada")),
+        (Actor.USER, Author("Ada")),
+    ]
+
+
+def test_the_author_is_looked_up_only_for_events_that_are_written() -> None:
+    """It may have to be read from files, and most hooks write nothing."""
+    asked: list[Actor] = []
+
+    def author(actor: Actor) -> Author:
+        asked.append(actor)
+        return Author()
+
+    session = by(author)
+    session.call("list_todos", {})
+    session.call("edit_todos", {"action": "complete", "indices": [3]})
+    session.turn_ended()
+    session.context()
+    assert asked == []
+
+    session.change((Append((Task("a"),)),))
+    assert set(asked) == {Actor.USER}
+
+
+def test_a_session_without_authors_works() -> None:
+    """As a library, or in a store of an earlier version."""
+    session = session_on()
+
+    session.change((Append((Task("a"),)),))
+
+    assert next(session.store.history("s")).author == Author()
+
+
+def test_tasks_of_a_person_stay_so_when_the_agent_writes_the_list_anew() -> None:
+    session = by(author_of)
+    session.change((Append((Task("theirs"),)),))
+
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "own"}, {"text": "theirs"}]})
+
+    assert [(task.text, task.from_user) for task in session.plan.tasks] == [("own", False), ("theirs", True)]
+
+
+def test_an_import_by_a_person_is_from_the_user_and_one_by_an_agent_is_not() -> None:
+    """A host imports the plan of its conversation when it resumes."""
+    person, agent = by(lambda _: Author("Ada")), by(author_of)
+    for session in (person, agent):
+        session.change((Write(()), Append((Task("a"),))), Actor.IMPORT)
+
+    assert [person.plan.tasks[0].from_user, agent.plan.tasks[0].from_user] == [True, False]

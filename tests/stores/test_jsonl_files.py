@@ -1,8 +1,11 @@
-"""The files of a jsonl store: names, order, deletion, and how much of them is read."""
+"""Session files: names, order and deletion, other formats and versions, permissions, full disks, replaced files."""
 
+import errno
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,12 @@ import pytest
 from tests.plans import plan_of, session_on
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.jsonl_entries import Entry, begin, entries_of, message, result
-from tests.stores.jsonl_files import file_of, oddities
-from tildone.base.errors import UnknownEvent
+from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
+from tests.stores.jsonl_programs import ended, started
+from tildone.base import durable
+from tildone.base import durable as lock
+from tildone.base.errors import HeadMoved, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.log.kept import Severity
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.dialects.phased import phases_in
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
@@ -247,3 +254,462 @@ def test_written_phases_are_read_by_the_phased_dialect(folder: Path, store: Json
     store.append("s", Event("a", None, 1, Actor.USER, PlanChanged(plan)))
 
     assert phases_in(entries_of(folder)[1]["data"]["phases"]) == plan
+
+
+unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        made = Path(name) / "sessions"
+        made.parent.chmod(0o755)
+        yield made
+
+
+def test_an_event_of_a_newer_tildone_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """It is not misread."""
+    chain(store, "s", "a", "b")
+    file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"v":1,"id":"b"', b'"v":9,"id":"b"'))
+
+    with pytest.raises(StoreDamaged, match=r"line 3 is damaged: not an event of version"):
+        opened(folder).history("s")
+
+
+def test_a_file_of_a_newer_format_is_refused_and_unchanged(folder: Path, store: JsonlStore) -> None:
+    """Other sessions can still be used."""
+    chain(store, "s", "a")
+    chain(store, "other", "a")
+    path = file_of(folder, "s")
+    path.write_bytes(path.read_bytes().replace(b'"version":3', b'"version":4'))
+    before = path.read_bytes()
+
+    newer = opened(folder)
+    for work in (lambda: newer.session_head("s"), lambda: newer.append("s", planned("b", "a", "x"))):
+        with pytest.raises(StoreTooNew, match="has format version 4; this tildone reads up to 3"):
+            work()
+
+    assert path.read_bytes() == before
+    assert [info.name for info in newer.sessions()] == ["other"]
+    assert "format version 4" in oddities(newer)[0]
+
+
+@pytest.mark.parametrize("text", ["", "Dear diary,\n", "[]\n", '{"type":"message","id":"a"}\n', '{"type":"session"}\n'])
+def test_a_file_that_is_not_a_session_file_is_skipped(folder: Path, store: JsonlStore, text: str) -> None:
+    """The check reports it; sessions are found as if it did not exist."""
+    folder.mkdir()
+    (folder / "notes.jsonl").write_text(text, encoding="utf-8")
+
+    chain(store, "notes", "a")
+
+    assert [info.name for info in store.sessions()] == ["notes"]
+    assert (folder / "notes.jsonl").read_text(encoding="utf-8") == text
+    assert oddities(store) == ["notes.jsonl is not a session file: its first line is not a session header"]
+
+
+@unix_only
+def test_pipes_and_folders_are_not_opened(folder: Path, store: JsonlStore) -> None:
+    """Reading a pipe would block."""
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "folder.jsonl").mkdir()
+
+    chain(store, "s", "a")
+
+    assert [info.name for info in store.sessions()] == ["s"]
+    assert oddities(store) == []
+
+
+def test_a_broken_header_does_not_restart_the_session(folder: Path, store: JsonlStore) -> None:
+    """The name of the file shows that the session exists."""
+    chain(store, "s", "a")
+    garble(file_of(folder), 1)
+
+    broken = opened(folder)
+
+    with pytest.raises(StoreDamaged, match="its first line is not a session header"):
+        broken.append("s", planned("b", None, "x"))
+    assert len(list(folder.glob("*.jsonl"))) == 1
+    assert [finding.severity for finding in broken.check()].count(Severity.ERROR) == 1
+
+
+def test_a_file_instead_of_the_folder_is_an_error(folder: Path) -> None:
+    folder.write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(StoreError, match=r"cannot open .*sessions: .*[Nn]ot a directory"):
+        opened(folder)
+
+
+@pytest.mark.parametrize("name", ["file/sessions", "nul\0"])
+def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
+    """A file where a folder is needed, or an invalid name."""
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="cannot open"):
+        JsonlStore(f"{tmp_path}/{name}", plan_in_entry).sessions()
+
+
+@unix_only
+def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
+    """Writing raises an error with the reason."""
+    chain(opened(open_folder), "s", "a")
+    file_of(open_folder).chmod(0o444)
+    (open_folder / lock.LOCK_FILE).chmod(0o444)
+    open_folder.chmod(0o555)
+
+    with started("unprivileged", open_folder) as program:
+        answer = ended(program).splitlines()
+
+    assert answer == ["read a", f"StoreError: {open_folder} can't be written: Permission denied"]
+
+
+@unix_only
+def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
+    chain(opened(open_folder), "s", "a")
+    open_folder.chmod(0o777)
+    (open_folder / lock.LOCK_FILE).chmod(0o666)
+    file_of(open_folder).chmod(0o444)
+
+    with started("unprivileged", open_folder) as program:
+        answer = ended(program).splitlines()
+
+    assert answer == ["read a", f"StoreError: {file_of(open_folder)} can't be written: Permission denied"]
+
+
+@unix_only
+def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
+    """It does not count as missing, and the session does not begin again."""
+    chain(opened(open_folder), "s", "a")
+    open_folder.chmod(0o777)
+    file_of(open_folder).chmod(0)
+
+    with started("unprivileged", open_folder) as program:
+        [answer] = ended(program).splitlines()
+
+    assert answer == f"StoreError: cannot read {file_of(open_folder)}: Permission denied"
+
+
+@unix_only
+def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
+    for name in ("read", "written", "neither"):
+        chain(opened(open_folder), name, "a")
+    for name, mode in (("read", 0o444), ("written", 0o666), ("neither", 0)):
+        file_of(open_folder, name).chmod(mode)
+    open_folder.chmod(0o555)
+
+    with started("examined", open_folder) as program:
+        found = ended(program).splitlines()
+
+    read, neither = (file_of(open_folder, name).name for name in ("read", "neither"))
+    assert [line for line in found if not line.startswith("ok")] == [
+        "warning: the folder is not writable",
+        f"problem: {neither}: Permission denied",
+        f"warning: {read} is not writable",
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_system_without_hard_links_is_supported(
+    folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Files are created, never overwritten, and copied before an upgrade."""
+
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", no_links)
+    folder.mkdir()
+    old, kept = folder / "old.jsonl", folder / f"old.jsonl.v{version}.bak"
+    shutil.copyfile(Path(__file__).parent / "old_sessions" / f"version-{version}.jsonl", old)
+    before = old.read_bytes()
+    session = json.loads(before.splitlines()[0])["id"]
+
+    chain(store, session, "new")
+    chain(store, "begun", "a")
+
+    again = opened(folder)
+    assert kept.read_bytes() == before
+    assert again.session_head(session) == SessionHead("new")
+    assert again.session_head("begun") == SessionHead("a")
+    with pytest.raises(FileExistsError):
+        durable.create(str(old), b"another", str(folder / durable.DRAFT_FILE))
+    assert again.session_head(session) == SessionHead("new")
+
+
+def test_a_file_whose_times_cannot_be_set_is_written(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the owner may set them: other users of a shared file leave the system's time."""
+
+    def not_yours(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "not yours")
+
+    monkeypatch.setattr(os, "utime", not_yours)
+    chain(store, "s", "a", "b")
+
+    assert ids(store.history("s")) == ["b", "a"]
+
+
+@unix_only
+def test_a_file_size_limit_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """The incomplete line is ignored, and the next write ends it."""
+    with started("cramped", folder) as program:
+        out, err = program.communicate(timeout=60)
+
+    told = out.split()
+    assert err == f"StoreError: {file_of(folder)} can't grow: the system allows no larger file\n"
+    assert told[-3:] == ["free-0", "free-1", "free-2"]
+    assert ids(store.events("s")) == told
+    assert ids(store.history("s")) == told[::-1]
+    assert [entry["id"] for entry in as_pi_reads(folder)[1:]] == told
+
+
+@pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT"])
+def test_a_full_disk_is_an_error(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Even in the middle of a line. Writing continues when there is space again."""
+    chain(store, "s", "a")
+    write = os.write
+    left = [10]
+
+    def write_a_little(file: int, data: memoryview) -> int:
+        if not left:
+            raise OSError(getattr(errno, code), "full")
+        return write(file, data[: left.pop()])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write_a_little)
+        with pytest.raises(StoreError, match=r"\.jsonl can't grow: the disk is full") as caught:
+            store.append("s", planned("b", "a", "x"))
+    chain(store, "s", "c")
+
+    assert isinstance(caught.value.__cause__, OSError)
+    assert ids(opened(folder).history("s")) == ids(store.history("s")) == ["c", "a"]
+
+
+def test_a_session_that_cannot_be_created_leaves_no_file(
+    folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: int, _data: memoryview) -> int:
+        raise OSError(28, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            store.append("s", planned("a", None, "x"))
+
+    assert [path.name for path in folder.iterdir()] == [lock.LOCK_FILE]
+
+
+def test_acknowledged_changes_are_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file and, if it is new, its folder are synced before the call returns."""
+    synced: list[tuple[int, int]] = []
+    sync = os.fsync
+
+    def sync_and_tell(file: int) -> None:
+        synced.append((os.fstat(file).st_ino, os.fstat(file).st_size))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", sync_and_tell)
+    told = []
+    for work in (
+        lambda: store.append("s", planned("a", None, "one")),
+        lambda: store.append("s", planned("b", "a", "two")),
+        lambda: store.move_head("s", SessionHead("a"), expected="b"),
+        lambda: store.import_events("s", [planned("c", "a", "x"), planned("d", "b", "y")], SessionHead("c")),
+    ):
+        synced.clear()
+        work()
+        told.append([inode for inode, _ in synced])
+        found = file_of(folder).stat()
+        assert (found.st_ino, found.st_size) in synced
+
+    assert told[0][-1] == folder.stat().st_ino
+    store.delete("s", expected="c")
+    assert synced[-1][0] == folder.stat().st_ino
+
+
+def test_temporary_files_of_a_killed_writer_are_harmless(folder: Path, store: JsonlStore) -> None:
+    """Such a file may be a second hard link to a session's file."""
+    chain(store, "s", "a")
+    os.link(file_of(folder), folder / durable.DRAFT_FILE)
+
+    chain(store, "other", "a")
+
+    assert ids(store.history("s")) == ["a"]
+    assert not (folder / durable.DRAFT_FILE).exists()
+    assert oddities(store) == []
+
+
+def test_a_deleted_file_is_created_again(folder: Path, store: JsonlStore) -> None:
+    """Changes written to the deleted file would be lost although they were acknowledged."""
+    chain(store, "s", "a", "b")
+    file_of(folder).unlink()
+
+    with pytest.raises(HeadMoved):
+        store.append("s", planned("c", "b", "x"))
+    chain(store, "s", "d")
+
+    assert ids(store.history("s")) == ids(opened(folder).history("s")) == ["d"]
+
+
+@pytest.mark.parametrize("put_back", [shutil.move, shutil.copyfile], ids=["replaced", "rewritten"])
+def test_a_replaced_file_is_read_again(
+    folder: Path, store: JsonlStore, tmp_path: Path, put_back: Callable[[Path, Path], object]
+) -> None:
+    """As when a backup is restored while an agent runs; the new file may be shorter or longer."""
+    backup = tmp_path / "backup"
+    chain(store, "s", "a", "b")
+    shutil.copyfile(file_of(folder), backup)
+    chain(store, "s", "c", "d")
+    reader = opened(folder)
+    assert ids(reader.history("s")) == ["d", "c", "b", "a"]
+
+    put_back(backup, file_of(folder))
+    assert reader.session_head("s") == SessionHead("b")
+    chain(store, "s", "next")
+
+    assert ids(reader.history("s")) == ids(store.history("s")) == ["next", "b", "a"]
+
+
+def test_a_file_overwritten_with_a_longer_one_is_read_again(folder: Path, store: JsonlStore) -> None:
+    """Only the bytes at the end of the last scan reveal it."""
+    chain(store, "s", "a", "b")
+    header = file_of(folder).read_bytes().splitlines(keepends=True)[0]
+    other = JsonlStore(folder.with_name("other"), plan_in_entry)
+    chain(other, "s", "x", "y", "z", "and more")
+    entries = file_of(folder.with_name("other")).read_bytes().splitlines(keepends=True)[1:]
+
+    file_of(folder).write_bytes(header + b"".join(entries))
+
+    assert ids(store.history("s")) == ["and more", "z", "y", "x"]
+
+
+def test_a_replacement_with_the_same_size_and_last_line_is_read_again(folder: Path, store: JsonlStore) -> None:
+    chain(store, "s", "a", "b", "c")
+    assert store.session_head("s") == SessionHead("c")
+    other = JsonlStore(folder.with_name("other"), plan_in_entry)
+    chain(other, "s", "x", "b", "c")
+    os.replace(file_of(folder.with_name("other")), file_of(folder))
+
+    assert ids(store.events("s")) == ["x", "b", "c"]
+
+
+def test_a_file_that_becomes_another_sessions_is_dropped(folder: Path, store: JsonlStore) -> None:
+    """Its events do not count as this session's."""
+    chain(store, "s", "a")
+    assert store.session_head("s") == SessionHead("a")
+    file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
+
+    assert store.session_head("s") == SessionHead()
+    assert store.session_head("t") == SessionHead("a")
+
+
+def test_a_renamed_file_is_found_by_its_header(folder: Path, store: JsonlStore) -> None:
+    chain(store, "s", "a")
+    file_of(folder).rename(folder / "any name.jsonl")
+
+    chain(store, "s", "b")
+
+    assert ids(opened(folder).history("s")) == ["b", "a"]
+
+
+def test_reading_continues_in_the_replacement(folder: Path, store: JsonlStore) -> None:
+    """An event that no longer exists is unknown."""
+    chain(store, "s", *map(str, range(10)))
+    history = store.history("s")
+    newest = next(history)
+    other = JsonlStore(folder.with_name("other"), plan_in_entry)
+    chain(other, "s", "x", "9")
+    os.replace(file_of(folder.with_name("other")), file_of(folder))
+
+    with pytest.raises(UnknownEvent, match="8"):
+        next(history)
+
+    assert newest.id == "9"
+    assert ids(store.history("s")) == ["9", "x"]
+
+
+OLD = Path(__file__).parent / "old_sessions"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_reading_an_older_file_does_not_change_it(folder: Path, store: JsonlStore, version: int) -> None:
+    """Its events have the same ids on every read."""
+    path, name = old(folder, version)
+    before = path.read_bytes()
+
+    events = list(store.events(name))
+
+    assert [len(events), events[0].parent, events[1].parent] == [2, None, events[0].id]
+    assert store.session_head(name) == SessionHead(events[1].id)
+    assert list(JsonlStore(folder, plan_in_entry).events(name)) == events
+    assert path.read_bytes() == before
+    assert oddities(store) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlStore, version: int) -> None:
+    """A copy of it is kept, and its entries keep their meaning."""
+    path, name = old(folder, version)
+    before, events = path.read_bytes(), list(store.events(name))
+    path.chmod(0o640)
+
+    added = chain(store, name, "new")
+
+    header, *entries = entries_of(folder)
+    assert header["version"] == 3
+    assert path.with_name(f"{path.name}.v{version}.bak").read_bytes() == before
+    assert list(JsonlStore(folder, plan_in_entry).events(name)) == list(store.events(name)) == [*events, *added]
+    assert [entry["parentId"] for entry in entries] == [None, *(entry["id"] for entry in entries[:-1])]
+    was = [json.loads(line) for line in before.splitlines()][1:]
+    assert [without_links(entry) for entry in entries[:-1]] == [without_links(entry) for entry in was]
+    if version == 2:
+        assert path.read_bytes().splitlines()[3:-1] == before.splitlines()[3:]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_renamed_fields_are_upgraded(folder: Path, store: JsonlStore) -> None:
+    """The first entry that a compaction keeps, and the role of a hook's message."""
+    for version in (1, 2):
+        _, name = old(folder, version)
+        chain(store, name, "new")
+
+    first, second = (entries_of(folder, f"{version}")[1:] for version in (1, 2))
+    [compaction] = [entry for entry in first if entry["type"] == "compaction"]
+    assert compaction["firstKeptEntryId"] == first[4]["id"]
+    assert "firstKeptEntryIndex" not in compaction
+    assert second[1]["message"]["role"] == "custom"
+
+
+def test_unparsable_lines_survive_an_upgrade(folder: Path, store: JsonlStore) -> None:
+    """In place, to the byte; an existing backup is not overwritten."""
+    path, name = old(folder, 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"\xffgarbage\n", *lines[3:], b'{"type":"message","mess']))
+    path.with_name(f"{path.name}.v1.bak").write_text("precious", encoding="utf-8")
+
+    chain(store, name, "new")
+
+    raised = path.read_bytes().splitlines()
+    assert raised[3] == b"\xffgarbage"
+    assert raised[-2] == b'{"type":"message","mess'
+    assert path.with_name(f"{path.name}.v1.bak").read_text(encoding="utf-8") == "precious"
+    assert path.with_name(f"{path.name}.v1.bak.2").exists()
+    assert len(list(store.events(name))) == 3
+
+
+def old(folder: Path, version: int) -> tuple[Path, str]:
+    """Return a file of an older version, and the session in it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"version-{version}.jsonl"
+    shutil.copyfile(OLD / path.name, path)
+    with path.open(encoding="utf-8") as file:
+        return path, json.loads(file.readline())["id"]
+
+
+def without_links(entry: Entry) -> Entry:
+    """Return the part of an entry that an upgrade does not change."""
+    changed = ("id", "parentId", "firstKeptEntryIndex", "firstKeptEntryId")
+    kept = {key: held for key, held in entry.items() if key not in changed}
+    if entry.get("message", {}).get("customType"):
+        kept["message"] = {key: held for key, held in entry["message"].items() if key != "role"}
+    return kept

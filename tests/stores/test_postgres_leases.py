@@ -1,18 +1,24 @@
-"""Leases in a PostgreSQL store: restarts of the server, lost connections, locks, rights, and older databases."""
+"""Leases and records in PostgreSQL: statements, locks, restarts, lost connections, rights, and older databases."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from tests.plans import plan_of
+from tests.stores.contract import chain
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
-from tests.stores.postgres import Server, execute, needs_server
+from tests.stores.postgres import Server, end_input, ended, execute, needs_server, next_line, program
 from tests.stores.postgres_line import Cut, line_to
+from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.suite.waiting import until
-from tildone.base.errors import RunFenced
+from tildone.base.errors import RunFenced, StoreError
+from tildone.log.kept import KeptSummary
 from tildone.log.lease_port import RunLeases
-from tildone.log.settings import FleetSettings
+from tildone.log.needs import Need
+from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
 from tildone.stores.lease_transaction import Scribe
@@ -21,10 +27,13 @@ pytest.importorskip("psycopg", reason="the driver is not installed: pip install 
 
 import psycopg
 
+from tildone.stores.postgres import schema
 from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
+
+
 LEASE = FleetSettings().lease
 HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 SHARE = "SELECT tildone.holds('r1', 0, 1)"
@@ -249,3 +258,235 @@ def test_users_of_the_older_tables_can_delete_after_a_migration(server: Server, 
         owner.close()
     finally:
         execute(older, "DROP OWNED BY guest", "DROP ROLE guest")
+
+
+WHO = Claimer("here/1/a")
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch, server_fleet: Fleet) -> list[str]:
+    """The statements that are executed from now on, on connections that exist. Transactions are not among them."""
+    server_fleet.leases.revision()
+    found: list[str] = []
+    execute_really = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        found.append(query.decode())
+        return execute_really(self, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return found
+
+
+def test_an_append_under_a_fence_is_one_statement(server_fleet: Fleet, statements: list[str]) -> None:
+    lease = server_fleet.held(session="plan")
+    store = server_fleet.reopened(lease.fence)
+    head = store.session_head("plan").head
+    statements.clear()
+
+    store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
+    store.append("plan", Event("b", "a", 1, Actor.AGENT, Labelled("x", "z")), seen_by="me")
+
+    assert [statement.split("(")[0] for statement in statements] == ["SELECT tildone.append_held"] * 2
+    assert store.records.seen("plan", "me") == "b"
+
+
+def test_a_fact_under_a_lease_is_two_statements(server_fleet: Fleet, statements: list[str]) -> None:
+    """The first reads the head, the second checks the lease and appends."""
+    lease = server_fleet.held()
+    statements.clear()
+
+    server_fleet.leases.append(lease.fence, Kept("r1", 0, lease.epoch, "ref", "commit"), "kept")
+
+    assert len(statements) == 2
+    assert "tildone.append_held" in statements[1]
+
+
+def test_any_number_of_leases_is_dispatched_by_as_many_statements(server_fleet: Fleet, statements: list[str]) -> None:
+    def dispatch(runs: int) -> int:
+        for number in range(runs):
+            server_fleet.add(f"r{runs}.{number}")
+        statements.clear()
+        assert len(server_fleet.leases.dispatch(WHO, runs)) == runs
+        return len(statements)
+
+    assert dispatch(1) == dispatch(20) == 2
+
+
+def test_only_limits_that_apply_are_locked(server_fleet: Fleet, statements: list[str]) -> None:
+    server_fleet.leases.set_limit(ProviderLimit("limited", runs=1))
+    server_fleet.leases.set_limit(ProviderLimit("slow", requests=1))
+    locks = []
+    for number, work in enumerate(({}, {"provider": "slow"}, {"provider": "limited"}, {"repo": "/app"})):
+        server_fleet.add(f"r{number}", **work)  # type: ignore[arg-type]  # as given
+        statements.clear()
+        assert len(server_fleet.leases.claim(WHO, [f"{WHO.worker}/{number}"])) == 1
+        locks.append(len([statement for statement in statements if "limits_in_use" in statement]))
+
+    assert locks == [0, 0, 1, 1]
+
+
+def test_a_limit_that_is_removed_meanwhile_is_none(server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    server_fleet.leases.set_limit(ProviderLimit("p", runs=1))
+    server_fleet.add("r1", provider="p")
+    execute_really = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if b"limits_in_use" in query:
+            server_fleet.leases.set_limit(ProviderLimit("p"))
+        return execute_really(self, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+
+    assert [lease.run for lease in server_fleet.claim()] == ["r1"]
+
+
+def test_a_worker_that_has_locked_limits_waits_for_no_others(server_fleet: Fleet, url: str) -> None:
+    """So two workers never wait for each other: what another one is about to take is left to it."""
+    for run, repo in (("r1", "/a"), ("r2", "/a"), ("r3", "/b")):
+        server_fleet.add(run, repo=repo)
+    with psycopg.connect(url) as other:
+        other.execute("SELECT tildone.limits_in_use('{}', '{/b}', true, false)")
+        assert [lease.run for lease in server_fleet.claim(slots=2)] == ["r1"]
+    assert [lease.run for lease in server_fleet.claim(slots=2)] == ["r1", "r3"]
+
+
+def test_a_change_is_repeated_when_the_head_has_moved(server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent appends between the look at the lease and the record of the change."""
+    lease = server_fleet.held(session="plan")
+    execute_really = psycopg.Connection.execute
+    moved: list[str] = []
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if b"tildone.append_keeping" in query and not moved:
+            moved.append("a")
+            head = server_fleet.store.session_head("plan").head
+            server_fleet.store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
+        return execute_really(self, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    server_fleet.leases.close(lease.fence, WorkOutcome.DONE)
+
+    assert moved
+    assert names(server_fleet.facts()) == ["RunQueued", "RunTaken", "RunEnded"]
+    assert [event.id for event in server_fleet.events()].count("a") == 1
+
+
+def test_a_fact_under_a_lease_is_appended_after_a_head_that_has_moved(
+    server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = server_fleet.held(session="plan")
+    execute_really = psycopg.Connection.execute
+    moved: list[str] = []
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if b"tildone.append_held" in query and not moved:
+            moved.append("a")
+            head = server_fleet.store.session_head("plan").head
+            server_fleet.store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
+        return execute_really(self, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    server_fleet.leases.append(lease.fence, Kept("r1", 0, lease.epoch, "ref", "commit"), "kept")
+
+    [kept] = [event for event in server_fleet.events() if event.id == "kept"]
+    assert kept.parent == "a"
+
+
+SUMMARY = KeptSummary("a", "0/1")
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    opened = PostgresStore(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def before_records(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database of the schema before records."""
+    with monkeypatch.context() as before:
+        before.setattr(schema, "migrations", lambda: migrations()[:3])
+        store = PostgresStore(empty)
+        chain(store, "s", "a")
+        store.close()
+    return empty
+
+
+def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: PostgresStore) -> None:
+    store.records.ask(Need("n", "s", "confirm", "?"))
+    with ExitStack() as running:
+        processes = [running.enter_context(program("answer", url, word)) for word in "abc"]
+        assert [next_line(each) for each in processes] == ["ready"] * 3
+        for each in processes:
+            end_input(each)
+        told = sorted(next_line(each) for each in processes)
+        for each in processes:
+            ended(each)
+
+    decided = store.records.need("n")
+    assert decided is not None
+    assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
+
+
+def test_a_database_of_an_older_schema_can_be_read(before_records: str) -> None:
+    reader = PostgresStore(before_records, read_only=True)
+
+    reader.records.keep_summaries({"s": SUMMARY})
+
+    assert (
+        reader.records.presences(),
+        reader.records.needs(),
+        reader.records.need("n1"),
+        reader.records.kept_summaries(),
+    ) == ([], [], None, {})
+    assert sum(reader.records.density("s", 0, 10, 2)) == 1
+    reader.close()
+
+
+def test_users_of_the_older_tables_can_write_and_delete_plans(server: Server, before_records: str) -> None:
+    """They cannot tell a presence until the new tables are granted to them."""
+    server.run("CREATE ROLE worker LOGIN")
+    try:
+        execute(
+            before_records,
+            "GRANT USAGE ON SCHEMA tildone TO worker",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tildone TO worker",
+            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO worker",
+        )
+        owner = PostgresStore(before_records)
+        owner.records.beat(WORKING)
+        owner.records.ask(QUESTION)
+        owner.records.keep_summaries({"s": SUMMARY})
+        worker = PostgresStore(before_records.replace("postgres@", "worker@"))
+        with pytest.raises(StoreError, match="permission denied for table presence"):
+            worker.records.beat(WORKING)
+        worker.records.keep_summaries({"s": KeptSummary("b", "x")})
+        kept = owner.records.kept_summaries()
+        chain(worker, "s", "b")
+        worker.delete("s", expected="b")
+
+        assert kept == {"s": SUMMARY}
+        assert (owner.records.presences(), owner.records.needs(), owner.records.kept_summaries()) == ([], [], {})
+        worker.close()
+        owner.close()
+    finally:
+        execute(before_records, "DROP OWNED BY worker", "DROP ROLE worker")
+
+
+def test_an_answer_that_was_not_acknowledged_is_found_again(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is lost after the commit, and the operation is repeated."""
+    store.records.ask(QUESTION)
+    pool = store._database.connections  # noqa: SLF001  it repeats what a lost connection interrupted
+    run = pool.run
+
+    def twice(work, **_):  # type: ignore[no-untyped-def]  # of the pool
+        run(lambda connection, _attempts: work(connection, 0))
+        return run(lambda connection, _attempts: work(connection, 1))
+
+    monkeypatch.setattr(pool, "run", twice)
+
+    assert store.records.answer("n1", "once", "Ada", NOW).answer == "once"

@@ -1,40 +1,41 @@
-"""Several processes and threads on one database: killed writers, crashes, locks, closing."""
+"""Processes and threads on one PostgreSQL database: crashes, lost connections, waiting, and the end of stores."""
 
+import os
 import signal
+import socket
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from tests.fleet.drills.places import Proxy
 from tests.plans import session_on
-from tests.stores.contract import chain, ids, planned
-from tests.stores.postgres import (
-    Server,
-    ended,
-    execute,
-    needs_server,
-    next_line,
-    program,
-    running_server,
-)
+from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
+from tests.stores.postgres import Server, database_of, ended, execute, needs_server, next_line, program, running_server
+from tests.stores.postgres_line import Cut, Line, line_to
 from tests.stores.postgres_programs import END
 from tests.stores.test_sqlite_faults import changed_positions, plan_of
 from tests.suite.waiting import until
-from tildone.base.errors import StoreBusy
+from tildone.base.errors import HeadMoved, StoreBusy, StoreError, StoreUnreachable
 from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
-from tests.stores.postgres_stores import flaws
-from tildone.stores.postgres.connections import ConnectionPool
+from tests.stores.postgres_stores import Work, flaws
+from tildone.stores.postgres import connections as listener
+from tildone.stores.postgres.connections import MAX_CONNECTIONS, ConnectionPool
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
+
+
 CRASHES = 3
 RECOVERING_FAST = ["recovery_init_sync_method=syncfs"] if sys.platform == "linux" else []
 HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
@@ -213,3 +214,432 @@ def test_an_operation_can_be_interrupted(server: Server, url: str, store: Postgr
 
     assert said.splitlines()[-1] == "KeyboardInterrupt"
     assert ids(store.events("s")) == ["a"]
+
+
+PASSWORD = "Sesam-öffne-dich"  # noqa: S105  of a user that lives for a test
+IDLE = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted"
+EVERYBODY = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'tildone'"
+
+
+@pytest.fixture
+def line(server: Server) -> Iterator[Line]:
+    with line_to(server) as line:
+        yield line
+
+
+@pytest.fixture
+def far(url: str, line: Line) -> Iterator[PostgresStore]:
+    """A store behind a proxy whose connections can be cut."""
+    opened = PostgresStore(line.url(url))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is sent to a server during the test, whether or not it is acknowledged."""
+    questions: list[str] = []
+    execute_really = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, *rest: Any) -> Any:
+        questions.append(query.decode() if isinstance(query, bytes) else query)
+        return execute_really(self, query, *rest)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return questions
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port on which nobody accepts connections."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_an_append_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
+    """Before or after the server executed it: the retry checks, and writes only what is missing."""
+    chain(far, "s", "a")
+    line.break_next(cut)
+
+    far.append("s", planned("b", "a", "x"))
+
+    assert line.connections == 2
+    assert ids(far.events("s")) == ["a", "b"]
+    assert far.session_head("s") == SessionHead("b")
+
+
+def test_a_second_append_of_an_event_is_refused(store: PostgresStore) -> None:
+    """Without a lost connection it is not a retry."""
+    [_, event] = chain(store, "s", "a", "b")
+
+    with pytest.raises(HeadMoved):
+        store.append("s", event)
+
+
+def test_a_committed_append_succeeds_although_others_followed(
+    far: PostgresStore, line: Line, store: PostgresStore
+) -> None:
+    """When it is retried, the head has moved on."""
+    chain(far, "s", "a")
+    line.break_next(Cut.ANSWER, lambda: chain(store, "s", "c"))
+
+    far.append("s", planned("b", "a", "x"))
+
+    assert ids(store.history("s")) == ["c", "b", "a"]
+
+
+def test_a_committed_append_succeeds_although_it_was_undone(
+    far: PostgresStore, line: Line, store: PostgresStore
+) -> None:
+    """When it is retried, the head is its parent again; it is not written twice."""
+    chain(far, "s", "a")
+    line.break_next(Cut.ANSWER, lambda: store.move_head("s", SessionHead("a", ("b",)), expected="b"))
+
+    far.append("s", planned("b", "a", "x"))
+
+    assert ids(store.events("s")) == ["a", "b"]
+    assert store.session_head("s") == SessionHead("a", ("b",))
+
+
+def test_a_retried_append_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+    chain(far, "s", "a")
+    line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
+
+    with pytest.raises(HeadMoved):
+        far.append("s", planned("b", "a", "x"))
+
+    assert ids(store.events("s")) == ["a", "c"]
+
+
+def test_a_retried_append_fails_if_the_id_was_taken(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+    """By an event of another writer with another text."""
+    chain(far, "s", "a")
+
+    def meanwhile() -> None:
+        store.append("s", planned("b", "a", "another text"))
+        store.move_head("s", SessionHead("a"), expected="b")
+
+    line.break_next(Cut.REQUEST, meanwhile)
+
+    with pytest.raises(StoreError, match="'s' has an event 'b' already"):
+        far.append("s", planned("b", "a", "x"))
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_a_move_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
+    chain(far, "s", "a", "b")
+    line.break_next(cut)
+
+    far.move_head("s", SessionHead("a", ("b",)), expected="b")
+
+    assert far.session_head("s") == SessionHead("a", ("b",))
+
+
+def test_a_retried_move_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+    chain(far, "s", "a", "b")
+    line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
+
+    with pytest.raises(HeadMoved):
+        far.move_head("s", SessionHead("a", ("b",)), expected="b")
+
+    assert store.session_head("s") == SessionHead("c")
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_a_deletion_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
+    chain(far, "s", "a", "b")
+    line.break_next(cut)
+
+    far.delete("s", expected="b")
+
+    assert far.sessions() == []
+
+
+def test_a_retried_deletion_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+    chain(far, "s", "a", "b")
+    line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
+
+    with pytest.raises(HeadMoved):
+        far.delete("s", expected="b")
+
+    assert ids(store.events("s")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("cut", Cut)
+@pytest.mark.parametrize("word", [b"BEGIN", b"adopt", b"stand", b"COMMIT"])
+def test_an_import_is_made_once_when_the_connection_is_lost(
+    far: PostgresStore, line: Line, cut: Cut, word: bytes
+) -> None:
+    """The count is right although the retry finds the events in the database."""
+    theirs = [planned("a", None, "x"), planned("b", "a", "y")]
+    line.break_next(cut, word=word)
+
+    new = far.import_events("s", theirs, SessionHead("b"))
+
+    assert line.connections == 2
+    assert new == 2
+    assert list(far.events("s")) == theirs
+    assert far.session_head("s") == SessionHead("b")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda store: store.session_head("s").head, id="the place"),
+        pytest.param(lambda store: next(store.history("s")).id, id="the history"),
+        pytest.param(lambda store: ids(store.events("s"))[-1], id="the events"),
+        pytest.param(lambda store: store.leaves("s")[0], id="the leaves"),
+        pytest.param(lambda store: store.sessions() and "b", id="the sessions"),
+        pytest.param(lambda store: store.wait("s", "a", LONG_ENOUGH) and "b", id="a change"),
+    ],
+)
+def test_reads_are_retried(far: PostgresStore, line: Line, read: Callable[[PostgresStore], object]) -> None:
+    chain(far, "s", "a", "b")
+    line.break_next(Cut.ANSWER)
+
+    assert read(far) == "b"
+
+
+def test_lost_idle_connections_are_replaced(server: Server, url: str, store: PostgresStore, asked: list[str]) -> None:
+    """All at once: none of them is tried."""
+    with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
+        holder.execute("LOCK TABLE tildone.sessions")
+        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
+        until(lambda: server.run(HELD_UP) == [(4,)])
+        holder.rollback()
+        for reader in reading:
+            reader.result()
+
+    execute(url, EVERYBODY)
+    store.append("s", planned("a", None, "x"))
+
+    assert len([question for question in asked if "tildone.append" in question]) == 2
+    assert ids(store.history("s")) == ["a"]
+
+
+def test_a_store_waits_for_a_server_that_restarts(
+    far: PostgresStore, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It retries without an error."""
+    chain(far, "s", "a")
+    line.break_next(Cut.REQUEST, line.close)
+    pauses = iter(range(5))
+
+    def sleep(_connections: ConnectionPool, _seconds: float) -> None:
+        if next(pauses) == 3:
+            line.open()
+
+    monkeypatch.setattr(ConnectionPool, "sleep", sleep)
+    far.append("s", planned("b", "a", "x"))
+
+    assert next(pauses) == 4
+    assert ids(far.history("s")) == ["b", "a"]
+
+
+def test_a_server_that_does_not_return_is_an_error(url: str, line: Line) -> None:
+    """After the timeout, with the names of server and database; a later operation may succeed."""
+    # Long enough to try again at least once, however busy the machine is.
+    store = PostgresStore(line.url(url), timeout=2)
+    chain(store, "s", "a")
+    line.break_next(Cut.REQUEST, line.close)
+
+    with pytest.raises(StoreError, match=r"cannot reach plans at /.*line\d+: No such file or directory") as caught:
+        store.append("s", planned("b", "a", "x"))
+
+    assert isinstance(caught.value.__cause__, psycopg.OperationalError)
+    store.close()
+
+
+def test_a_server_that_was_never_reached_is_an_error_at_once(unused_port: int) -> None:
+    with pytest.raises(
+        StoreError, match=f"cannot reach plans at 127.0.0.1:{unused_port}: Connection refused"
+    ) as caught:
+        PostgresStore(f"postgresql://me:{PASSWORD}@127.0.0.1:{unused_port}/plans", timeout=1000)
+
+    assert PASSWORD not in str(caught.value)
+
+
+def test_connections_that_go_silent_are_given_up(server: Server, url: str) -> None:
+    """Their peer acknowledges what is sent, and never answers. The next operation uses new ones."""
+    with Proxy.to(server.folder, database_of(url)) as proxy:
+        store = PostgresStore(proxy.address, timeout=0.5)
+        chain(store, "s", "a")
+        proxy.silence()
+
+        with pytest.raises(StoreUnreachable, match="lost the connection"):
+            store.session_head("s")
+
+        assert store.session_head("s") == SessionHead("a")
+        store.close()
+
+
+def test_a_process_that_stops_in_the_middle_of_a_transaction_holds_nobody_up_for_long(
+    url: str, store: PostgresStore
+) -> None:
+    """Its transaction is rolled back, and repeated when it continues."""
+
+    def stop_with_a_lock(connection: psycopg.Connection, attempts: int) -> int:
+        if not attempts:
+            connection.execute("BEGIN")
+            connection.execute("SELECT pg_advisory_xact_lock(7)")
+            until(lambda: bool(execute(url, IDLE) == [(0,)]))
+        return attempts + len(connection.execute("SELECT 1").fetchall())
+
+    assert store._database.run(stop_with_a_lock) == 2  # noqa: SLF001  as an operation in which the process stops
+
+
+OURS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tildone'"
+LISTENING = f"SELECT pid {OURS} AND query = 'LISTEN tildone'"
+CUT_OFF = f"SELECT pg_terminate_backend(pid, 5000) FROM ({LISTENING}) AS listening"  # noqa: S608  our own words
+MOVED_IN_SILENCE = ("SET session_replication_role = replica", "UPDATE tildone.sessions SET head = NULL")
+"""Without triggers, so that nobody tells of it."""
+
+WAITERS = 100
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Every statement that is executed during the test, with its cost."""
+    done = Work()
+    execute_really = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        cursor = execute_really(self, query, *rest, **more)
+        done.statements.append(query.decode())
+        done.rows.append(cursor.rowcount)
+        return cursor
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return done
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiters do not read the head by themselves."""
+    monkeypatch.setattr(listener, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_hundred_waiters_share_one_connection(url: str, store: PostgresStore) -> None:
+    """All of them wake."""
+    chain(store, "s", "a")
+
+    with waiting(store, "a", WAITERS) as woken:
+        until(lambda: execute(url, LISTENING) != [])
+        [(connections,)] = execute(url, f"SELECT count(*) {OURS}")
+        chain(store, "s", "b")
+        assert [waiter.result(LONG_ENOUGH) for waiter in woken] == [True] * WAITERS
+        assert [thread.name for thread in threading.enumerate()].count("tildone listener") == 1
+
+    assert connections <= MAX_CONNECTIONS + 1
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, work: Work) -> None:
+    """At first, when LISTEN is established, and when its own session changes."""
+    chain(store, "s", "a")
+    other = PostgresStore(url)
+
+    with waiting(store, "a") as [woken]:
+        until(lambda: execute(url, LISTENING) != [])
+        work.statements.clear()
+        chain(other, "elsewhere", "x", "y", "z")
+        chain(other, "s", "b")
+        assert woken.result(LONG_ENOUGH)
+
+    asked = [statement for statement in work.statements if "CASE WHEN starts_with(s.head" in statement]
+    assert len(asked) - 4 <= 3  # four of them were asked to write
+    other.close()
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_waiter_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
+    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
+
+    with waiting(store, "e0") as [woken], program("toggle", url, 0, 1) as other:
+        ended(other)
+        assert woken.result(LONG_ENOUGH)
+        assert store.session_head("s").head == "0-0"
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_waiter_survives_a_lost_connection(url: str, store: PostgresStore) -> None:
+    """It reads the head after reconnecting, so that no change is missed."""
+    chain(store, "s", "a")
+
+    with waiting(store, "a") as [woken]:
+        for _ in range(3):
+            until(lambda: execute(url, LISTENING) != [])
+            execute(url, CUT_OFF)
+        until(lambda: execute(url, LISTENING) != [])
+        execute(url, *MOVED_IN_SILENCE)
+        execute(url, CUT_OFF)
+        assert woken.result(LONG_ENOUGH)
+
+
+def test_a_waiter_without_notifications_polls(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection pooler may drop notifications."""
+    monkeypatch.setattr(listener, "RECHECK_SECONDS", 0.01)
+    chain(store, "s", "a")
+
+    with waiting(store, "a") as [woken]:
+        until(lambda: execute(url, LISTENING) != [])
+        execute(url, *MOVED_IN_SILENCE)
+        assert woken.result(LONG_ENOUGH)
+
+
+@pytest.mark.usefixtures("patient")
+def test_closing_a_store_wakes_its_waiters(url: str, store: PostgresStore) -> None:
+    """With an error; the thread and every connection end."""
+    with waiting(store, None) as [woken]:
+        until(lambda: execute(url, LISTENING) != [])
+        store.close()
+        with pytest.raises(StoreError, match="was closed"):
+            woken.result(LONG_ENOUGH)
+
+    assert "tildone listener" not in [thread.name for thread in threading.enumerate()]
+    until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(0,)])
+    with pytest.raises(StoreError, match="was closed"):
+        store.session_head("s")
+    store.close()
+
+
+def test_a_garbage_collected_store_closes_its_connections(url: str) -> None:
+    """And ends its listener."""
+    store = PostgresStore(url)
+    store.wait("s", None, 0.01)
+
+    del store
+
+    until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(0,)])
+
+
+@pytest.mark.parametrize("how", ["at once", "waiting", "forgotten"])
+def test_a_process_can_end_without_closing_the_store(url: str, how: str) -> None:
+    """It ends at once and without warnings, which are errors there."""
+    with program("leave", url, how) as leaving:
+        assert ended(leaving) == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
+def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None:
+    """The protocol does not allow sharing them. The parent's continue to work."""
+    with program("fork", url) as forking:
+        refused, again, *said = ended(forking).splitlines()
+
+    assert refused == again
+    assert refused.startswith("StoreError: ")
+    assert refused.endswith(" was opened before this process was forked; open it again")
+    assert said == ["parent", "the same connections"]
+
+
+@contextmanager
+def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[list["Future[bool]"]]:
+    """Threads that wait for a change of session s for longer than the test; the store is closed afterwards."""
+    with ThreadPoolExecutor(many) as pool:
+        try:
+            yield [pool.submit(store.wait, "s", head, 10 * LONG_ENOUGH) for _ in range(many)]
+        finally:
+            store.close()

@@ -1,5 +1,7 @@
-"""Properties of the SQLite store beyond the contract: its file, its costs, and other processes."""
+"""The SQLite store beyond the contract: its file and costs, its schemas, its change feed, records beside the log."""
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,18 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
-from tests.stores.processes import finish, start, wait_for
+from tests.stores.processes import finish, run, start, wait_for
+from tests.stores.records_contract import NOW, QUESTION, WORKING
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.log.kept import KeptSummary, Severity
+from tildone.log.needs import Need
 from tildone.log.store import Store
-from tildone.plan.events import SessionHead
-from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
+from tildone.plan import codec
+from tildone.plan.events import SessionChange, SessionHead
+from tildone.stores.sqlite import health, schema
+from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.stores.sqlite.upkeep import open_backup
 
 Work = list[dict[str, Any]]
 
@@ -183,3 +192,463 @@ def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) ->
 def tables(path: Path) -> object:
     connection = apsw.Connection(str(path))
     return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def first_schema(path: Path, version: int = 1) -> Path:
+    """A store of the first schema, or of a later one, with a session of two events."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode = WAL")
+    for migration in migrations()[:version]:
+        connection.execute(migration)
+    connection.execute(f"PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}")
+    for event in (planned("a", None, "one"), planned("b", "a", "two")):
+        connection.execute(
+            "INSERT INTO events (session, id, parent, at, body) VALUES ('s', ?, ?, ?, ?)",
+            (event.id, event.parent, event.at, codec.encode(event)),
+        )
+    connection.close()
+    return path
+
+
+def schema_of(path: Path) -> object:
+    connection = apsw.Connection(str(path))
+    tables = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    return tables, connection.pragma("user_version"), connection.pragma("application_id")
+
+
+def test_there_is_a_migration_to_every_schema() -> None:
+    """Numbered in order."""
+    assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
+        f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
+    ]
+
+
+def test_an_older_store_is_migrated(path: Path) -> None:
+    """Its schema becomes that of a new one, and nothing is lost."""
+    first_schema(path)
+    SqliteStore(path.with_name("new.db"))
+
+    store = SqliteStore(path)
+    chain(store, "s", "c")
+
+    assert ids(store.history("s")) == ["c", "b", "a"]
+    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
+    assert schema_of(path) == schema_of(path.with_name("new.db"))
+
+
+def test_events_of_an_older_tildone_are_recognised_by_a_copy(path: Path) -> None:
+    """With or without a checksum."""
+    first_schema(path)
+
+    new = SqliteStore(path).import_events(
+        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).session_head("s")
+    )
+
+    assert new == 0
+
+
+@pytest.fixture
+def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A future tildone with one more migration; returns the file of that migration."""
+    folder = tmp_path / "steps"
+    shutil.copytree(MIGRATIONS, folder)
+    monkeypatch.setattr(schema, "MIGRATIONS", str(folder))
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    step = folder / f"{SCHEMA_VERSION + 1:04}_colours.sql"
+    step.write_text("ALTER TABLE sessions ADD COLUMN colour TEXT;\nUPDATE sessions SET colour = 'red';\n")
+    return step
+
+
+@pytest.mark.usefixtures("next_schema")
+def test_a_migration_runs_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the store is first opened; this tildone then refuses the store."""
+    with monkeypatch.context() as today:
+        today.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION)
+        chain(SqliteStore(path), "s", "a")
+
+    monkeypatch.setattr(health, "integrity_errors", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
+    stores = [SqliteStore(path), SqliteStore(path)]
+
+    assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]
+    monkeypatch.undo()
+    with pytest.raises(
+        StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+    ):
+        SqliteStore(path)
+
+
+def test_a_failed_migration_leaves_the_store_unchanged(path: Path, next_schema: Path) -> None:
+    """All migrations run, or none."""
+    first_schema(path)
+    next_schema.write_text("CREATE TABLE colours (x);\nTHIS IS NOT SQL;\n")
+    before = schema_of(path)
+
+    with pytest.raises(StoreDamaged, match="syntax error"):
+        SqliteStore(path)
+
+    assert schema_of(path) == before
+
+
+def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
+    """The first does, the others wait; none fails."""
+    first_schema(path)
+
+    makers = [start("make", path) for _ in range(6)]
+    for maker in makers:
+        wait_for("ready", maker)
+    finish(makers)
+
+    assert ids(SqliteStore(path).history("s")) == ["b", "a"]
+
+
+def test_opening_an_older_store_read_only_changes_nothing(path: Path) -> None:
+    """It is not migrated, and no other file is created."""
+    first_schema(path)
+    before = path.read_bytes()
+
+    store = SqliteStore(path, read_only=True)
+    said = [finding.what for finding in store.check()]
+    with pytest.raises(StoreError):
+        store.append("s", planned("c", "b", "x"))
+    store.close()
+
+    assert said[:2] == [
+        f"SQLite {apsw.sqlite_lib_version()}, schema 1",
+        f"the store has not been migrated to schema {SCHEMA_VERSION}",
+    ]
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["plans.db"]
+
+
+def test_an_older_backup_is_read_and_unchanged(path: Path, tmp_path: Path) -> None:
+    """A copy of it is migrated."""
+    first_schema(path)
+    before = path.read_bytes()
+
+    store = open_backup(str(path), str(tmp_path / "scratch.db"))
+
+    assert ids(store.history("s")) == ["b", "a"]
+    store.close()
+    assert path.read_bytes() == before
+
+
+def test_a_backup_in_the_place_of_a_store_is_switched_to_wal(path: Path) -> None:
+    """Readers and writers then do not wait for each other."""
+    chain(SqliteStore(path), "s", "a")
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+
+    chain(SqliteStore(path), "s", "b")
+
+    assert apsw.Connection(str(path)).pragma("journal_mode") == "wal"
+    assert ids(SqliteStore(path).history("s")) == ["b", "a"]
+
+
+def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
+    first_schema(path)
+    before = path.read_bytes()
+
+    store = SqliteStore(path, read_only=True)
+
+    assert ids(store.history("s")) == ["b", "a"]
+    assert [info.name for info in store.sessions()] == ["s"]
+    assert ids(store.events("s")) == ["a", "b"]
+    assert store.records.seen("s", "claude") is None
+    store.close()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_any_older_schema_is_read_without_being_migrated(path: Path, version: int) -> None:
+    """What it lacks is added for the connection only."""
+    first_schema(path, version)
+
+    store = SqliteStore(path, read_only=True)
+
+    assert (ids(store.history("s")), store.records.seen("s", "claude")) == (["b", "a"], None)
+    assert [info.name for info in store.sessions()] == ["s"]
+    with pytest.raises(StoreError):
+        store.records.set_seen("s", "claude", "a")
+    assert apsw.Connection(str(path)).pragma("user_version") == version
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> None:
+    store = SqliteStore(first_schema(path, version))
+    chain(store, "s", "c")
+
+    assert ids(store.history("s")) == ["c", "b", "a"]
+    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
+
+
+@pytest.mark.parametrize("version", [0, -7])
+@pytest.mark.parametrize("read_only", [True, False], ids=["reading", "writing"])
+def test_a_store_without_a_schema_is_damaged(path: Path, version: int, *, read_only: bool) -> None:
+    """No tildone writes one."""
+    first_schema(path)
+    apsw.Connection(str(path)).execute(f"PRAGMA user_version = {version}")
+
+    with pytest.raises(StoreDamaged, match=f"it has schema {version}; to check all of it: tildone doctor"):
+        SqliteStore(path, read_only=read_only)
+
+
+def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:
+    """Another process may be about to create the store."""
+    path.touch()
+
+    with pytest.raises(NotFound, match="there is no store at "):
+        SqliteStore(path, read_only=True)
+
+    assert path.read_bytes() == b""
+
+
+INSERTED = "INSERT INTO events (session, id, parent, at, body) VALUES ('s', 'c', 'b', 1, ?)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "head", "exists"),
+    [
+        (INSERTED.replace("?", f"'{codec.encode(planned('c', 'b', 'x'))}'"), "c", True),
+        ("UPDATE sessions SET head = 'a' WHERE name = 's'", "a", True),
+        ("UPDATE sessions SET ahead = '[\"b\"]' WHERE name = 's'", "b", True),
+        ("DELETE FROM sessions WHERE name = 's'", None, False),
+    ],
+    ids=["an event", "a head", "a redo stack", "a deletion"],
+)
+def test_a_program_that_knows_no_revisions_makes_them(
+    path: Path, statement: str, head: str | None, *, exists: bool
+) -> None:
+    """Triggers of the file do."""
+    store = SqliteStore(path)
+    chain(store, "s", "a", "b")
+    chain(store, "other", "a")
+    before = store.records.revision()
+
+    apsw.Connection(str(path)).execute(statement)
+
+    assert store.records.changed(before) == [SessionChange("s", head, before + 1, exists)]
+    assert store.records.revision() == before + 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda store: store.append("s", planned("c", "b", "x")), id="an event"),
+        pytest.param(lambda store: store.append("s", planned("c", "b", "x"), "claude"), id="an event and its reader"),
+        pytest.param(lambda store: store.append("new", planned("a", None, "x")), id="a new session"),
+        pytest.param(lambda store: store.move_head("s", SessionHead("a", ("b",)), expected="b"), id="undo"),
+        pytest.param(lambda store: store.delete("s", expected="b"), id="a deletion"),
+        pytest.param(lambda store: store.records.revision(), id="the revision"),
+        pytest.param(lambda store: store.records.changed(store.records.revision() - 2), id="what changed"),
+    ],
+)
+def test_costs_do_not_grow_with_the_number_of_sessions(
+    tmp_path: Path, work: Work, use: Callable[[Store], object]
+) -> None:
+    """SQLite takes as many steps among many sessions as among few."""
+    stores = [SqliteStore(tmp_path / name) for name in ("few", "many")]
+    for store, sessions in zip(stores, (3, 300), strict=True):
+        for number in range(sessions):
+            chain(store, f"session {number}", "a")
+        chain(store, "gone", "a")
+        store.delete("gone", expected="a")
+        chain(store, "s", "a", "b")
+
+    costs = []
+    for store in stores:
+        work.clear()
+        use(store)
+        costs.append([statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work])
+
+    assert costs[0] == costs[1] != []
+
+
+def test_an_append_is_one_statement(path: Path, work: Work) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    work.clear()
+
+    store.append("s", planned("b", "a", "x"))
+
+    assert [statement["sql"].split()[0] for statement in work] == ["INSERT"]
+
+
+def test_compaction_forgets_deletions_after_ten_thousand_changes(path: Path) -> None:
+    """Sessions that exist are kept, however old their newest change is."""
+    store = SqliteStore(path)
+    chain(store, "old", "a")
+    for name in ("one", "two"):
+        chain(store, name, "a")
+        store.delete(name, expected="a")
+    chain(store, "new", "a")
+    apsw.Connection(str(path)).execute("UPDATE changes SET revision = 10003 WHERE session = 'new'")
+    told = store.records.changed(0)
+
+    store.compact()
+
+    assert [change.session for change in told] == ["old", "one", "two", "new"]
+    assert [change.session for change in store.records.changed(0)] == ["old", "two", "new"]
+    assert store.records.revision() == 10_003
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+@pytest.mark.parametrize("read_only", [True, False], ids=["reading", "writing"])
+def test_a_store_of_any_older_schema_has_a_feed(path: Path, version: int, *, read_only: bool) -> None:
+    """The sessions that it has are in the order in which they were last written, migrated or not."""
+    first_schema(path, version)
+    connection = apsw.Connection(str(path))
+    for session, event in (("t", planned("a", None, "x")), ("s", planned("c", "b", "x"))):
+        row = (session, event.id, event.parent, event.at, codec.encode(event))
+        connection.execute("INSERT INTO events (session, id, parent, at, body) VALUES (?, ?, ?, ?, ?)", row)
+
+    store = SqliteStore(path, read_only=read_only)
+
+    assert store.records.changed(0) == [SessionChange("t", "a", 3), SessionChange("s", "c", 4)]
+    assert (store.records.revision(), store.records.changed(3), store.records.changed(4)) == (
+        4,
+        [SessionChange("s", "c", 4)],
+        [],
+    )
+    assert not store.records.wait_any(4, 0)
+
+
+def test_a_migrated_store_goes_on_with_its_revisions(path: Path) -> None:
+    store = SqliteStore(first_schema(path, SCHEMA_VERSION - 1))
+    before = store.records.revision()
+
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
+
+    assert store.records.changed(before) == [SessionChange("s", "a", before + 1)]
+
+
+def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) -> None:
+    """A revision is written with its change, or neither is."""
+    told = run("killed", path, 20, 7).stdout.split()
+    store = SqliteStore(path)
+
+    [change] = store.records.changed(0)
+
+    assert change == SessionChange("s", store.session_head("s").head, store.records.revision())
+    assert store.records.revision() == len(list(store.events("s"))) >= len(told) > 0
+
+
+SUMMARY = KeptSummary("a", "0/1")
+
+
+def test_of_several_processes_that_answer_at_once_one_counts(path: Path) -> None:
+    store = SqliteStore(path)
+    store.records.ask(Need("n", "s", "confirm", "?"))
+    with start("answer", path, "a") as one, start("answer", path, "b") as two, start("answer", path, "c") as three:
+        processes = [one, two, three]
+        for process in processes:
+            wait_for("ready", process)
+        told = sorted(done.stdout.strip() for done in finish(processes))
+
+    decided = store.records.need("n")
+    assert decided is not None
+    assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_any_older_schema_can_be_read(path: Path, version: int) -> None:
+    """It has no records, and keeps no summaries until it is migrated."""
+    reader = SqliteStore(first_schema(path, version), read_only=True)
+
+    reader.records.keep_summaries({"s": SUMMARY})
+
+    assert (
+        reader.records.presences(),
+        reader.records.needs(),
+        reader.records.need("n1"),
+        reader.records.kept_summaries(),
+    ) == ([], [], None, {})
+    assert sum(reader.records.density("s", 0, 10, 2)) == 2
+    writer = SqliteStore(path)
+    writer.records.keep_summaries({"s": SUMMARY})
+    writer.records.ask(QUESTION)
+    assert (writer.records.kept_summaries(), writer.records.needs()) == ({"s": SUMMARY}, [QUESTION])
+
+
+def test_a_store_that_may_only_be_read_keeps_no_summary_and_refuses_the_rest(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    store.records.ask(QUESTION)
+    reader = SqliteStore(path, read_only=True)
+
+    reader.records.keep_summaries({"s": SUMMARY})
+
+    assert reader.records.kept_summaries() == {}
+    assert reader.records.needs() == [QUESTION]
+    with pytest.raises(StoreError, match="read-only"):
+        reader.records.beat(WORKING)
+    with pytest.raises(StoreError, match="read-only"):
+        reader.records.answer("n1", "no", "Ada", NOW)
+
+
+def test_a_store_that_another_process_writes_to_keeps_no_summary_and_does_not_wait(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    with start("hold", path) as other:
+        wait_for("held", other)
+        store.records.keep_summaries({"s": SUMMARY})
+        busy = other.poll() is None
+        kept = store.records.kept_summaries()
+        finish([other])
+
+    assert busy
+    assert kept == {}
+    store.records.keep_summaries({"s": SUMMARY})
+    assert store.records.kept_summaries() == {"s": SUMMARY}
+
+
+def test_a_full_disk_keeps_no_summary(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    with store._file as connection:  # noqa: SLF001  the limit belongs to a connection
+        connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').get}")
+
+    store.records.keep_summaries({"s": KeptSummary("a", "x" * 100_000)})
+
+    assert store.records.kept_summaries() == {}
+    chain(store, "s", "b")
+    assert store.session_head("s").head == "b"
+
+
+def test_a_presence_and_a_summary_are_not_flushed_but_the_next_event_is(path: Path) -> None:
+    """SQLite flushes commits again afterwards, also after an error."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+
+    store.records.beat(WORKING)
+    store.records.leave(WORKING.agent)
+    store.records.keep_summaries({"s": SUMMARY})
+
+    with store._file as connection:  # noqa: SLF001  the setting belongs to a connection
+        assert connection.execute("PRAGMA synchronous").get == 2
+
+
+def test_records_are_no_part_of_a_check(path: Path) -> None:
+    """What cannot be decoded is left out, and plans stay usable."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    store.records.beat(WORKING)
+    store.records.ask(QUESTION)
+    store.close()
+    apsw.Connection(str(path)).execute("UPDATE presence SET body = '{'; UPDATE needs SET body = '[]'")
+
+    again = SqliteStore(path)
+
+    assert (again.records.presences(), again.records.needs(), again.records.need("n1")) == ([], [], None)
+    assert [found.severity for found in again.check()] == [Severity.OK, Severity.OK]
+
+
+def test_a_density_is_counted_by_the_index_of_the_session(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    from tildone.stores.sqlite import schema as queries  # noqa: PLC0415  only this test looks at a plan
+
+    row = {"session": "s", "begin": 0, "end": 10, "buckets": 2}
+    steps = apsw.Connection(str(path)).execute(f"EXPLAIN QUERY PLAN {queries.DENSITY}", row).fetchall()
+
+    assert any("SEARCH events USING INDEX" in str(step) for step in steps)

@@ -1,7 +1,9 @@
-"""Faults around a SQLite store, such as killed processes, locks and full disks: no acknowledged change is lost."""
+"""SQLite stores that are damaged, killed, locked or full: no acknowledged change is lost, no wrong plan is shown."""
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -12,13 +14,23 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
+from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
+from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
 from tests.stores.processes import finish, run, start, wait_for
-from tildone.base.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
-from tildone.plan.events import Event, PlanChanged, SessionHead
+from tests.stores.test_sqlite import first_schema
+from tildone.base.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.log.kept import Severity
+from tildone.log.settings import FleetSettings
+from tildone.log.store import Store
+from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
 from tildone.plan.model import Plan
+from tildone.plan.runs import Claimer, NewRun, RunLost
 from tildone.stores.sqlite import schema
+from tildone.stores.sqlite.leases import boot, is_alive, moment, this_machine
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary
 
 Record = Callable[[str, object], None]
 
@@ -371,3 +383,296 @@ def with_sqlite(path: Path, sql: str, *values: str) -> object:
 def check(path: Path) -> object:
     """Return the result of SQLite's own check of the file."""
     return with_sqlite(path, "PRAGMA integrity_check")
+
+
+SEED = 20261116
+
+WRONG_INDEX = "UPDATE events SET id = 'b' WHERE id = 'c'"
+"""What a changed byte in the index amounts to: it leads to another event, whose text and checksum are in order."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "plans.db"
+    store = SqliteStore(path)
+    chain(store, "one", "a", "b", "c")
+    chain(store, "two", "x", "y")
+    store.close()
+    return path
+
+
+def by_hand(path: Path, *statements: str) -> None:
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize("damages", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_no_damage_shows_a_wrong_plan_or_a_traceback(damages: int) -> None:
+    """Changed bytes, lost pages and cut files, seen with the commands that show a plan."""
+    bad = [each for each in results(damages, SEED) if each[1] in {WRONG_PLAN, TRACEBACK}]
+
+    assert bad == []
+
+
+HEADS = {
+    "another event": "UPDATE sessions SET head = 'b' WHERE name = 'one'",
+    "no event": "UPDATE sessions SET head = NULL WHERE name = 'one'",
+    "a redo list": """UPDATE sessions SET ahead = '["b"]' WHERE name = 'one'""",
+    "another session": "UPDATE sessions SET name = 'one', head = 'y' WHERE name = 'two'",
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_a_head_that_was_changed_is_noticed(kept: Path, what: str) -> None:
+    if what == "another session":
+        by_hand(kept, "DELETE FROM sessions WHERE name = 'one'")
+    by_hand(kept, HEADS[what])
+
+    with pytest.raises(StoreDamaged, match=r"the head of session 'one' does not match its checksum; .* tildone doctor"):
+        SqliteStore(kept).session_head("one")
+    assert read_summary(str(kept), "one") is None
+    found = [each.what for each in SqliteStore(kept).check() if each.severity is Severity.ERROR]
+    assert "session 'one' has a head that does not match its checksum" in found
+
+
+def test_a_redo_list_of_an_older_schema_that_cannot_be_decoded_is_noticed(kept: Path) -> None:
+    """It has no checksum."""
+    for redo in ("'{'", "'7'", "'[7]'"):
+        by_hand(kept, f"UPDATE sessions SET ahead = {redo}")  # noqa: S608  the list above
+        by_hand(kept, "UPDATE sessions SET head_check = quote(name) || quote(head) || ahead")
+        with pytest.raises(StoreDamaged, match="the redo list of session 'one' cannot be decoded"):
+            SqliteStore(kept).session_head("one")
+
+
+READERS: dict[str, Callable[[Store], object]] = {
+    "session_head": lambda store: store.session_head("one"),
+    "history": lambda store: list(store.history("one")),
+    "events": lambda store: list(store.events("one")),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_session_that_was_lost_is_not_an_empty_one(kept: Path, reader: str) -> None:
+    by_hand(kept, "DELETE FROM sessions WHERE name = 'one'")
+
+    with pytest.raises(StoreDamaged, match="session 'one' does not have the events that it should have"):
+        READERS[reader](SqliteStore(kept))
+    assert read_summary(str(kept), "one") is None
+    assert SqliteStore(kept).session_head("new") == SessionHead()
+    assert read_summary(str(kept), "new") == SessionSummary()
+
+
+def test_an_event_that_was_lost_is_noticed(kept: Path) -> None:
+    by_hand(kept, "DELETE FROM events WHERE id = 'b'")
+    store = SqliteStore(kept)
+
+    with pytest.raises(StoreDamaged, match="session 'one' has lost event 'b'"):
+        list(store.history("one"))
+    with pytest.raises(StoreDamaged, match="session 'one' does not have the events"):
+        list(store.events("one"))
+    with pytest.raises(UnknownEvent):
+        store.history("one", "b")
+
+
+def test_an_index_that_leads_to_another_event_is_noticed(kept: Path) -> None:
+    """The text of that event matches its own checksum."""
+    by_hand(kept, "DELETE FROM events WHERE id = 'b'", WRONG_INDEX)
+    store = SqliteStore(kept)
+
+    with pytest.raises(StoreDamaged, match="the index has event 'c' as 'b'"):
+        store.history("one", "b")
+    by_hand(kept, "UPDATE events SET id = 'c' WHERE id = 'b'", "UPDATE events SET parent = 'a' WHERE id = 'c'")
+    assert read_summary(str(kept), "one") is None
+
+
+def test_an_event_that_the_index_has_and_the_table_has_not_is_noticed(kept: Path) -> None:
+    """The rows of another session are not taken for those of this one."""
+    store = SqliteStore(kept)
+    events = store.events("one")
+    by_hand(kept, "UPDATE events SET session = 'two' WHERE id = 'b'")
+
+    with pytest.raises(StoreDamaged, match="session 'one' has lost events"):
+        ids(events)
+
+
+def test_a_session_that_is_deleted_while_it_is_read_is_no_damage(kept: Path) -> None:
+    store = SqliteStore(kept)
+    events = store.events("one")
+    first = next(events)
+    store.delete("one", expected="c")
+
+    assert (first.id, ids(events)) == ("a", [])
+
+
+def test_a_summary_of_a_changed_event_is_not_given(kept: Path) -> None:
+    by_hand(kept, "UPDATE events SET body = replace(body, 'pending', 'blocked') WHERE id = 'c'")
+
+    assert read_summary(str(kept), "one") is None
+
+
+def test_numbers_of_a_session_that_are_none_are_noticed(kept: Path) -> None:
+    by_hand(
+        kept,
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT, ', ''), 'events INTEGER', 'events')",
+    )
+    by_hand(kept, "UPDATE sessions SET events = 'many'")
+
+    with pytest.raises(StoreDamaged, match=r"session '.*' has no valid times"):
+        SqliteStore(kept).sessions()
+
+
+def test_compacting_returns_the_space_of_deleted_sessions(path: Path) -> None:
+    """Other sessions are unchanged."""
+    store = SqliteStore(path)
+    kept = chain(store, "s", "a", "b")
+    for number in range(50):
+        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
+    before = path.stat().st_size
+
+    store.delete("old", expected="49")
+    freed = store.compact()
+
+    assert freed == before - path.stat().st_size > 200_000
+    assert list(store.events("s")) == kept
+    chain(store, "s", "c")
+    assert ids(SqliteStore(path).history("s")) == ["c", "b", "a"]
+    assert is_intact(path)
+
+
+def test_a_store_with_little_unused_space_is_not_compacted(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", *map(str, range(30)))
+
+    assert store.compact() == 0
+
+
+@unix_only
+def test_compacting_without_disk_space_loses_nothing(path: Path) -> None:
+    """It is an error, and the store can still be used."""
+    store = SqliteStore(path)
+    for number in range(60):
+        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+        store.append("new", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+    store.close()
+
+    said = run("packed", path).stdout.splitlines()
+
+    assert said[0].startswith("StoreError: ")
+    assert said[1:] == ["after-0"]
+    assert len(ids(SqliteStore(path).events("new"))) == 60
+    assert is_intact(path)
+
+
+def is_intact(path: Path) -> bool:
+    return all(finding.severity is not Severity.ERROR for finding in SqliteStore(path, read_only=True).check())
+
+
+LEASE = FleetSettings().lease
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on_sqlite(tmp_path) as fleet:
+        yield fleet
+
+
+def test_the_lease_of_a_process_that_has_ended_lapses_at_once(machine: Fleet) -> None:
+    """Even for a reaper that has just begun."""
+    machine.add()
+    machine.claim("here/7/a")
+    machine.clock.ended.add(7)
+
+    assert len(machine.leases.reap(0)) == 1
+
+    assert machine.facts()[-1] == RunLost("r1", 0, 2, "its worker has ended", 1, 1)
+
+
+def test_a_lease_of_another_start_of_the_machine_lapses_at_once(machine: Fleet) -> None:
+    """Its clock counts from another time."""
+    machine.held()
+    machine.clock.boot = "boot-2/pid:1"
+    machine.clock.time = 5
+
+    assert len(machine.leases.reap(0)) == 1
+
+
+def test_a_process_of_another_machine_or_container_is_not_looked_up(machine: Fleet) -> None:
+    machine.clock.ended.add(7)
+    machine.add("r1")
+    machine.claim("there/7/a")
+    machine.add("r2")
+    machine.claim("here/7/b")
+    machine.clock.boot = "boot-1/pid:2"
+
+    assert machine.leases.reap(0) == []
+
+
+def test_a_renewal_after_a_restart_counts_from_it(machine: Fleet) -> None:
+    lease = machine.held()
+    machine.clock.boot = "boot-2/pid:1"
+
+    machine.leases.renew([lease.fence])
+
+    assert machine.leases.reap(0) == []
+
+
+def test_this_machine_has_a_clock_and_knows_its_processes() -> None:
+    first, second = moment(), moment()
+    assert first.clock <= second.clock
+    assert first.boot == second.boot == boot()
+    assert is_alive(os.getpid())
+    assert is_alive(1)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    # It has ended, but its parent has not been told.
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_alive(ended.pid)
+    ended.wait()
+    assert not is_alive(ended.pid)
+
+
+def test_the_lease_of_a_killed_worker_is_taken_at_once(tmp_path: Path) -> None:
+    """On the real clock, with a real process."""
+    store = SqliteStore(tmp_path / "plans.db")
+    store.append("plan", Event("a", None, 1, Actor.USER, Labelled("x", "y")))
+    leases = store.leases(scribe())
+    leases.add(NewRun("r1", "plan"))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
+        name = f"{this_machine().host}/{worker.pid}/n"
+        leases.claim(Claimer(name), [f"{name}/1"])
+        assert leases.reap(LONG) == []
+
+        worker.kill()
+
+    assert [lease.run for lease in leases.reap(0)] == ["r1"]
+    store.close()
+
+
+def test_the_store_itself_refuses_a_second_holder_of_a_repository(tmp_path: Path, machine: Fleet) -> None:
+    machine.held("r1", repo="/app")
+    machine.add("r2", repo="/app")
+
+    with pytest.raises(apsw.ConstraintError, match="repo"):
+        apsw.Connection(str(tmp_path / "plans.db")).execute("UPDATE leases SET owner = 'x' WHERE run = 'r2'")
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_an_older_schema_gets_leases(tmp_path: Path, version: int) -> None:
+    path = first_schema(tmp_path / "plans.db", version)
+    read = SqliteStore(path, read_only=True)
+    leases = read.leases(scribe())
+    assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
+    assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
+    with pytest.raises(StoreError):
+        leases.add(NewRun("r1", "s"))
+    read.close()
+
+    store = SqliteStore(path)
+    session = store.sessions()[0].name
+    store.leases(scribe()).add(NewRun("r1", session))
+
+    assert store.leases(scribe()).look()[0].lease.session == session
+    store.close()

@@ -5,7 +5,7 @@ model library. Here a *nursery* is started once per worker of the tests. It impo
 command it forks: the child has its own arguments, environment, folder, umask, session, standard streams and signal
 handlers, as if the command had been typed, and runs the program's own entry point. It is a real process with a real
 exit status; only the start of the interpreter is missing. A real start of each verb is tested in
-`tests/cli/test_program.py`, and what a start imports in `tests/test_imports.py`.
+`tests/cli/test_program.py`, and what a start imports in `tests/test_hot_modules.py`.
 
 Protocol: the worker sends one message over a socket, a JSON object with the standard streams and the write end of a
 *status pipe* as file descriptors. The child answers with its pid when it has become what was asked for. The nursery

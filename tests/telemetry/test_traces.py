@@ -26,7 +26,7 @@ from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import CLIENT, Collector, ReceivedSpan
-from tests.test_subagent_wiring import settings_in
+from tests.test_claims import settings_in
 from tildone.app.opening import open_store, run_leases, store_at
 from tildone.app.traces import FollowedRun, RunTraces, SpanSink, spans_of_end
 from tildone.base import replace

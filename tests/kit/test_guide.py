@@ -1,0 +1,729 @@
+"""The guide to tools, section by section: definition, execution in a host, and rendering."""
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from docs.examples.repo_tree import repo_tree
+from tests.host import records as messages
+from tests.host.records import Json
+from tests.host.test_host import Script, extend, host_with, talk
+from tests.host.tools.tool_bench import marked_processes, unique_duration
+from tests.suite.waiting import until_async
+from tildone.base import replace
+from tildone.base.keys import NO_KEYS
+from tildone.plan.text.amounts import format_size
+from tildone.plan.text.styles import THEME, Role, Span, Theme, ansi, plain
+from tildone.run.host import ExtensionAPI, ExtensionContext, Host
+from tildone.run.kit.components import (
+    Component,
+    Container,
+    Item,
+    KeyHint,
+    Markdown,
+    RenderContext,
+    RenderOptions,
+    Text,
+    ToolBody,
+    ToolCallHeader,
+    ToolFooter,
+)
+from tildone.run.kit.components import Field as Field_guide_rendering
+from tildone.run.kit.components import Field as Field_guide_rendering_components
+from tildone.run.kit.defaults import call_component, result_component
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
+    ImageContent,
+    InvalidDefinition,
+    Invocation,
+    OnUpdate,
+    TextContent,
+    ToolDefinition,
+    ToolResult,
+    TruncationResult,
+    dispatch_by_action,
+    draw,
+    error_result,
+    keep_tail,
+    markup,
+    send_update,
+    text_result,
+    tool,
+    validated,
+    wrap_tool,
+)
+from tildone.run.parameters import served
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
+
+NAMES = {
+    "ToolCallHeader": "tildone.run.kit.components.ToolCallHeader",
+    "ToolBody": "tildone.run.kit.components.ToolBody",
+    "ToolFooter": "tildone.run.kit.components.ToolFooter",
+    "AgentToolResult": "tildone.run.kit.definition.ToolResult",
+    "AgentToolUpdateCallback": "tildone.run.kit.definition.OnUpdate",
+    "ExtensionAPI": "tildone.run.host.ExtensionAPI",
+    "ExtensionContext": "tildone.run.host.ExtensionContext",
+    "ToolRenderResultOptions": "tildone.run.kit.components.RenderOptions",
+    "keyHint": "tildone.run.kit.components.KeyHint",
+    "truncateHead": "tildone.run.kit.definition.keep_tail",
+    "formatSize": "tildone.plan.text.amounts.format_size",
+    "Container": "tildone.run.kit.components.Container",
+    "Markdown": "tildone.run.kit.components.Markdown",
+    "Text": "tildone.run.kit.components.Text",
+    "Type": "tildone.run.kit.definition.tool",
+    "TruncationResult": "tildone.run.kit.definition.TruncationResult",
+    "AbortSignal": "tildone.run.kit.definition.AbortSignal",
+    "TextContent": "tildone.run.kit.definition.TextContent",
+    "ImageContent": "tildone.run.kit.definition.ImageContent",
+    "createErrorToolResult": "tildone.run.kit.definition.error_result",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_imports_every_name_of_the_guide_has_a_counterpart(name: str) -> None:
+    module, _, attribute = NAMES[name].rpartition(".")
+
+    assert hasattr(importlib.import_module(module), attribute)
+
+
+class MyToolParams(BaseModel):
+    query: str = Field(description="Search query")
+    limit: int = Field(10, description="Max results")
+
+
+async def search(tool_call_id: str, params: MyToolParams, signal: object, on_update: object, ctx: object) -> ToolResult:
+    del tool_call_id, signal, on_update, ctx
+    results = [f"{params.query} {number}" for number in range(params.limit)]
+    return text_result("\n".join(results), {"results": results})
+
+
+MY_TOOL = ToolDefinition(
+    name="my_tool",
+    label="My Tool",
+    description="What this tool does. The LLM reads this to decide when to call it.",
+    prompt_snippet="Search for items by query",
+    prompt_guidelines=("Use this tool when the user asks about search", "Prefer specific queries over broad ones"),
+    parameters=MyToolParams,
+    execute=search,
+)
+
+
+async def test_registration_of_a_tool_by_an_extension() -> None:
+    """A function that is given the API registers it; the model is offered it and can call it."""
+    model = Script([("my_tool", {"query": "yak", "limit": 2})], "done")
+    host, told = host_with(model)
+
+    def extension(api: ExtensionAPI) -> None:
+        api.register_tool(MY_TOOL)
+
+    assert host.load([("mine", extension)]) == []
+    await talk(host)
+
+    [spec] = model.requests[0].tools
+    assert (spec.name, spec.description) == ("my_tool", MY_TOOL.description)
+    [ended] = [event for event in told if event["type"] == "tool_execution_end"]
+    assert ended["result"]["details"] == {"results": ["yak 0", "yak 1"]}
+
+
+async def test_tool_definition_fields_snippet_and_guidelines_are_in_the_system_prompt_of_an_active_tool() -> None:
+    """A tool without a snippet is not listed; the guidelines of a tool that is not active are left out."""
+    silent = replace(MY_TOOL, name="silent", prompt_snippet="", prompt_guidelines=("Be silent",))
+    idle = replace(MY_TOOL, name="idle", prompt_snippet="Idle", prompt_guidelines=("Be idle",))
+    model = Script("done")
+    host, _ = host_with(model, MY_TOOL, silent, idle)
+    extend(host, lambda api: api.set_active_tools(["my_tool", "silent"]))
+
+    await talk(host)
+
+    available, guidelines = model.requests[0].system.split("\n\n")[1:3]
+    assert available == "Available tools:\n- my_tool: Search for items by query"
+    assert guidelines.splitlines()[1:] == [f"- {line}" for line in (*MY_TOOL.prompt_guidelines, "Be silent")]
+
+
+def test_tool_definition_fields_that_are_required_are_checked() -> None:
+    with pytest.raises(TypeError):
+        ToolDefinition(name="my_tool", label="My Tool", description="Search.")  # type: ignore[call-arg]  # the case
+    with pytest.raises(InvalidDefinition, match=r"the label is empty; the description is empty"):
+        validated(replace(MY_TOOL, label="", description=""))
+
+
+def test_tool_definition_fields_renderers_are_optional() -> None:
+    call = draw(call_component(served(MY_TOOL), {"query": "yak", "limit": 5}), 80)
+    result = draw(result_component(MY_TOOL, text_result("found"), RenderOptions()), 80)
+
+    assert [plain(line) for line in (*call, *result)] == ['My Tool: "yak" limit=5', "found"]
+
+
+async def test_typed_param_alias_one_declaration_is_the_schema_and_the_type() -> None:
+    """A class, or the signature; nothing is repeated."""
+    schema = served(MY_TOOL).schema
+    result = await served(MY_TOOL).execute("call_1", {"query": "yak"}, None, None, None)
+
+    assert schema["properties"]["limit"] == {"type": "integer", "description": "Max results", "default": 10}
+    assert schema["required"] == ["query"]
+    assert len(result.details["results"]) == 10
+
+
+class NameAndValue(TypedDict):
+    name: str
+    value: str
+
+
+async def test_parameters_schema_every_kind_of_the_guide() -> None:
+    """Required, optional with a default, one of a few words, yes or no, an object and a list, with descriptions."""
+
+    @tool
+    async def kinds(
+        path: Annotated[str, "File path to read"],
+        pair: Annotated[NameAndValue, "Name and value"],
+        limit: Annotated[float, "Max results"] = 10,
+        sort: Annotated[Literal["created", "updated", "relevance"], "Sort order"] = "created",
+        hidden: Annotated[bool, "Include hidden files"] = False,  # noqa: FBT002  the case under test
+        tags: Annotated[list[str] | None, "List of tags"] = None,
+    ) -> str:
+        """Take all kinds."""
+        return repr((path, pair, limit, sort, hidden, tags))
+
+    registered = served(kinds)
+
+    assert registered.schema["properties"] == {
+        "path": {"type": "string", "description": "File path to read"},
+        "pair": {
+            "type": "object",
+            "description": "Name and value",
+            "additionalProperties": False,
+            "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+            "required": ["name", "value"],
+        },
+        "limit": {"type": "number", "description": "Max results", "default": 10},
+        "sort": {
+            "type": "string",
+            "description": "Sort order",
+            "enum": ["created", "updated", "relevance"],
+            "default": "created",
+        },
+        "hidden": {"type": "boolean", "description": "Include hidden files", "default": False},
+        "tags": {"type": "array", "description": "List of tags", "items": {"type": "string"}},
+    }
+    params: dict[str, Any] = {"path": "a", "pair": {"name": "n", "value": "v"}, "tags": ["x"]}
+    result = await registered.execute("call_1", params, None, None, None)
+    assert result.text == "('a', {'name': 'n', 'value': 'v'}, 10, 'created', False, ['x'])"
+
+
+ANYTHING = {"type": "object", "properties": {"query": {"type": "string"}}}
+
+
+def my_tool(execute: Any, **fields: Any) -> ToolDefinition:
+    return ToolDefinition("my_tool", "My Tool", "Does it.", ANYTHING, execute, **fields)
+
+
+async def called(tool: ToolDefinition, **arguments: Any) -> tuple[Json, list[Json]]:
+    """Call the tool in a host; return the event of its end and all events."""
+    host, told = host_with(Script([(tool.name, arguments)], "done"), tool)
+    await talk(host)
+    return ended(told), told
+
+
+def ended(told: list[Json]) -> Json:
+    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    return event
+
+
+async def test_execute_signature_five_arguments_in_order() -> None:
+    """The id of the call, the arguments, the signal before the callback, and the context of the host."""
+    given = list[Any]()
+
+    async def execute(*five: Any) -> ToolResult:
+        given.extend(five)
+        return text_result("ok")
+
+    await called(my_tool(execute), query="yak")
+
+    assert given[:2] == ["c0", {"query": "yak"}]
+    assert isinstance(given[2], AbortSignal)
+    assert callable(given[3])
+    assert isinstance(given[4], ExtensionContext)
+
+
+async def test_execute_signature_the_callback_may_be_missing() -> None:
+    async def execute(_id: str, _params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
+        send_update(on_update, text_result("half"))
+        return text_result("whole")
+
+    assert (await execute("call_1", {}, None, None, None)).text == "whole"
+
+
+async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path: Path) -> None:
+    """All five arguments reach the original, in their order, and the model is offered the tool once."""
+    await asyncio.to_thread((tmp_path / "a.txt").write_text, "hello\n", "utf-8")
+    seen = list[Invocation]()
+    model = Script([("read", {"path": "a.txt"})], "done")
+    host, told = host_with(model, *builtin_tools(PermissionPolicy()))
+    host.cwd = str(tmp_path)
+
+    async def around(call: Invocation, delegate: Delegate) -> ToolResult:
+        seen.append(call)
+        inner = await delegate(call)
+        return text_result(f"{inner.text} (seen)")
+
+    def override(api: ExtensionAPI) -> None:
+        original = api.tool("read")
+        assert original is not None
+        api.register_tool(wrap_tool(original, around))
+
+    extend(host, override)
+    await talk(host)
+
+    assert [spec.name for spec in model.requests[0].tools].count("read") == 1
+    assert "hello" in ended(told)["result"]["content"][0]["text"]
+    assert ended(told)["result"]["content"][0]["text"].endswith("(seen)")
+    assert [(call.tool_call_id, call.params) for call in seen] == [("c0", {"path": "a.txt"})]
+    assert isinstance(seen[0].signal, AbortSignal)
+
+
+async def test_return_value_content_is_for_the_model_and_details_for_the_renderer() -> None:
+    async def execute(*_five: Any) -> ToolResult:
+        return ToolResult((TextContent("[1]"), ImageContent("aGk=", "image/png")), {"results": [1]})
+
+    model = Script([("my_tool", {})], "done")
+    host, told = host_with(model, my_tool(execute))
+    await talk(host)
+
+    answered = messages.shown(model.requests[1].messages)[-1]
+    assert answered["content"] == [
+        {"type": "text", "text": "[1]"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+    ]
+    assert ended(told)["result"]["details"] == {"results": [1]}
+
+
+async def test_return_value_details_are_optional() -> None:
+    async def execute(*_five: Any) -> ToolResult:
+        return ToolResult((TextContent("ok"),))
+
+    end, _ = await called(my_tool(execute))
+
+    assert (end["result"]["content"], end["isError"]) == ([{"type": "text", "text": "ok"}], False)
+
+
+async def test_error_handling_an_exception_is_a_failed_call_with_empty_details() -> None:
+    async def execute(*_five: Any) -> ToolResult:
+        raise LookupError("No results found. Try a different query.")
+
+    end, _ = await called(my_tool(execute))
+
+    assert end["isError"]
+    assert end["result"] == {
+        "content": [{"type": "text", "text": "No results found. Try a different query."}],
+        "details": {},
+    }
+
+
+async def test_streaming_updates_are_published_before_the_result() -> None:
+    async def execute(_id: str, _params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
+        for step in (1, 2):
+            send_update(on_update, text_result(f"part {step}", {"progress": step / 2}))
+        return text_result("all", {"complete": True})
+
+    _, told = await called(my_tool(execute))
+
+    streamed = [event for event in told if event["type"].startswith("tool_execution")]
+    assert [event["type"].removeprefix("tool_execution_") for event in streamed] == ["start", "update", "update", "end"]
+    assert [event["partialResult"]["details"]["progress"] for event in streamed[1:3]] == [0.5, 1.0]
+    assert streamed[3]["result"]["details"] == {"complete": True}
+
+
+class Client:
+    """A client that passes the signal on to what it awaits, as the guide asks."""
+
+    def __init__(self, api: ExtensionAPI) -> None:
+        self._api = api
+
+    async def search(self, seconds: str, signal: AbortSignal | None) -> str:
+        result = await self._api.exec("sleep", [seconds], signal=signal)
+        if signal is not None:
+            signal.raise_if_aborted()
+        return result.stdout
+
+
+async def test_abort_signal_reaches_the_program_that_a_tool_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the client to `api.exec`: the process is gone, and the call is aborted."""
+    duration = unique_duration()
+    monkeypatch.setenv("MARK", duration)
+    host, told = host_with(Script([("my_tool", {})]))
+    host.cwd = "/"
+
+    def extension(api: ExtensionAPI) -> None:
+        client = Client(api)
+
+        async def execute(_id: str, _params: Any, signal: AbortSignal | None, *_others: Any) -> ToolResult:
+            return text_result(await client.search("7777", signal))
+
+        api.register_tool(my_tool(execute))
+
+    extend(host, extension)
+    await host.prompt("go")
+    await until_async(lambda: marked_processes(duration))
+    await pressing_escape(host)
+
+    assert marked_processes(duration) == []
+    assert ended(told)["isError"]
+    assert ended(told)["result"]["content"][0]["text"] == "Error: aborted"
+
+
+async def pressing_escape(host: Host) -> None:
+    host.request_abort("Escape")
+    async with asyncio.timeout(30):
+        await host.settled()
+
+
+async def test_output_truncation_keeps_the_most_recent_lines() -> None:
+    text = "".join(f"line {number}\n" for number in range(5000))
+
+    async def execute(*_five: Any) -> ToolResult:
+        kept = keep_tail(text, max_bytes=50_000, max_lines=2000)
+        return text_result(kept.content, {"truncated": kept.truncated, "size": format_size(kept.total_bytes)})
+
+    end, _ = await called(my_tool(execute))
+
+    shown = end["result"]["content"][0]["text"]
+    assert shown.startswith("line 3000\n")
+    assert shown.endswith("line 4999\n")
+    assert end["result"]["details"] == {"truncated": True, "size": "47.7 KB"}
+
+
+def test_truncation_result_fields() -> None:
+    assert keep_tail("ä\nb\n", max_lines=1) == TruncationResult(
+        content="b\n", truncated=True, total_lines=2, total_bytes=5, output_lines=1, output_bytes=2
+    )
+    assert keep_tail("b\n") == TruncationResult("b\n", False, 1, 2, 1, 2)  # noqa: FBT003  the fields in their order
+
+
+async def start(_id: str, params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
+    send_update(on_update, text_result("starting"))
+    return text_result(f"started {params['name']}", {"sessionId": "s1", "pid": 1})
+
+
+async def listing(*_five: Any) -> ToolResult:
+    return text_result("s1")
+
+
+PROCESSES = ToolDefinition(
+    "processes",
+    "Processes",
+    "Manage processes.",
+    {
+        "type": "object",
+        "required": ["action"],
+        "properties": {"action": {"type": "string"}, "name": {"type": "string"}},
+    },
+    dispatch_by_action({"start": start, "list": listing}),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "is_error"),
+    [
+        ({"action": "start", "name": "web"}, "started web", False),
+        ({"action": "list"}, "s1", False),
+        ({"action": "fly"}, "Unknown action: fly; known are start, list", True),
+    ],
+)
+async def test_multi_action_tools_delegate_to_the_function_of_the_action(
+    arguments: Json, text: str, *, is_error: bool
+) -> None:
+    end, _ = await called(PROCESSES, **arguments)
+
+    assert (end["result"]["content"][0]["text"], end["isError"]) == (text, is_error)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "README.md").write_text("hello\n", encoding="utf-8")
+    return tmp_path
+
+
+async def test_full_example_runs_in_a_host(repository: Path) -> None:
+    end, told = await called(repo_tree(repository), path="", depth="1")
+
+    assert end["result"]["content"][0]["text"] == "src/\nREADME.md (6 B)"
+    assert [entry["path"] for entry in end["result"]["details"]["entries"]] == ["src", "README.md"]
+    assert [event["type"] for event in told].count("tool_execution_update") == 1
+
+
+async def test_full_example_reports_what_could_not_be_found(repository: Path) -> None:
+    end, _ = await called(repo_tree(repository), path="nowhere")
+
+    assert end["isError"]
+    assert 'Could not find the folder "nowhere"' in end["result"]["content"][0]["text"]
+
+
+COLLAPSED, EXPANDED, PARTIAL = RenderOptions(), RenderOptions(expanded=True), RenderOptions(is_partial=True)
+
+
+async def nothing(*_five: object) -> ToolResult:
+    return text_result("")
+
+
+TOOL = ToolDefinition("my_tool", "My Tool", "Searches.", {"type": "object", "properties": {}}, nothing)
+
+
+def lines(component: Component) -> list[str]:
+    return [plain(line) for line in draw(component, 100)]
+
+
+def render_call(args: dict[str, Any], theme: Theme) -> Component:
+    return ToolCallHeader(
+        tool_name="My Tool",
+        action="search",
+        main_arg=theme.fg("accent", f'"{args["query"]}"'),
+        option_args=[f"limit={args.get('limit', 10)}"],
+        long_args=[],
+        show_colon=True,
+    )
+
+
+def render_result(result: ToolResult, options: RenderOptions, theme: Theme) -> Component:
+    if options.is_partial:
+        return Text(theme.fg("muted", "MyTool: fetching..."))
+    if "results" not in result.details:
+        return Text(theme.fg("error", result.text or "Operation failed"))
+    items = result.details["results"]
+    fields: list[Field_guide_rendering | Component] = [
+        Field_guide_rendering("Results", f"{len(items)} items", show_collapsed=True),
+        *(Text(item) for item in items),
+    ]
+    footer_items = [Item("count", f"{len(items)}")] if items else []
+    return ToolBody(
+        fields=fields,
+        expanded=options.expanded,
+        footer=ToolFooter(items=footer_items, separator=" | ") if footer_items else None,
+        include_spacer_before_footer=len(fields) > 0,
+    )
+
+
+def fetch_result(result: ToolResult, options: RenderOptions, theme: Theme) -> Component:
+    """Render the result of the section on truncated output."""
+    if options.is_partial:
+        return Text(theme.fg("muted", "WebFetch: fetching..."))
+    details = result.details
+    if "content" not in details:
+        return Text(theme.fg("error", result.text or "Fetch failed"))
+    container = Container()
+    fields = [
+        Field_guide_rendering("URL", details["url"], show_collapsed=True),
+        Field_guide_rendering("Size", format_size(details["totalBytes"]), show_collapsed=True),
+    ]
+    container.add_child(ToolBody(fields, expanded=options.expanded))
+    footer_items = []
+    if details["truncated"]:
+        footer_items += [
+            Item("showing", f"{details['outputLines']}/{details['totalLines']} lines"),
+            Item("full output", details["tempFile"]),
+        ]
+    else:
+        footer_items.append(Item("lines", f"{details['totalLines']}"))
+    container.add_child(ToolFooter(footer_items, separator=" | ", include_spacer_before_footer=len(fields) > 0))
+    return container
+
+
+def test_render_call_signature_takes_the_arguments_and_the_theme() -> None:
+    tool = replace(TOOL, render_call=render_call)
+
+    assert lines(call_component(tool, {"query": "yaks"})) == ['My Tool: search "yaks" limit=10']
+
+
+def test_render_call_signature_may_take_a_context_too() -> None:
+    context = RenderContext({"n": 1}, {"seen": 2}, "call_1", "/p")
+
+    def of_context(args: Any, theme: Theme, context: RenderContext) -> Component:
+        assert (args, theme) == (context.args, context.theme)
+        return Text(f"{context.tool_call_id} in {context.cwd}, seen {context.state['seen']}")
+
+    tool = replace(TOOL, render_call=of_context)
+
+    assert lines(call_component(tool, {"n": 1}, context)) == ["call_1 in /p, seen 2"]
+
+
+SHORTER: dict[str, Callable[..., Component]] = {
+    "arguments": lambda args: Text(args["n"]),
+    "theme": lambda args, _theme: Text(args["n"]),
+    "context": lambda args, _theme, _context: Text(args["n"]),
+    "all of them": lambda *given: Text(f"{given[0]['n']}{'' if len(given) == 3 else len(given)}"),
+    "a bound value": lambda _args, prefix="1": Text(prefix),
+    "an optional theme": lambda _args, theme=None: Text("1" if theme is THEME else ""),
+    "an optional context": lambda _args, _theme=None, _context=None: Text("1" if _theme and _context else ""),
+    "a keyword": lambda _args, *, prefix="1": Text(prefix),
+}
+
+
+@pytest.mark.parametrize("render", SHORTER.values(), ids=SHORTER)
+def test_render_call_signature_may_be_shorter(render: Callable[..., Component]) -> None:
+    """A renderer is given as much as it takes. What the tool has bound to a parameter stays."""
+    assert lines(call_component(replace(TOOL, render_call=render), {"n": "1"})) == ["1"]
+
+
+def test_render_result_signature_takes_the_result_the_options_and_the_theme() -> None:
+    tool = replace(TOOL, render_result=render_result)
+    result = text_result("[]", {"results": ["a", "b"]})
+
+    assert lines(result_component(tool, result, COLLAPSED)) == ["Results: 2 items", "", "count: 2"]
+    assert lines(result_component(tool, result, EXPANDED)) == ["Results: 2 items", "a", "b", "", "count: 2"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [COLLAPSED, EXPANDED, PARTIAL, RenderOptions(is_error=True)],
+    ids=["collapsed", "expanded", "partial", "failed"],
+)
+def test_render_result_signature_may_take_a_context_too(options: RenderOptions) -> None:
+    seen: list[RenderContext] = []
+
+    def of_context(_result: ToolResult, given: RenderOptions, theme: Theme, context: RenderContext) -> Component:
+        assert (given, theme) == (options, context.theme)
+        seen.append(context)
+        return Text("")
+
+    result_component(replace(TOOL, render_result=of_context), text_result(""), options)
+
+    [context] = seen
+    assert (context.expanded, context.is_partial, context.is_error) == (
+        options.expanded,
+        options.is_partial,
+        options.is_error,
+    )
+    context.invalidate()
+    assert context.state == {}
+
+
+@pytest.mark.parametrize(
+    "render",
+    [
+        lambda result, _options: Text(result.text),
+        lambda result, _options, _theme: Text(result.text),
+        lambda result, _options, _theme, _context: Text(result.text),
+    ],
+    ids=["options", "theme", "context"],
+)
+def test_render_result_signature_may_be_shorter(render: Callable[..., Component]) -> None:
+    tool = replace(TOOL, render_result=render)
+
+    assert lines(result_component(tool, text_result("one"), COLLAPSED)) == ["one"]
+
+
+def test_render_result_signature_returns_a_component() -> None:
+    tool = replace(TOOL, render_result=lambda *_: "text")
+
+    with pytest.raises(TypeError, match=r"^a renderer returns a component or None, not str$"):
+        result_component(tool, text_result(""), COLLAPSED)
+
+
+def test_error_rendering_in_render_result_checks_for_a_missing_field() -> None:
+    tool = replace(TOOL, render_result=render_result)
+    failed = error_result("No results found. Try a different query.")
+
+    shown = result_component(tool, failed, COLLAPSED)
+
+    assert markup(shown) == "<error>No results found. Try a different query.</error>"
+    assert markup(render_result(ToolResult((), {}), COLLAPSED, THEME)) == "<error>Operation failed</error>"
+
+
+def test_error_rendering_in_render_result_may_ask_the_context() -> None:
+    def of_context(result: ToolResult, _options: RenderOptions, theme: Theme, context: RenderContext) -> Component:
+        return Text(theme.fg("error", result.text) if context.is_error else "fine")
+
+    tool = replace(TOOL, render_result=of_context)
+
+    assert markup(result_component(tool, error_result("gone"), RenderOptions(is_error=True))) == "<error>gone</error>"
+    assert markup(result_component(tool, text_result("here"), COLLAPSED)) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("truncated", "footer"),
+    [(True, "showing: 3/5000 lines | full output: /tmp/x"), (False, "lines: 5000")],
+)
+def test_rendering_truncated_output_says_what_is_shown_and_where_the_rest_is(truncated: bool, footer: str) -> None:  # noqa: FBT001  a parameter
+    details = {
+        "content": "a",
+        "url": "https://example.org",
+        "truncated": truncated,
+        "totalLines": 5000,
+        "totalBytes": 48_890,
+        "outputLines": 3,
+        "tempFile": "/tmp/x",  # noqa: S108  not opened
+    }
+    tool = replace(TOOL, render_result=fetch_result)
+
+    shown = lines(result_component(tool, text_result("a", details), COLLAPSED))
+
+    assert shown == ["URL: https://example.org", "Size: 47.7 KB", "", footer]
+    assert lines(result_component(tool, error_result(""), COLLAPSED)) == ["Operation failed"]
+    assert lines(result_component(tool, text_result(""), PARTIAL)) == ["WebFetch: fetching..."]
+
+
+def test_render_result_guidelines_a_container_grows() -> None:
+    container = Container()
+    container.add_child(Text("a"))
+    container.add_child(ToolFooter([Item("total", "1")], include_spacer_before_footer=True))
+
+    assert lines(container) == ["a", "", "total: 1"]
+    assert container == Container([Text("a"), ToolFooter([Item("total", "1")], include_spacer_before_footer=True)])
+    assert container != Container()
+    assert repr(Container([Text("a")])).startswith("Container([Text(content='a'")
+
+
+def test_render_result_guidelines_markdown_has_a_colour() -> None:
+    assert markup(Markdown("**a** b", Role.TOOL_OUTPUT)) == "<toolOutput><bold>a</bold> b</toolOutput>"
+
+
+def test_render_result_guidelines_a_key_hint_names_the_key_of_the_screen_or_is_omitted() -> None:
+    footer = ToolFooter([Item("total", "9"), Item("", KeyHint("app.tools.expand", "to expand"))])
+
+    assert lines(footer) == ["total: 9 | ctrl+o to expand"]
+    assert [plain(line) for line in draw(footer, 80, keys={"app.tools.expand": "f2"})] == ["total: 9 | f2 to expand"]
+    assert [plain(line) for line in draw(footer, 80, keys=NO_KEYS)] == ["total: 9"]
+
+
+def test_custom_rendering_styles_nest() -> None:
+    theme = THEME
+
+    assert markup(Text(theme.fg("accent", theme.bold("a")))) == "<accent><bold>a</bold></accent>"
+    assert markup(Text((theme.italic("a"), " ", theme.strikethrough("b")))) == (
+        "<italic>a</italic> <strikethrough>b</strikethrough>"
+    )
+    assert theme.fg(Role.ERROR, "x") == theme.fg("error", "x")
+
+
+def test_custom_rendering_components_take_styled_text() -> None:
+    gone = THEME.fg("error", "gone")
+
+    assert (
+        markup(ToolBody([Field_guide_rendering_components("State", gone, show_collapsed=True)]))
+        == "<muted>State: </muted><error>gone</error>"
+    )
+    assert markup(ToolFooter([Item("", gone)])) == "<muted><error>gone</error></muted>"
+    assert markup(ToolCallHeader("T", option_args=[gone])).endswith(" <muted><error>gone</error></muted>")
+
+
+def test_custom_rendering_an_unknown_colour_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"^Unknown theme color 'pink'; known are toolTitle, .*, error$"):
+        THEME.fg("pink", "x")
+
+
+def test_custom_rendering_line_breaks_of_a_styled_text_are_kept_and_control_characters_are_not() -> None:
+    styled = THEME.fg("error", THEME.bold("a\x1b[2J\nb"))
+
+    drawn = draw(Text(styled), 80)
+
+    assert [plain(line) for line in drawn] == ["a\ufffd[2J", "b"]
+    assert drawn[1] == [Span("b", Role.ERROR, bold=True)]
+    assert ansi(drawn[1], color=True, safe=str) == "\x1b[31;1mb\x1b[0m"

@@ -1,0 +1,485 @@
+"""Many processes at once: claims, limits and runs, eight agents that share a plan, and waiters that poll.
+
+`python3 do.py faults long shared-plan` runs the long form of the shared plan.
+"""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+from threading import Barrier, BrokenBarrierError, Condition
+
+import pytest
+
+from tests.plans import plan_of, session_on
+from tests.stores import jsonl_files, jsonl_programs, processes
+from tests.stores.contract import chain, ids
+from tests.stores.many_hands.audit import BREACHES, audit, read_book
+from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
+from tests.stores.postgres import needs_server
+from tests.stores.processes import finish, wait_for
+from tildone.app.opening import run_leases, store_at
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import ProviderLimit
+from tildone.log.store import Store
+from tildone.plan.events import Actor, Author, Event, PlanChanged, SessionHead
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.runs import Claimer, Lease, LeaseState, NewRun, RunTaken, Work, WorkOutcome
+from tildone.stores import polling
+from tildone.stores.polling import wait_until
+from tildone.stores.sqlite.store import SqliteStore
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]
+"""How many workers, and how many runs."""
+
+LIMIT = 3
+TIMEOUT = 240.0
+
+
+def work_of(number: int) -> Work:
+    repo = f"/app{number % 9}" if number % 2 else ""
+    return Work(repo, "anthropic" if number % 3 else "openai", ("gpu",) if number % 4 else ())
+
+
+def race(address: str, folder: Path, workers: int, runs: int) -> None:
+    """Let the workers do all runs, and check what they did."""
+    store = store_at(address)
+    leases = run_leases(store)
+    leases.set_limit(ProviderLimit("anthropic", runs=LIMIT))
+    for number in range(runs):
+        leases.add(NewRun(f"r{number}", f"plan {number}", work_of(number)), [PlanChanged(plan_of("one"))])
+    with ExitStack() as stack:
+        started = []
+        for number in range(workers):
+            command = [sys.executable, "-m", "tests.stores.claiming_worker", address, f"w{number}"]
+            command.append(str(folder / f"w{number}"))
+            worker = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            stack.callback(worker.kill)
+            started.append(worker)
+        for worker in started:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n"
+        for worker in started:
+            assert worker.stdin is not None
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+        for worker in started:
+            _, errors = worker.communicate(timeout=TIMEOUT)
+            assert worker.returncode == 0, errors
+    assert {view.lease.state for view in leases.look()} == {LeaseState.DONE}
+    check(folder, runs)
+    for number in range(runs):
+        events = list(store.events(f"plan {number}"))
+        assert sum(isinstance(event.fact, RunTaken) for event in events) == 1
+    store.close()
+
+
+def check(folder: Path, runs: int) -> None:
+    """Check that every run was taken once, and that at no time limits were exceeded."""
+    lines = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
+    assert Counter(line[3] for line in lines) == {f"r{number}": 1 for number in range(runs)}
+    # From the answer to the claim to before the closing, a run was surely held.
+    held = [(float(line[1]), float(line[7]), line[5], line[6]) for line in lines]
+    for begin, _, _, _ in held:
+        at_once = [other for other in held if other[0] <= begin <= other[1]]
+        assert sum(provider == "anthropic" for *_, provider in at_once) <= LIMIT
+        repos = Counter(repo for *_, repo, _ in at_once if repo)
+        assert max(repos.values(), default=0) <= 1
+
+
+@pytest.mark.parametrize(("workers", "runs"), SIZES)
+def test_claims_on_sqlite(tmp_path: Path, workers: int, runs: int) -> None:
+    race(str(tmp_path / "plans.db"), tmp_path, workers, runs)
+
+
+@needs_server
+@pytest.mark.parametrize(("workers", "runs"), SIZES)
+def test_claims_on_postgres(url: str, tmp_path: Path, workers: int, runs: int) -> None:
+    race(url, tmp_path, workers, runs)
+
+
+WORKERS, SLOTS = 8, 3
+REPOS, SLOTS_OF_PROVIDER = 3, 2
+BOUND = 240.0
+
+Get = Callable[[RunLeases, Claimer, int], list[Lease]]
+
+
+def claimed(leases: RunLeases, who: Claimer, turn: int) -> list[Lease]:
+    return leases.claim(who, [f"{who.worker}/{turn}.{slot}" for slot in range(SLOTS)])
+
+
+def dispatched(leases: RunLeases, who: Claimer, _turn: int) -> list[Lease]:
+    return leases.dispatch(who, SLOTS)
+
+
+def queue(leases: RunLeases) -> int:
+    """Queue runs: some in repositories, some of a provider with a limit, some of both, and some without limits."""
+    works = [Work(f"/repo {number % REPOS}") for number in range(6)]
+    works += [Work(provider="p") for _ in range(4)]
+    works += [Work(f"/repo {number % REPOS}", "p") for number in range(4)]
+    works += [Work() for _ in range(10)]
+    new = [NewRun(f"r{number}", f"plan {number}", work) for number, work in enumerate(works)]
+    leases.add_all([(run, [PlanChanged(plan_of("one"))]) for run in new])
+    leases.set_limit(ProviderLimit("p", runs=SLOTS_OF_PROVIDER))
+    return len(works)
+
+
+@dataclass
+class Race:
+    """What the workers have got: in this turn, and altogether."""
+
+    address: str
+    get: Get
+    runs: int
+    got: dict[int, list[Lease]] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    barrier: Barrier = field(default_factory=lambda: Barrier(WORKERS, timeout=BOUND))
+
+    def work(self, number: int) -> None:
+        """Be a worker: get leases when all others do, look at the limits, and end what was got."""
+        try:
+            self._work(number)
+        except BaseException:
+            self.barrier.abort()
+            raise
+
+    def _work(self, number: int) -> None:
+        store = store_at(self.address)
+        leases, who = run_leases(store), Claimer(f"here/{number}/a")
+        for turn in range(self.runs):
+            self.barrier.wait()
+            self.got[number] = self.get(leases, who, turn)
+            self.barrier.wait()
+            together = [lease for each in self.got.values() for lease in each]
+            assert together, "nobody got a lease"
+            check_limits(together)
+            self.barrier.wait()
+            self._end(leases, who, self.got[number])
+            self.barrier.wait()
+            if len(self.done) == self.runs:
+                break
+        store.close()
+
+    def _end(self, leases: RunLeases, who: Claimer, got: list[Lease]) -> None:
+        for lease in got:
+            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
+            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
+            assert leases.close(held.fence, WorkOutcome.DONE) is not None
+            self.done.append(lease.run)
+
+
+def check_limits(together: list[Lease]) -> None:
+    """Check that no limit is exceeded by leases that were got at once, before any of them was given back."""
+    assert max(Counter(lease.run for lease in together).values()) == 1
+    assert max(Counter(lease.work.repo for lease in together if lease.work.repo).values(), default=0) <= 1
+    assert len([lease for lease in together if lease.work.provider]) <= SLOTS_OF_PROVIDER
+
+
+def race_in_threads(address: str, get: Get) -> None:
+    store = store_at(address)
+    racing = Race(address, get, queue(run_leases(store)))
+    store.close()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = [pool.submit(racing.work, number) for number in range(WORKERS)]
+    # The others have ended because of the first that failed, which is what is to be seen.
+    errors = [error for result in results if (error := result.exception())]
+    for error in [each for each in errors if not isinstance(each, BrokenBarrierError)] or errors:
+        raise error
+
+    assert sorted(racing.done) == sorted(f"r{number}" for number in range(racing.runs))
+
+
+@pytest.mark.parametrize("get", [claimed, dispatched])
+def test_threads_on_sqlite(tmp_path: Path, get: Get) -> None:
+    race_in_threads(str(tmp_path / "plans.db"), get)
+
+
+@needs_server
+@pytest.mark.parametrize("get", [claimed, dispatched])
+def test_threads_on_postgres(url: str, get: Get) -> None:
+    race_in_threads(url, get)
+
+
+PLANS = 10
+ADD = f"""
+import sys
+from tests.plans import plan_of
+from tildone.base.errors import Refused
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import NewRun
+from tildone.app.opening import run_leases, store_at
+
+leases = run_leases(store_at(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range({PLANS}):
+    try:
+        leases.add(NewRun(f"{{sys.argv[2]}}{{number}}", f"plan {{number}}"), [PlanChanged(plan_of("one"))])
+    except Refused as refused:
+        print(refused)
+"""
+
+
+def race_to_queue(address: str) -> None:
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD, address, name],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b")
+    ]
+    for process in adding:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in adding:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=240.0) for process in adding]
+
+    assert [(process.returncode, errors) for process, (_, errors) in zip(adding, said, strict=True)] == [(0, "")] * 2
+    refused = [line for out, _ in said for line in out.splitlines()]
+    store = store_at(address)
+    living = [view.lease.session for view in run_leases(store).look() if view.lease.state is LeaseState.OPEN]
+    store.close()
+    assert sorted(living) == sorted(f"plan {number}" for number in range(PLANS))
+    assert len(refused) == PLANS
+    assert all("of this plan has not ended" in line for line in refused)
+
+
+def test_one_queues_on_sqlite(tmp_path: Path) -> None:
+    race_to_queue(str(tmp_path / "plans.db"))
+
+
+@needs_server
+def test_one_queues_on_postgres(url: str) -> None:
+    race_to_queue(url)
+
+
+needs_stops = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Windows has no SIGSTOP")
+
+
+def check_counts(counts: dict[str, int]) -> None:
+    """Check what has to be so, however the agents were scheduled."""
+    print(*(f"{what}: {count}" for what, count in counts.items()), sep="\n")
+    assert {what: counts[what] for what in BREACHES} == dict.fromkeys(BREACHES, 0)
+    assert (counts["tasks"], counts["done once"]) == (SHORT.tasks, SHORT.tasks)
+    assert counts["stopped and woken"] == STOPPED
+    assert counts["killed"] >= 1
+    assert counts["agents"] == AGENTS + STOPPED + counts["killed"]
+    assert counts["taken over"] >= STOPPED
+    assert counts["changes refused"] >= STOPPED
+
+
+@needs_stops
+@pytest.mark.slow
+def test_eight_agents_share_a_plan_in_sqlite(tmp_path: Path) -> None:
+    check_counts(drill(str(tmp_path / "plans.db"), tmp_path, SHORT))
+
+
+@needs_stops
+@needs_server
+@pytest.mark.slow
+def test_eight_agents_share_a_plan_in_postgresql(url: str, tmp_path: Path) -> None:
+    check_counts(drill(url, tmp_path, SHORT))
+
+
+ADA, BOB = "test:ada", "test:bob"
+OPEN, ACTIVE, DONE = Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED
+BOOK = """\
+begin 1 1 test:ada 10
+end 1 1 test:ada 20
+begin 2 1 test:bob 30
+end 2 1 test:bob 40
+"""
+
+
+def history(*steps: tuple[str, tuple[Status, Status]]) -> list[Event]:
+    """The events of a plan of two tasks with the same files, the second after the first: who changed it, to what."""
+
+    def plan(one: Status, other: Status) -> Plan:
+        first = Task("one", one, number=1, touches=("src/*",))
+        return flat(first, Task("two", other, number=2, after=(1,), touches=("src/a.py",)))
+
+    steps = (("", (OPEN, OPEN)), *steps)
+    return [
+        Event(str(number), str(number - 1), number, Actor.AGENT, PlanChanged(plan(*statuses)), Author(agent=agent))
+        for number, (agent, statuses) in enumerate(steps)
+    ]
+
+
+GOOD = ((ADA, (ACTIVE, OPEN)), (ADA, (DONE, OPEN)), (BOB, (DONE, ACTIVE)), (BOB, (DONE, DONE)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "book", "found"),
+    [
+        (GOOD, BOOK, {}),
+        (GOOD[:-1], BOOK, {"not done once": 1}),
+        ((*GOOD, (ADA, (ACTIVE, DONE))), BOOK, {"overwritten": 1}),
+        ((*GOOD, (ADA, (ACTIVE, DONE)), (ADA, (DONE, DONE))), BOOK, {"overwritten": 1, "not done once": 1}),
+        (GOOD, BOOK + "begin 2 1 test:ada 50\n", {"claims held by two": 1}),
+        (GOOD, BOOK + "begin 2 2 test:ada 35\n", {"closed by another than its last holder": 1}),
+        (GOOD, BOOK + "stop 1 1 test:ada 15\n", {"appended by an agent that had lost its task": 1}),
+        (GOOD, BOOK + "stop 1 1 test:ada 15\nstale 1 1 test:ada 16\n", {}),
+        (((BOB, (OPEN, ACTIVE)), *GOOD), BOOK, {"out of order": 1}),
+        (GOOD, BOOK.replace("30", "15"), {"worked on beside a task with the same files": 1}),
+    ],
+)
+def test_what_the_drill_is_there_to_notice_is_noticed(
+    steps: tuple[tuple[str, tuple[Status, Status]], ...], book: str, found: dict[str, int]
+) -> None:
+    counts = audit(history(*steps), read_book(book))
+
+    assert {what: counts[what] for what in BREACHES if counts[what]} == found
+
+
+LONG_ENOUGH = 60.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a store is, opened here, and how programs on it are started."""
+
+    path: Path
+    store: Store
+    program: Callable[..., AbstractContextManager["Popen[str]"]]
+
+    def start(self, name: str, *arguments: object) -> AbstractContextManager["Popen[str]"]:
+        return self.program(name, self.path, *arguments)
+
+
+@pytest.fixture(params=["sqlite", "jsonl"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "sqlite":
+        path = tmp_path / "plans.db"
+        return Place(path, SqliteStore(path), processes.start)
+    path = tmp_path / "sessions"
+    return Place(path, jsonl_files.opened(path), jsonl_programs.started)
+
+
+Wait = Callable[[Store], Callable[[float], bool]]
+
+
+def for_one(store: Store) -> Callable[[float], bool]:
+    """Wait for a change of the session, as of now."""
+    head = store.session_head("s").head
+    return lambda timeout: store.wait("s", head, timeout)
+
+
+def for_any(store: Store) -> Callable[[float], bool]:
+    """Wait for a change of any session, as of now."""
+    revision = store.records.revision()
+    return lambda timeout: store.records.wait_any(revision, timeout)
+
+
+for_either = pytest.mark.parametrize("wait", [for_one, for_any], ids=["for one session", "for any"])
+
+
+@for_either
+def test_a_waiter_notices_changes_of_other_processes(place: Place, wait: Wait) -> None:
+    """By polling."""
+    store = place.store
+    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
+    before, changed = store.records.revision(), wait(store)
+
+    with place.start("toggle", 0, 1) as other:
+        heard = changed(LONG_ENOUGH)
+        finish([other])
+
+    assert heard
+    assert store.session_head("s").head == "0-0"
+    assert [(change.session, change.head) for change in store.records.changed(before)] == [("s", "0-0")]
+
+
+@for_either
+def test_a_waiter_is_notified_at_once_by_its_own_process(
+    place: Place, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not have to poll."""
+    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
+    chain(place.store, "s", "a", "b")
+    in_step = Barrier(2, timeout=LONG_ENOUGH)
+
+    def follow() -> list[bool]:
+        woken = []
+        for _ in range(20):
+            changed = wait(place.store)
+            in_step.wait()
+            woken.append(changed(2 * LONG_ENOUGH))
+        return woken
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(follow)
+        for head, other in (("b", "a"), ("a", "b")) * 10:
+            in_step.wait()
+            place.store.move_head("s", SessionHead(other), expected=head)
+
+        assert following.result(LONG_ENOUGH / 2) == [True] * 20
+
+
+def test_a_writer_waits_for_a_lock(place: Place) -> None:
+    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
+    if not place.path.exists():
+        place.path.mkdir()
+
+    with place.start("hold") as holder, ThreadPoolExecutor(1) as pool:
+        wait_for("held", holder)
+        writing = pool.submit(chain, place.store, "s", "a")
+        finish([holder])
+        writing.result()
+
+    assert ids(place.store.history("s")) == ["a"]
+
+
+ROUNDING = 1e-6
+"""Sums of floating-point numbers differ between versions of Python."""
+
+
+class Clock(Condition):
+    """A clock that only checks and pauses advance, and a condition that nobody notifies: it records the pauses."""
+
+    def __init__(self, check_seconds: float) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self._check_seconds = check_seconds
+
+    def check(self) -> bool:
+        self.now += self._check_seconds
+        return False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.pauses.append(timeout)
+        self.now += timeout
+        return False
+
+
+@pytest.mark.parametrize(("check_seconds", "longest"), [(0.0, 0.05), (0.001, 0.05), (0.5, 2.0)])
+def test_a_check_that_takes_long_is_made_less_often(
+    monkeypatch: pytest.MonkeyPatch, check_seconds: float, longest: float
+) -> None:
+    """Waiting takes a fifth of a processor at most."""
+    clock = Clock(check_seconds)
+    monkeypatch.setattr(polling, "monotonic", lambda: clock.now)
+
+    assert not wait_until(clock, clock.check, 10.0)
+
+    assert max(clock.pauses) == pytest.approx(longest)
+    assert sum(clock.pauses) == pytest.approx(10.0, abs=check_seconds * (len(clock.pauses) + 1) + ROUNDING)

@@ -1,0 +1,628 @@
+"""PostgreSQL databases: addresses, names, schemas, health, and those that are damaged or cannot be used."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.person import Person
+from tests.plans import session_on
+from tests.stores.contract import WILD, chain, ids, planned
+from tests.stores.postgres import (
+    EMPTIED,
+    Server,
+    database_of,
+    end_input,
+    ended,
+    execute,
+    needs_server,
+    next_line,
+    program,
+    running_server,
+)
+from tests.stores.postgres_keeper import GUARDED
+from tildone.base.errors import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
+from tildone.log.kept import Severity
+from tildone.log.presence import Presence
+from tildone.plan.claims import Claimant
+from tildone.plan.events import SessionHead
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+
+pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
+
+import psycopg
+
+from tests.stores.postgres_stores import flaws, setting_of
+from tildone.stores.postgres import schema
+from tildone.stores.postgres.address import address_of
+from tildone.stores.postgres.connections import TimedConnection
+from tildone.stores.postgres.rows import MAX_KEY_BYTES, from_sql, key, migrations, to_sql
+from tildone.stores.postgres.store import PostgresStore
+
+Opened = list["psycopg.Connection"]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Every connection that is opened during the test."""
+    found: Opened = []
+    connect_really = TimedConnection.connect
+
+    def connect(*words: Any, **more: Any) -> Any:
+        found.append(connect_really(*words, **more))
+        return found[-1]
+
+    monkeypatch.setattr(TimedConnection, "connect", connect)
+    return found
+
+
+@needs_server
+@pytest.mark.parametrize(
+    ("before", "after", "shown_as"),
+    [
+        ("postgres://", "", "tildone"),
+        ("postgresql://", "&application_name=board", "board"),
+        ("postgresql://", "&sslmode=disable&connect_timeout=5", "tildone"),
+    ],
+)
+def test_urls_are_parsed_by_libpq(url: str, opened: Opened, before: str, after: str, shown_as: str) -> None:
+    """Both schemes, and every parameter."""
+    store = PostgresStore(before + url.partition("://")[2] + after)
+
+    assert setting_of(opened[-1], "application_name") == shown_as
+    assert setting_of(opened[-1], "client_encoding") == "UTF8"
+    store.close()
+
+
+@needs_server
+def test_omitted_parameters_come_from_the_environment(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in every libpq program, except that names are always sent as UTF-8."""
+    for name, word in {"PGHOST": server.folder, "PGUSER": "postgres", "PGCLIENTENCODING": "LATIN1"}.items():
+        monkeypatch.setenv(name, word)
+
+    store = PostgresStore(f"postgresql:///{database_of(url)}")
+    chain(store, "ünï 😀", "a")
+
+    assert execute(url, "SELECT name FROM tildone.sessions") == [("ünï 😀",)]
+    store.close()
+
+
+@needs_server
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("postgresql://me:secret@db.example:6543/plans", "plans at db.example:6543"),
+        ("postgres://me:secret@db.example/plans?sslmode=require", "plans at db.example"),
+        ("postgresql://me:secret@/plans?host=/run/postgresql", "plans at /run/postgresql"),
+        ("postgresql://me:secret@one,other:6543/plans", "plans at one,other:,6543"),
+        ("postgresql://me:secret@", "me at the local server"),
+        ("postgresql://", "the user's own database at the local server"),
+        ("postgresql://?service=team", "service team"),
+    ],
+)
+def test_messages_name_the_database_without_the_password(url: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+
+    assert address_of(url, 1).where == where
+
+
+@needs_server
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:sec@ret@db.example/plans",
+        "postgresql://me:sec/ret@db.example/plans",
+        "postgresql://me:12/sec@db.example/plans",
+        "postgresql://me:sec%ret@db.example/plans",
+        "postgresql://me:secret@db.example/plans?nonsense=1",
+        "postgresql://me:secret@db.example:port/plans",
+        "postgresql://me:secret@[db.example/plans",
+        "postgresql://me:secret\ud800@db.example/plans",
+    ],
+)
+def test_an_invalid_url_is_an_error_without_the_password(url: str) -> None:
+    """Nor a part of it: an unescaped character of the password is a common mistake."""
+    with pytest.raises(
+        UsageError, match="the store's address is not a valid URL; its form is postgresql://USER:PASS"
+    ) as told:
+        PostgresStore(url)
+
+    assert "sec" not in str(told.value)
+    assert told.value.__cause__ is None
+
+
+PASSWORD = "Sesam-öffne-dich"  # noqa: S105  of a user that lives for a test
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    opened = PostgresStore(url)
+    yield opened
+    opened.close()
+
+
+@needs_server
+def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
+    """The right one opens the store."""
+    server.run(f"CREATE ROLE {GUARDED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
+    guarded = url.replace("postgres@", f"{GUARDED}:%s@")
+
+    with pytest.raises(StoreError, match="password authentication failed for user") as caught:
+        PostgresStore(guarded % "wrong-one")
+    store = PostgresStore(guarded % PASSWORD.replace("ö", "%C3%B6"))
+
+    assert "wrong-one" not in str(caught.value)
+    assert store.sessions() == []
+    store.close()
+    server.run(f"DROP ROLE {GUARDED}")
+
+
+@needs_server
+def test_a_missing_database_is_an_error(server: Server) -> None:
+    with pytest.raises(StoreError, match=f"there is no nowhere at {server.folder}: create the database first"):
+        PostgresStore(server.url("nowhere"))
+
+
+@needs_server
+def test_a_missing_user_is_an_error(server: Server) -> None:
+    with pytest.raises(
+        StoreError, match=f'cannot connect to postgres at {server.folder}: role "nobody" does not exist'
+    ):
+        PostgresStore(server.url("postgres", "nobody"))
+
+
+@needs_server
+def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
+    """Nothing is created in it."""
+    url = server.create("template0", "ENCODING LATIN1")
+
+    with pytest.raises(StoreError, match="has the encoding LATIN1; tildone needs a database with the encoding UTF8"):
+        PostgresStore(url)
+
+    assert execute(url, "SELECT to_regnamespace('tildone')") == [(None,)]
+
+
+@needs_server
+def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore) -> None:
+    """Writing raises an error with the reason."""
+    chain(own_store, "s", "a")
+    execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_read_only = on")
+
+    reader = PostgresStore(own_url)
+
+    assert ids(reader.history("s")) == ["a"]
+    with pytest.raises(StoreError, match="can't be written: it is read-only"):
+        reader.append("s", planned("b", "a", "x"))
+    assert [finding.what for finding in flaws(reader)] == ["the database is read-only"]
+    reader.close()
+
+
+@needs_server
+def test_an_empty_read_only_database_is_an_error(empty: str) -> None:
+    execute(empty, f"ALTER DATABASE {database_of(empty)} SET default_transaction_read_only = on")
+
+    with pytest.raises(StoreError, match="can't be written: it is read-only"):
+        PostgresStore(empty)
+
+
+@needs_server
+@pytest.mark.slow
+def test_a_standby_can_be_read() -> None:
+    """Writing raises an error with the reason."""
+    with running_server("fsync=off") as server:
+        server.run("CREATE DATABASE plans")
+        store = PostgresStore(server.url("plans"))
+        chain(store, "s", "a")
+        server.order("standby")
+
+        assert ids(store.history("s")) == ["a"]
+        with pytest.raises(StoreError, match="can't be written: it is read-only"):
+            store.append("s", planned("b", "a", "x"))
+        assert {finding.severity for finding in flaws(store)} == {Severity.WARNING}
+        assert len(flaws(store)) == 2
+        store.close()
+
+
+@needs_server
+def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None:
+    """Earlier changes stay, and writing continues when there is space again."""
+    chain(own_store, "s", "a")
+    execute(
+        own_url,
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$",
+        "CREATE TRIGGER full_disk BEFORE INSERT ON tildone.events EXECUTE FUNCTION full_disk()",
+    )
+
+    with pytest.raises(StoreError, match=r"can't grow: the disk is full") as caught:
+        own_store.append("s", planned("b", "a", "x"))
+    execute(own_url, "DROP TRIGGER full_disk ON tildone.events")
+    chain(own_store, "s", "b")
+
+    assert isinstance(caught.value.__cause__, psycopg.errors.DiskFull)
+    assert ids(own_store.history("s")) == ["b", "a"]
+
+
+@needs_server
+def test_missing_privileges_are_an_error(server: Server, empty: str, own_url: str, own_store: PostgresStore) -> None:
+    """The error names the object concerned."""
+    chain(own_store, "s", "a")
+    server.run("CREATE ROLE guest LOGIN")
+    guest = own_url.replace("postgres@", "guest@")
+    try:
+        with pytest.raises(StoreError, match=r"no access to .*: permission denied for schema tildone"):
+            PostgresStore(guest)
+        execute(
+            own_url, "GRANT USAGE ON SCHEMA tildone TO guest", "GRANT SELECT ON ALL TABLES IN SCHEMA tildone TO guest"
+        )
+        reader = PostgresStore(guest)
+        assert ids(reader.history("s")) == ["a"]
+        with pytest.raises(StoreError, match=r"no access to .*: permission denied for"):
+            reader.append("s", planned("b", "a", "x"))
+        reader.close()
+        with pytest.raises(StoreError, match="permission denied for database"):
+            PostgresStore(empty.replace("postgres@", "guest@"))
+    finally:
+        execute(own_url, "DROP OWNED BY guest", "DROP ROLE guest")
+
+
+@needs_server
+def test_opening_read_only_does_not_create_a_store(empty: str) -> None:
+    """A reader leaves an empty database empty; a store that exists is opened."""
+    with pytest.raises(NotFound, match="there is no store in "):
+        PostgresStore(empty, read_only=True)
+
+    assert execute(empty, "SELECT to_regnamespace('tildone')") == [(None,)]
+    writer = PostgresStore(empty)
+    chain(writer, "s", "a")
+    reader = PostgresStore(empty, read_only=True)
+    assert ids(reader.history("s")) == ["a"]
+    reader.close()
+    writer.close()
+
+
+TRICKY = (*WILD, "\\", "\\0", "\\\0", "\\ud800", "\ud83d\ude00", "😀", "\\#", "\\\\#", "\\u005c", "\\" * 999)
+
+texts = st.text(
+    st.characters(codec=None, exclude_categories=()) | st.sampled_from("\\\0\ud83d\ude000u#")
+) | st.sampled_from(TRICKY)
+long_texts = st.builds(lambda text, times: text * times, texts, st.integers(1, 2000))
+
+
+@given(texts)
+def test_every_text_survives_a_round_trip(text: str) -> None:
+    """And its escaped form is valid in PostgreSQL."""
+    written = to_sql(text)
+
+    assert from_sql(written) == text
+    assert "\0" not in written
+    assert written.encode().decode() == written
+
+
+@given(long_texts, long_texts)
+def test_keys_are_unique_and_fit_an_index(one: str, other: str) -> None:
+    """However long the texts are."""
+    assert (key(one) == key(other)) is (one == other)
+    assert len(key(one).encode()) <= MAX_KEY_BYTES
+
+
+@pytest.mark.parametrize("text", ["", "/home/ünï/cödé 😀", "line\nbreak", "'; DROP TABLE --", "x" * 250])
+def test_most_texts_are_stored_unchanged(text: str) -> None:
+    """A person can read them in `psql`."""
+    assert to_sql(text) == key(text) == text
+
+
+@needs_server
+def test_characters_that_postgresql_rejects_are_escaped(url: str) -> None:
+    store = PostgresStore(url)
+    store.append("nul \0 half \ud83d back\\slash", planned("\udfff", None, "x"))
+    store.close()
+
+    assert execute(url, "SELECT name, head FROM tildone.sessions") == [(r"nul \0 half \ud83d back\\slash", r"\udfff")]
+
+
+@needs_server
+@pytest.mark.parametrize("long", ["ü" * 5000, "\ud800" * 5000, "x" * 100_000], ids=["wide", "escaped", "very long"])
+def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -> None:
+    """They are returned in full, and those that differ only at the end are different."""
+    store = PostgresStore(url)
+    chain(store, long, long + "1", long + "2")
+    chain(store, long + "!", "a")
+    store.move_head(long, SessionHead(long + "1", (long + "2",)), expected=long + "2")
+    store.import_events(long, [planned(long + "3", long + "1", "x")], SessionHead(long + "3"))
+
+    assert store.session_head(long) == SessionHead(long + "3")
+    assert ids(store.history(long)) == [long + "3", long + "1"]
+    assert store.leaves(long) == [long + "2", long + "3"]
+    assert {info.name: info.events for info in store.sessions()} == {long: 3, long + "!": 1}
+    assert store.wait(long, "elsewhere", 1)
+    store.delete(long, expected=long + "3")
+    assert [info.name for info in store.sessions()] == [long + "!"]
+    store.close()
+
+
+@needs_server
+def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) -> None:
+    """The first creates it; none fails."""
+    with ExitStack() as running:
+        makers = [running.enter_context(program("make", empty)) for _ in range(3)]
+        assert [next_line(maker) for maker in makers] == ["ready"] * 3
+        for maker in makers:
+            end_input(maker)
+        for maker in makers:
+            ended(maker)
+
+    assert execute(empty, "SELECT version, name FROM tildone.migrations") == [
+        (1, "sessions_and_events"),
+        (2, "seen"),
+        (3, "revisions"),
+        (4, "records"),
+        (5, "claims"),
+        (6, "fleet"),
+    ]
+
+
+@needs_server
+def test_a_database_of_an_older_tildone_is_migrated(
+    own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Migrations run in order; the data stay."""
+    chain(own_store, "s", "a")
+    newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
+    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+
+    later = PostgresStore(own_url)
+
+    assert ids(later.history("s")) == ["a"]
+    assert execute(own_url, "SELECT version, name FROM tildone.migrations ORDER BY 1")[6:] == [
+        (7, "twos"),
+        (8, "threes"),
+    ]
+    assert execute(own_url, "SELECT to_regclass('tildone.three') IS NOT NULL") == [(True,)]
+    later.close()
+
+
+@needs_server
+def test_a_database_without_claims_is_migrated_with_all_that_it_has(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tildone before had schema 4; its agents are refused afterwards."""
+    present = Presence("claude:s1", "s", beat=1)
+    with monkeypatch.context() as before:
+        before.setattr(schema, "migrations", lambda: migrations()[:4])
+        older = PostgresStore(empty)
+        chain(older, "s", "a", "b")
+        older.records.set_seen("s", "claude", "a")
+        older.records.beat(present)
+        older.close()
+
+    store = PostgresStore(empty)
+    claim = store.records.claim("s", 1, Claimant("claude:s1"), 60_000)
+
+    assert (ids(store.history("s")), store.records.seen("s", "claude")) == (["b", "a"], "a")
+    assert list(store.records.presences()) == [present]
+    assert (claim.epoch, claim.is_held) == (1, True)
+    store.close()
+    newest = len(migrations())
+    monkeypatch.setattr(schema, "migrations", lambda: migrations()[:4])
+    with pytest.raises(StoreTooNew, match=f"it has schema {newest}, this one supports up to 4; upgrade tildone"):
+        PostgresStore(empty)
+
+
+@needs_server
+def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier ones are rolled back, too: the older tildone can still use the database."""
+    newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"DROP TABLE tildone.nonsense"))
+    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+
+    with pytest.raises(StoreError, match="nonsense"):
+        PostgresStore(own_url)
+
+    monkeypatch.undo()
+    store = PostgresStore(own_url)
+    assert execute(own_url, "SELECT max(version), to_regclass('tildone.two') FROM tildone.migrations") == [(6, None)]
+    store.close()
+
+
+@needs_server
+def test_a_database_of_a_newer_tildone_is_refused(own_url: str) -> None:
+    execute(own_url, "INSERT INTO tildone.migrations (version, name) VALUES (9, 'wonders')")
+
+    with pytest.raises(
+        StoreTooNew, match=r"newer tildone: it has schema 9, this one supports up to 6; upgrade tildone"
+    ):
+        PostgresStore(own_url)
+
+
+@needs_server
+@pytest.mark.parametrize("theirs", ["CREATE TABLE tildone.theirs ()", "CREATE VIEW tildone.theirs AS SELECT 1"])
+def test_a_foreign_schema_of_the_same_name_is_refused(empty: str, theirs: str) -> None:
+    execute(empty, "CREATE SCHEMA tildone", theirs)
+
+    with pytest.raises(StoreDamaged, match="has a schema named tildone that is not a tildone store"):
+        PostgresStore(empty)
+
+    assert execute(empty, "SELECT relname FROM pg_class WHERE relnamespace = 'tildone'::regnamespace") == [("theirs",)]
+
+
+@needs_server
+def test_an_empty_schema_owned_by_the_user_is_used(empty: str) -> None:
+    """Created by an administrator for a user who may not create schemas."""
+    role = f"agent_{database_of(empty)}"
+    execute(empty, f"CREATE ROLE {role} LOGIN", f"CREATE SCHEMA tildone AUTHORIZATION {role}")
+    try:
+        store = PostgresStore(empty.replace("postgres@", f"{role}@"))
+        chain(store, "s", "a")
+        assert ids(store.history("s")) == ["a"]
+        store.close()
+    finally:
+        execute(empty, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+@needs_server
+def test_a_store_without_its_functions_and_tables_is_damaged(own_url: str, own_store: PostgresStore) -> None:
+    execute(own_url, "DROP FUNCTION tildone.append")
+    with pytest.raises(StoreDamaged, match=r"is damaged: function tildone\.append"):
+        own_store.append("s", planned("a", None, "x"))
+
+    for damage, told in (
+        ("ALTER TABLE tildone.events DROP COLUMN parent", "is damaged: column e.parent does not exist"),
+        ("DROP TABLE tildone.events", 'is damaged: relation "tildone.events" does not exist'),
+        ("DROP TABLE tildone.sessions CASCADE", 'is damaged: relation "tildone.sessions" does not exist'),
+        ("DROP SCHEMA tildone CASCADE", 'is damaged: relation "tildone.sessions" does not exist'),
+    ):
+        execute(own_url, damage)
+        with pytest.raises(StoreDamaged, match=told):
+            own_store.history("s")
+
+
+@needs_server
+@pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
+def test_an_undecodable_event_is_an_error(url: str, store: PostgresStore, body: str) -> None:
+    """In every operation that reads it."""
+    chain(store, "s", "a")
+    execute(url, f"UPDATE tildone.events SET body = '{body}'")  # noqa: S608  our own words
+
+    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
+        list(store.history("s"))
+    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
+        list(store.events("s"))
+
+
+@needs_server
+@pytest.mark.parametrize("restore", ["the tables", "the database"])
+def test_a_backup_can_be_restored_while_a_store_is_open(
+    server: Server, own_url: str, own_store: PostgresStore, restore: str
+) -> None:
+    """A writer whose head no longer exists gets HeadMoved, reads again and continues."""
+    session = session_on(own_store)
+    session.change([Append((Task("kept"),))])
+    name = database_of(own_url)
+    old = f"{name}_old"
+    own_store._database.connections._drop_idle()  # noqa: SLF001  a database that is copied may not be in use
+    server.run(f"CREATE DATABASE {old} TEMPLATE {name}")
+    session.change([Append((Task("lost"),))])
+
+    if restore == "the database":
+        server.run(f"DROP DATABASE {name} WITH (FORCE)", f"ALTER DATABASE {old} RENAME TO {name}")
+    else:
+        execute(
+            own_url, "DELETE FROM tildone.events WHERE id = 'e1'", "UPDATE tildone.sessions SET head = 'e0', events = 1"
+        )
+    with pytest.raises(HeadMoved):
+        own_store.append("s", planned("x", "e1", "x"))
+    with pytest.raises(UnknownEvent):
+        own_store.history("s", "e1")
+    session.change([Append((Task("new"),))])
+
+    assert [task.text for task in session_on(own_store).plan.tasks] == ["kept", "new"]
+    assert flaws(own_store) == []
+
+
+@needs_server
+def test_a_dropped_database_can_be_created_again(server: Server, own_url: str, own_store: PostgresStore) -> None:
+    chain(own_store, "s", "a", "b")
+    name = database_of(own_url)
+    server.run(f"DROP DATABASE {name} WITH (FORCE)")
+    server.run(f"CREATE DATABASE {name} TEMPLATE template0")
+
+    with pytest.raises(HeadMoved):
+        own_store.append("s", planned("c", "b", "x"))
+    chain(own_store, "s", "d")
+
+    assert ids(own_store.history("s")) == ["d"]
+
+
+@needs_server
+def test_doctor_creates_nothing_in_an_empty_database(empty: str, tmp_path: Path) -> None:
+    """That there are no plans yet is no problem, neither for doctor nor for a hook that it probes."""
+    person = Person(tmp_path, tmp_path / "home")
+    (tmp_path / ".git").mkdir()
+    person.environ["TILDONE_STORE"] = empty
+    person.says("install", "claude", "--no-mcp", "--no-check")
+
+    answer = person.run("doctor", "--json")
+
+    assert answer.code == 0, answer
+    found = {each["name"]: each["message"] for each in answer.json["checks"]}
+    assert found["store"].startswith("there is no store in ")
+    assert found["agents"].startswith("Claude Code: hooks and status line answer")
+    assert execute(empty, "SELECT to_regnamespace('tildone')") == [(None,)]
+
+
+@needs_server
+def test_the_check_of_a_healthy_store(store: PostgresStore) -> None:
+    chain(store, "s", "a", "b")
+
+    what, how = store.check()
+
+    assert (what.severity, how.severity) == (Severity.OK, Severity.OK)
+    assert what.what.startswith("PostgreSQL 1")
+    assert what.what.endswith(", schema 6")
+    assert how.what == "1 session and 2 events, all intact"
+
+
+DAMAGES = (
+    ("UPDATE tildone.events SET body = '{' WHERE id = 'b'", ["event 'b' of session 's' cannot be decoded"]),
+    ("UPDATE tildone.events SET at = 7 WHERE id = 'b'", ["event 'b' of session 's' does not match its columns"]),
+    (
+        "UPDATE tildone.events SET snapshot = false WHERE id = 'b'",
+        ["event 'b' of session 's' does not match its columns"],
+    ),
+    (
+        "DELETE FROM tildone.events WHERE id = 'b'",
+        [
+            "event 'c' of session 's' has parent 'b', which is missing",
+            "session 's' should have 3 events, but has 2",
+            "session 's' has a damaged redo list",
+        ],
+    ),
+    (
+        "DELETE FROM tildone.events WHERE id = 'a'",
+        [
+            "event 'b' of session 's' has parent 'a', which is missing",
+            "session 's' should have 3 events, but has 2",
+            "session 's' has a head that is missing",
+        ],
+    ),
+    ("UPDATE tildone.sessions SET updated = 7", ["session 's' has wrong creation or update times"]),
+    ("UPDATE tildone.sessions SET ahead = '[1]'", ["session 's' has a damaged redo list"]),
+    ("UPDATE tildone.sessions SET ahead = '{'", ["session 's' has a damaged redo list"]),
+    ("DELETE FROM tildone.sessions", [f"event '{letter}' of no session exists" for letter in "abc"]),
+    ("DROP TABLE tildone.events", ["the rest cannot be read: "]),
+)
+
+
+@needs_server
+def test_the_check_finds_every_kind_of_damage(own_url: str, own_store: PostgresStore) -> None:
+    """Each with its remedy."""
+    for damage, found in DAMAGES:
+        execute(own_url, *EMPTIED[1:])
+        chain(own_store, "s", "a", "b", "c")
+        own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
+        execute(own_url, damage)
+
+        flaws = [finding for finding in own_store.check() if finding.severity is not Severity.OK]
+
+        assert [flaw.what[: len(text)] for flaw, text in zip(flaws, found, strict=True)] == found, damage
+        assert {flaw.remedy for flaw in flaws} == {"restore the database from a backup"}, damage
+
+
+@needs_server
+def test_only_the_first_errors_are_reported(url: str, store: PostgresStore) -> None:
+    store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
+    execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
+
+    flaws = [finding for finding in store.check() if finding.severity is Severity.ERROR]
+
+    assert flaws[0].what == "event '900' of session 's' cannot be decoded"
+    assert (len(flaws), flaws[-1].what) == (21, "there are more errors")

@@ -1,0 +1,543 @@
+"""What everything stands on: records, ids, errors, hints that name commands, and components that are opened by name."""
+
+import copy
+import itertools
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import tildone
+from tests.plans import plan_of
+from tildone.app.opening import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
+from tildone.app.settings import Settings
+from tildone.base import distribution, replace, value
+from tildone.base.distribution import install_extra
+from tildone.base.errors import UsageError, closest, nearest, shortened
+from tildone.base.ids import ID_LENGTH, id_maker
+from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.events import Actor
+from tildone.plan.model import Phase, Rules, Status, Task
+from tildone.plan.ops import Write
+from tildone.stores import parse_address
+from tildone.stores.memory import MemoryStore
+
+HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "file"])
+def test_an_unknown_kind_of_store_is_named_in_the_error(scheme: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"there are no {scheme}:// stores; a store is a file, jsonl:FOLDER or postgresql://"
+    ):
+        open_store(Settings(store=parse_address(f"{scheme}://host/plans"), session="s", project="/"))
+
+
+def test_a_misspelled_kind_of_store_is_corrected_in_the_error() -> None:
+    with pytest.raises(UsageError, match=r"there are no PostgreSQL:// stores; did you mean 'postgresql'\?"):
+        open_store(Settings(store=parse_address("PostgreSQL://host/plans"), session="s", project="/"))
+
+
+@pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
+def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """With the command that installs it."""
+    for name in [name for name in sys.modules if name.startswith("tildone.stores.postgres.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    with pytest.raises(UsageError, match=re.escape(f"postgres:// stores need a driver: {install_extra('postgres')}")):
+        open_store(Settings(store=parse_address("postgres://host/plans"), session="s", project="/"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "dialect"),
+    [
+        ("write_todos", {"mode": "replace", "todos": [{"text": "a"}]}, "indexed"),
+        ("todo_write", {"ops": [{"op": "append", "phase": "A", "items": ["a"]}]}, "phased"),
+        (
+            "TodoWrite",
+            {"summary": "x", "todos": [{"content": "a", "status": "pending"}]},
+            "declared",
+        ),
+    ],
+)
+def test_a_persons_edits_follow_the_dialect_of_the_newest_call(
+    tool: str, arguments: dict[str, object], dialect: str
+) -> None:
+    store = MemoryStore()
+    open_session(HERE, dialect_named(dialect), store).call(tool, arguments)
+    open_session(HERE, BY_HAND, store).change([Write(plan_of("b").phases)])
+
+    assert dialect_of_session(HERE, store).name == dialect
+
+
+def test_without_a_models_call_no_dialect_is_assumed() -> None:
+    store = MemoryStore()
+    open_session(HERE, BY_HAND, store).change([Write(plan_of("a").phases)], Actor.IMPORT)
+
+    assert dialect_of_session(HERE, store) is BY_HAND
+    assert dialect_of_session(HERE, MemoryStore()) is BY_HAND
+    assert BY_HAND.rules == Rules()
+
+
+def test_only_recent_events_are_searched_for_a_call() -> None:
+    """The cost does not depend on the length of the history."""
+    store = MemoryStore()
+    session = open_session(HERE, dialect_named("indexed"), store)
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    for count in range(MAX_EVENTS_SEARCHED):
+        session.change([Write(plan_of(str(count)).phases)])
+
+    assert dialect_of_session(HERE, store) is BY_HAND
+
+
+def test_a_configured_dialect_takes_precedence() -> None:
+    settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
+
+    assert dialect_of_session(settings, MemoryStore()).name == "declared"
+
+
+@pytest.mark.parametrize("prefix", ["", "jsonl:"], ids=["sqlite", "pi"])
+def test_a_store_is_opened_by_its_address(prefix: str, tmp_path: Path) -> None:
+    """What is written through one is there in the next."""
+    address = f"{prefix}{tmp_path / 'plans'}"
+    store = store_at(address)
+    session_in(store, "s", BY_HAND).change([Write(plan_of("a").phases)])
+    store.close()
+
+    reopened = store_at(address, timeout=5)
+
+    assert [task.text for task in session_in(reopened, "s", BY_HAND).plan.tasks] == ["a"]
+
+
+@value
+class Nothing:
+    """No fields."""
+
+
+@value
+class One:
+    """One field."""
+
+    only: int
+
+
+@value
+class Other:
+    """Like One, but another class."""
+
+    only: int
+
+
+def test_a_record_takes_its_fields_by_position_and_by_name_with_defaults() -> None:
+    """The signature is the list of annotated fields."""
+    assert Task("a", notes=("n",)) == Task(text="a", status=Status.PENDING, notes=("n",))
+
+
+def test_a_missing_field_is_refused() -> None:
+    """A field without a default is required."""
+    with pytest.raises(TypeError, match="text"):
+        Task()  # type: ignore[call-arg]  # what the test is about
+
+
+def test_a_record_cannot_be_changed() -> None:
+    """Attributes can be neither set nor deleted nor added."""
+    task = Task("a")
+
+    with pytest.raises(AttributeError, match="frozen"):
+        task.text = "b"  # type: ignore[misc]  # what the test is about
+    with pytest.raises(AttributeError, match="frozen"):
+        del task.text
+    with pytest.raises(AttributeError, match="frozen"):
+        task.extra = 1  # type: ignore[attr-defined]  # what the test is about
+    assert task == Task("a")
+    assert not hasattr(task, "__dict__")
+
+
+def test_records_of_different_classes_are_never_equal() -> None:
+    """Unlike tuples."""
+    assert One(1) == One(1)
+    assert One(1) != One(2)
+    assert One(1) != Other(1)  # type: ignore[comparison-overlap]  # what the test is about
+    assert One(1) != (1,)  # type: ignore[comparison-overlap]  # what the test is about
+    assert Nothing() == Nothing()
+
+
+def test_equal_records_have_equal_hashes() -> None:
+    """Records can be members of sets and keys of dictionaries."""
+    assert len({One(1), One(1), Other(1), Nothing(), Nothing()}) == 3
+
+
+def test_the_repr_is_a_constructor_call() -> None:
+    assert repr(Phase("A", ())) == "Phase(name='A', tasks=())"
+    assert repr(Nothing()) == "Nothing()"
+
+
+def test_replace_changes_only_the_given_fields() -> None:
+    """The original is unchanged."""
+    task = Task("a", Status.COMPLETED, ("n",))
+
+    changed = replace(task, text="b")
+
+    assert changed == Task("b", Status.COMPLETED, ("n",))
+    assert task.text == "a"
+
+
+def test_records_survive_pickle_and_copy() -> None:
+    task = Task("a", Status.COMPLETED, ("n",))
+
+    assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301  our own bytes
+    assert copy.deepcopy(One(3)) == One(3)
+
+
+def test_a_record_can_be_matched_by_position() -> None:
+    match Task("a", Status.ABANDONED):
+        case Task(text, status):
+            assert (text, status) == ("a", Status.ABANDONED)
+
+
+def test_records_made_before_and_after_init_is_compiled_are_alike() -> None:
+    """The arguments are checked in both cases."""
+
+    @value
+    class Point:
+        """Two fields."""
+
+        x: int
+        y: int = 0
+
+    made = [Point(1, y=number % 2) for number in range(20)]
+
+    assert made == [Point(x=1, y=number % 2) for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("args", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1, "z": 1})]
+)
+def test_invalid_arguments_are_refused_from_the_first_record_on(args: tuple[int, ...], named: dict[str, int]) -> None:
+    @value
+    class Point:
+        """Two fields."""
+
+        x: int
+        y: int = 0
+
+    with pytest.raises(TypeError, match="argument"):
+        Point(*args, **named)
+
+
+@value
+class Even:
+    """A record that checks itself."""
+
+    number: int
+
+    def __check__(self) -> None:
+        if self.number % 2:
+            raise ValueError(self.number)
+
+
+def test_a_record_that_checks_itself_exists_only_with_what_is_allowed() -> None:
+    """Also once its `__init__` is compiled, and as a changed copy."""
+    for number in range(0, 40, 2):
+        with pytest.raises(ValueError, match=str(number + 1)):
+            Even(number + 1)
+        with pytest.raises(ValueError, match=str(number + 1)):
+            replace(Even(number), number=number + 1)
+
+
+def test_ids_are_short_and_sort_by_time() -> None:
+    clock = itertools.count(1_700_000_000_000, 7)
+    new_id = id_maker(lambda: next(clock), os.urandom)
+
+    ids = [new_id() for _ in range(100)]
+
+    assert ids == sorted(set(ids))
+    assert {len(each) for each in ids} == {ID_LENGTH}
+    assert all(each.isalnum() and each == each.lower() for each in ids)
+
+
+def test_ids_ascend_when_the_clock_does_not() -> None:
+    """Random bits alone could descend within a millisecond, and clocks can be set back."""
+    times = iter([1000, 1000, 1000, 999, 1, 1000])
+    drawn = iter([b"\xff" * 8, b"\x00" * 8, b"\x80" * 8, b"\xff" * 8, b"\x00" * 8, b"\x01" * 8])
+    new_id = id_maker(lambda: next(times), lambda _: next(drawn))
+
+    ids = [new_id() for _ in range(6)]
+
+    assert ids == sorted(set(ids))
+
+
+def test_two_makers_never_create_the_same_id() -> None:
+    one, other = id_maker(lambda: 5, os.urandom), id_maker(lambda: 5, os.urandom)
+
+    assert {one() for _ in range(50)}.isdisjoint({other() for _ in range(50)})
+
+
+VERBS = ("todo", "call", "log", "undo", "redo", "checkout", "export", "install", "uninstall", "status", "sessions")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("tood", ["todo"]),  # two neighbours swapped
+        ("lgo", ["log"]),
+        ("staus", ["status"]),  # a letter missing
+        ("statuss", ["status"]),  # a letter too many
+        ("stabus", ["status"]),  # a wrong letter
+        ("STATUS", ["status"]),
+        ("sess", ["sessions"]),  # the beginning
+        ("instal", ["install"]),  # much closer than uninstall
+        ("inztxll", ["install"]),
+        ("udno", ["undo"]),
+        ("next", []),
+        ("x", []),
+        ("", []),
+    ],
+)
+def test_typing_errors_are_corrected(typed: str, expected: list[str]) -> None:
+    assert closest(typed, VERBS) == expected
+
+
+def test_at_most_three_words_are_suggested() -> None:
+    assert closest("abcd", ("abce", "abcf", "abcg", "abch")) == ["abce", "abcf", "abcg"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "known", "otherwise", "hint"),
+    [
+        ("tood", VERBS, "", "did you mean 'todo'?"),
+        ("--sesion", ("--session", "--store"), "", "did you mean '--session'?"),
+        ("do", ("done", "doctor"), "", "did you mean 'done' or 'doctor'?"),
+        ("abcd", ("abce", "abcf", "abcg"), "", "did you mean 'abce', 'abcf' or 'abcg'?"),
+        ("zzz", ("print", "json"), "", "known are print, json"),
+        ("zzz", (*VERBS, "a", "b"), "", "see tildone --help"),
+        ("zzz", ("print", "json"), "see the manual", "see the manual"),
+    ],
+)
+def test_a_hint_names_the_closest_or_where_to_look(
+    typed: str, known: tuple[str, ...], otherwise: str, hint: str
+) -> None:
+    assert nearest(typed, known, otherwise) == hint
+
+
+def test_a_long_value_is_shown_shortened() -> None:
+    assert shortened("9" * 40) == "9" * 40
+    assert shortened("9" * 5000) == "9" * 40 + "…"
+
+
+def test_a_very_long_word_is_compared_with_nothing() -> None:
+    """The time that it takes grows with its length."""
+    assert closest("status" * 5000, ("status",) * 100) == []
+
+
+PACKAGE = Path(tildone.__file__).parent
+SHOW = """
+import sys
+from tildone.base import distribution
+print(distribution.method(), distribution.program(), distribution.install_extra("run"), sep="\\n")
+print(distribution.install_package("boto3>=1"), distribution.upgrade(), sep="\\n")
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a space and a letter that is not ASCII in its path."""
+    folder = tmp_path / "my prøject"
+    folder.mkdir()
+    return folder
+
+
+def make_venv(folder: Path) -> Path:
+    """A virtual environment without pip that contains this package, and a command; returns its Python."""
+    venv.create(folder, symlinks=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    shutil.copytree(PACKAGE, packages / "tildone", ignore=shutil.ignore_patterns("__pycache__"))
+    python = folder / "bin" / "python"
+    command(folder / "bin" / "tildone", python)
+    return python
+
+
+def command(path: Path, python: Path) -> None:
+    """A command that shows the hints; like the one that an installer writes, it knows the path it was called by."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".source").write_text(f"import sys\nsys.argv = sys.argv[1:]\n{SHOW}")
+    path.write_text(f'#!/bin/sh\nexec "{python}" "{path.with_suffix(".source")}" "$0"\n', encoding="utf-8")
+    path.chmod(0o755)
+
+
+def hints(*argv: str | Path, path: str = "/nowhere", **environ: str) -> list[str]:
+    """The method, the program, an extra, a package, an upgrade."""
+    done = subprocess.run(
+        [str(word) for word in argv],
+        env={"PATH": path, "HOME": "/nonexistent", **environ},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_virtual_environment_that_is_not_on_path(place: Path) -> None:
+    """The command is named by its path, and packages are added with its own Python."""
+    python = make_venv(place / ".venv")
+
+    how, program, extra, package, upgrade = hints(place / ".venv" / "bin" / "tildone")
+
+    assert how == "pip in a virtual environment"
+    assert program == f"'{place}/.venv/bin/tildone'"
+    assert extra == f"'{python}' -m ensurepip && '{python}' -m pip install 'tildone[run]'"
+    assert package == f"'{python}' -m ensurepip && '{python}' -m pip install 'boto3>=1'"
+    assert upgrade.endswith("-m pip install --upgrade tildone")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_pip_is_used_where_the_environment_has_it(place: Path) -> None:
+    python = make_venv(place / ".venv")
+    next((place / ".venv").glob("lib/python*/site-packages")).joinpath("pip").mkdir()
+
+    assert hints(place / ".venv" / "bin" / "tildone")[2] == f"'{python}' -m pip install 'tildone[run]'"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_uv_is_used_where_the_environment_has_no_pip(place: Path) -> None:
+    """As in an environment that uv created."""
+    python = make_venv(place / ".venv")
+    command(place / "bin" / "uv", python)
+
+    extra = hints(place / ".venv" / "bin" / "tildone", path=f"{place}/bin")[2]
+
+    assert extra == f"uv pip install --python '{python}' 'tildone[run]'"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_copy_on_path_is_called_by_its_name(place: Path) -> None:
+    """Also through a symbolic link. Another copy that comes first on PATH is not this one."""
+    python = make_venv(place / ".venv")
+    own = place / ".venv" / "bin" / "tildone"
+    (place / "linked").mkdir()
+    (place / "linked" / "tildone").symlink_to(own)
+    command(place / "other" / "tildone", python)
+
+    assert hints(own, path=str(own.parent))[1] == "tildone"
+    assert hints(own, path=str(place / "linked"))[1] == "tildone"
+    assert hints(own, path=f"{place / 'other'}:{own.parent}")[1] == f"'{own}'"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_module_that_is_run_without_a_command(place: Path) -> None:
+    """`python -m tildone` works wherever the package can be imported."""
+    python = make_venv(place / ".venv")
+    assert hints(python, "-c", SHOW)[1] == f"'{place}/.venv/bin/tildone'"
+
+    (place / ".venv" / "bin" / "tildone").unlink()
+    assert hints(python, "-c", SHOW)[1] == f"'{python}' -m tildone"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_uv_tool_keeps_its_extras_its_origin_and_its_added_packages(place: Path) -> None:
+    """`uv tool install` installs what the command names and nothing else."""
+    python = make_venv(place / "tools" / "tildone")
+    packages = next((place / "tools" / "tildone").glob("lib/python*/site-packages"))
+    (packages / "mcp").mkdir()
+    (packages / "tildone-9.dist-info").mkdir()
+    (packages / "tildone-9.dist-info" / "METADATA").write_text("Name: tildone\nVersion: 9\n")
+    (place / "tools" / "tildone" / "uv-receipt.toml").write_text(
+        '[tool]\nrequirements = [{ name = "tildone" }, { name = "boto", extras = ["crt"], specifier = ">=1" }]\n'
+    )
+    from_index = hints(python, "-c", SHOW)
+    (packages / "tildone-9.dist-info" / "direct_url.json").write_text(json.dumps({"url": "file:///w.whl"}))
+    from_file = hints(python, "-c", SHOW)
+
+    assert from_index[0] == "uv tool"
+    assert from_index[2] == "uv tool install 'tildone[mcp,run]' --with 'boto[crt]>=1'"
+    assert from_index[3] == "uv tool install 'tildone[mcp]' --with 'boto[crt]>=1' --with 'boto3>=1'"
+    assert from_index[4] == "uv tool upgrade tildone"
+    assert from_file[2] == "uv tool install 'tildone[mcp,run] @ file:///w.whl' --with 'boto[crt]>=1'"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_copy_from_a_repository_names_the_commit(place: Path) -> None:
+    python = make_venv(place / "archive-v0" / "Xy")
+    packages = next((place / "archive-v0" / "Xy").glob("lib/python*/site-packages"))
+    (packages / "tildone-9.dist-info").mkdir()
+    (packages / "tildone-9.dist-info" / "METADATA").write_text("Name: tildone\nVersion: 9\n")
+    origin = {"url": "https://example.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    (packages / "tildone-9.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+
+    how, _, extra, *_ = hints(python, "-c", SHOW)
+
+    assert how == "uvx"
+    assert extra == "uvx --from 'tildone[run] @ git+https://example.org/t.git@abc' tildone"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_pipx_and_its_temporary_environments(place: Path) -> None:
+    installed = make_venv(place / "venvs" / "tildone")
+    (place / "venvs" / "tildone" / "pipx_metadata.json").touch()
+    temporary = make_venv(place / ".cache" / "3a26")
+    (place / ".cache" / "3a26" / "pipx_metadata.json").touch()
+
+    assert hints(installed, "-c", SHOW)[::2] == [
+        "pipx",
+        "pipx inject tildone 'tildone[run]'",
+        "pipx upgrade tildone",
+    ]
+    assert hints(temporary, "-c", SHOW)[::2] == [
+        "pipx run",
+        "pipx run --spec 'tildone[run]' tildone",
+        "pipx run --no-cache tildone",
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_users_own_site_packages(place: Path) -> None:
+    """The command is in the user's folder for programs, not beside Python."""
+    python = Path(sys.base_prefix, "bin", "python3")
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    packages = place / "lib" / version / "site-packages"
+    shutil.copytree(PACKAGE, packages / "tildone", ignore=shutil.ignore_patterns("__pycache__"))
+    (packages / "pip").mkdir()
+    command(place / "bin" / "tildone", python)
+
+    how, program, extra, *_ = hints(python, "-c", SHOW, PYTHONUSERBASE=str(place))
+
+    assert how == "pip --user"
+    assert program == f"'{place}/bin/tildone'"
+    assert extra.endswith("'tildone[run]'")
+    assert " -m pip install --user " in extra
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def test_a_source_checkout_is_set_up_again(place: Path) -> None:
+    """An editable installation in an environment elsewhere is an ordinary one."""
+    shutil.copytree(PACKAGE, place / "src" / "tildone", ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "do.py").touch()
+    for inside in (place / ".venv", place.parent / "elsewhere"):
+        venv.create(inside, symlinks=True)
+        next(inside.glob("lib/python*/site-packages")).joinpath("t.pth").write_text(f"{place}/src\n", "utf-8")
+
+    how, _, extra, package, _ = hints(place / ".venv" / "bin" / "python", "-c", SHOW)
+    elsewhere = hints(place.parent / "elsewhere" / "bin" / "python", "-c", SHOW)
+
+    assert how == "do.py in a source checkout"
+    assert extra == f"python3 '{place}/do.py' setup"
+    assert package.endswith("pip install 'boto3>=1'")
+    assert elsewhere[0] == "pip in a virtual environment"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@pytest.mark.parametrize("word", ["plain", "a b", "it's", "ø", "$HOME", ""])
+def test_a_quoted_word_is_one_word_of_a_shell(word: str) -> None:
+    script = f"printf '<%s>' {distribution.quoted(word)}"
+
+    assert subprocess.run(["sh", "-c", script], capture_output=True, check=True).stdout.decode() == f"<{word}>"

@@ -334,7 +334,7 @@ NEVER = (
     "tildone.plan.formats",
     "tildone.plan.history",
 )
-FOR_CALLS = ("apsw", "tildone.agents.mcp.server", "tildone.stores.sqlite.store", "urllib.parse")
+FOR_CALLS = ("apsw", "tildone.agents.mcp.resources", "tildone.stores.sqlite.store", "urllib.parse")
 """Modules that only requests need that work on the store."""
 
 IMPORTS_OF_START = """

@@ -30,7 +30,10 @@ from tildone.stores.sqlite.store import SqliteStore
 UNWATCHED = (
     sys.executable,
     "-c",
-    "import sys; from tildone import hooks; hooks.HookRun.watch = lambda *_: None; sys.exit(hooks.main(sys.argv[1:]))",
+    (
+        "import sys; from tildone.agents.hooks import HookRun, main; HookRun.watch = lambda *_: None; "
+        "sys.exit(main(sys.argv[1:]))"
+    ),
 )
 """The program of a hook without the watchdog, which ends a hook that waits on a machine that is busy."""
 

@@ -7,9 +7,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NewType
 
-from tildone.base import replace, value
+from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.errors import UsageError, nearest
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
@@ -21,6 +20,14 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.state import SessionFacts, SessionState, SessionWord, session_state, strip_signs, ten_words
 from tildone.stores.agents import Agent
 from tildone.stores.assignment import parent_session
+
+if TYPE_CHECKING:
+    from typing import Any, NewType
+
+    Cursor = NewType("Cursor", str)
+else:
+    # `tildone sessions` starts without `typing`.
+    Cursor = str
 
 BySession = Mapping[str, tuple[Presence, ...]]
 
@@ -309,7 +316,6 @@ def _searched(title: str, name: str, plan: Plan) -> str:
     return f"{title}\n{name}\n{texts[:MAX_SEARCHED]}".casefold()
 
 
-Cursor = NewType("Cursor", str)
 """Where a page ends: a text without meaning to others."""
 
 SORTS: dict[str, Callable[[SessionRow], SortKey]] = {

@@ -64,7 +64,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules of tildone that each start loads, in an interpreter of its own."""
     home = tmp_path_factory.mktemp("home")
     (home / ".git").mkdir()
-    folders = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"), str(home))
+    folders = dict.fromkeys(
+        ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"), str(home)
+    )
     environ = {**os.environ, **folders, "LOADED": str(home / "loaded")}
     found = {}
     for name, (words, given, _) in STARTS.items():

@@ -20,9 +20,9 @@ from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import SessionChange, SessionHead
 from tildone.stores.sqlite import health, schema
+from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite.upkeep import open_backup
 
 Work = list[dict[str, Any]]
 

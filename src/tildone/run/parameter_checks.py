@@ -21,7 +21,7 @@ from referencing.jsonschema import DRAFT202012, specification_with
 
 from tildone.base.schema import SchemaProblem, child_path, coerce_arguments, type_phrase, value_phrase
 from tildone.run.messages import JsonObject, JsonValue
-from tildone.run.parameters import bounded, path_of
+from tildone.run.parameter_values import bounded, path_of
 
 LibraryError = JsonValue
 """A `jsonschema.ValidationError`; the library has no type annotations for it."""

@@ -24,7 +24,7 @@ from tildone.run.kit.definition import (
     argument_parameters,
 )
 from tildone.run.messages import JsonObject, JsonValue
-from tildone.run.parameters import bounded, path_of, plain_json
+from tildone.run.parameter_values import bounded, path_of, plain_json
 
 Adapter = TypeAdapter[JsonValue]
 

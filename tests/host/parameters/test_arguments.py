@@ -20,7 +20,8 @@ from tildone.run.host import Host
 from tildone.run.kit.defaults import default_call
 from tildone.run.kit.definition import InvalidDefinition, ToolDefinition, ToolResult, draw, text_result, tool
 from tildone.run.model import ToolSpec
-from tildone.run.parameters import MAX_PROBLEM_CHARS, MAX_PROBLEMS, checked
+from tildone.run.parameter_values import MAX_PROBLEM_CHARS, MAX_PROBLEMS
+from tildone.run.parameters import checked
 
 Json = dict[str, Any]
 

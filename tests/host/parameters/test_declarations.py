@@ -25,7 +25,8 @@ from tildone.run.kit.definition import (
     tool,
     wrap_tool,
 )
-from tildone.run.parameters import MAX_DEPTH, served
+from tildone.run.parameter_values import MAX_DEPTH
+from tildone.run.parameters import served
 
 
 class Order(Enum):

@@ -7,9 +7,9 @@
     schema.py   every other SQL statement, recognising and migrating a file (`migrations/*.sql`), driver errors
     rows.py     rows as values, compared with their checksums, and new rows
     health.py   the integrity check
-    upkeep.py   stores as single plain files, unused space
+    upkeep.py   the check of a snapshot, unused space; backup.py: stores as single plain files
 
-Hooks read a summary of a session without importing this package: `tildone.stores.summary`.
+Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
 """
 
 from __future__ import annotations

@@ -60,6 +60,7 @@ from tildone.plan.runs import (
     check_work,
     checked_run,
     fence_in,
+    is_of,
 )
 from tildone.plan.text.safe import printable
 from tildone.plan.text.views_runs import describe_run_fact
@@ -663,3 +664,11 @@ def test_other_texts_are_refused(text: str) -> None:
 def test_a_time_that_never_comes_is_refused() -> None:
     with pytest.raises(UsageError, match="no time that ever comes"):
         next_time(parse_cron("0 0 30 2 *"), 0)
+
+
+def test_a_fact_is_of_the_hand_that_it_names() -> None:
+    taken = RunTaken("r1", 1, 4, "here/7/ab/1")
+
+    assert is_of(taken, replace(HELD, hand=1))
+    assert not is_of(taken, HELD)
+    assert not is_of(taken, replace(HELD, run="r2", hand=1))

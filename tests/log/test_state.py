@@ -1,8 +1,8 @@
 """What follows from events: the state at the head, summaries, refs, undo and redo, usage, claims."""
 
 import re
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
 from tildone.base.errors import NotFound, Refused
+from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
 from tildone.plan.claims import RELEASED, Claim, Claimant, ClaimFence, Fenced, newest, released
 from tildone.plan.codec import encode
@@ -647,3 +648,22 @@ class Claiming(RuleBasedStateMachine):
 
 TestClaiming = Claiming.TestCase
 TestClaiming.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+
+
+def test_the_check_of_a_store_tells_its_first_errors() -> None:
+    """Or that everything is intact; what cannot be read any more is an error like the others."""
+
+    def unreadable() -> Iterator[str]:
+        yield "an event is missing"
+        raise NotFound("no such page")
+
+    def told(errors: Iterable[str]) -> list[tuple[Severity, str]]:
+        found = error_findings(errors, "restore a backup", NotFound, lambda: (1, 1200))
+        return [(finding.severity, finding.what) for finding in found]
+
+    assert told([]) == [(Severity.OK, "1 session and 1,200 events, all intact")]
+    assert told(unreadable()) == [
+        (Severity.ERROR, "an event is missing"),
+        (Severity.ERROR, "the rest cannot be read: no such page"),
+    ]
+    assert told(str(number) for number in count())[-1] == (Severity.ERROR, "there are more errors")

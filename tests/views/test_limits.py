@@ -363,6 +363,7 @@ def test_every_form_of_an_amount() -> None:
     assert [days(each) for each in (-1, DAY - 1, DAY, 1000 * DAY)] == ["today", "today", "1 day", "1,000 days"]
     assert [ago(each) for each in (-1, MINUTE, 2 * DAY)] == ["just now", "1 minute ago", "2 days ago"]
     assert [size(each) for each in (0, 999, 1500, 2_000_000)] == ["0 bytes", "999 bytes", "1.5 KB", "2.0 MB"]
+    assert size(10**16) == "10,000.0 TB"
     assert [token_count(each) for each in (0, 999, 1234, 184_900, 2_100_000)] == ["0", "999", "1.2k", "184k", "2.1M"]
     amounts = {0: "$0.00", 0.0004: "<$0.001", 0.0042: "$0.004", 0.015: "$0.015", 0.0301: "$0.03", 0.5: "$0.50"}
     amounts |= {0.9996: "$1.00", 1.2: "$1.20", 1.919: "$1.92", 1234.5: "$1,234.50"}

@@ -358,13 +358,10 @@ def labels(events: Iterable[Event]) -> dict[str, str]:
     """Return the current labels by event id, in the order in which they were set."""
     names: dict[str, str] = {}
     for event in events:
-        match event.fact:
-            case Labelled(target, label):
-                names.pop(target, None)
-                if label:
-                    names[target] = label
-            case _:
-                pass
+        if isinstance(event.fact, Labelled):
+            names.pop(event.fact.target, None)
+            if event.fact.label:
+                names[event.fact.target] = event.fact.label
     return names
 
 

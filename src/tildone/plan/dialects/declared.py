@@ -162,21 +162,26 @@ def _item_fault(index: int, item: object, known: AbstractSet[str]) -> Fault | No
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """Return the list in the newest successful result, or None. A list that the tool would refuse is skipped."""
     for entry in reversed(entries):
-        match entry:
-            case {
-                "type": "message",
-                "message": {
-                    "role": "toolResult",
-                    "toolName": "TodoWrite",
-                    "details": {"status": "success", "data": dict() as data},
-                },
-            }:
-                outcome = reduce(Plan(), write_steps(data), RULES)
-                if not outcome.faults:
-                    return without_numbers(outcome.after)
-            case _:
-                pass
+        outcome = reduce(Plan(), write_steps(_data(entry)), RULES)
+        if not outcome.faults:
+            return without_numbers(outcome.after)
     return None
+
+
+def _data(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the data of a successful result, which has the form of a call, or {} for any other entry."""
+    match entry:
+        case {
+            "type": "message",
+            "message": {
+                "role": "toolResult",
+                "toolName": "TodoWrite",
+                "details": {"status": "success", "data": dict() as data},
+            },
+        }:
+            return data
+        case _:
+            return {}
 
 
 SUMMARY = "Work through the plan"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from binascii import crc32
-from contextlib import suppress
 from functools import partial
 from itertools import count
 from threading import Condition
@@ -316,9 +315,11 @@ class Histories:
             draft.add(event)
             self.folder.write(session, history, draft, lock.next_mtime(self.clock()))
             if seen_by:
-                # Failure is harmless: the event is on disk.
-                with suppress(StoreError):
+                try:  # noqa: SIM105  contextlib is slow to import
                     write_seen(self.folder.path, session, seen_by, event.id)
+                except StoreError:
+                    # Harmless: the event is on disk.
+                    pass
 
         self.change(session, add)
 

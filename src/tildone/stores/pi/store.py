@@ -38,7 +38,6 @@ from tildone.plan.claims import Claim, Claimant, ClaimFence, encode_claimant
 from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
-from tildone.stores.pi.examination import findings
 from tildone.stores.pi.folder import (
     MAX_BATCH_EVENTS,
     Folder,
@@ -482,6 +481,8 @@ class JsonlStore:
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
+        from tildone.stores.pi.examination import findings  # noqa: PLC0415  only checks of a store need it
+
         return findings(self._folder, self._recover)
 
     def compact(self) -> None:

@@ -17,11 +17,12 @@ from tildone.agents.integrations import HookPoint
 from tildone.app.check_commands import Interrupted
 from tildone.app.check_states import CheckFacts, CheckWord, check_state
 from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
+from tildone.app.conflict import Conflict
 from tildone.app.index import SessionIndex
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.app.settings import Settings, load
 from tildone.base import replace
-from tildone.base.errors import Conflict, Refused, TildoneError, UsageError
+from tildone.base.errors import Refused, TildoneError, UsageError
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND

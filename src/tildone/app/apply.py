@@ -13,11 +13,12 @@ from tildone.app import commands, moves
 from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
+from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
 from tildone.app.settings import Settings
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Conflict, TildoneError
+from tildone.base.errors import TildoneError
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session
 from tildone.log.store import Store

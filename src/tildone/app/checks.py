@@ -20,12 +20,13 @@ from tildone.app.check_commands import Interrupted, warnings_about
 from tildone.app.check_runner import CheckRunner
 from tildone.app.check_states import CheckFacts, owner_name
 from tildone.app.commands import Answer
+from tildone.app.conflict import Conflict
 from tildone.app.edits import Edited, edit
 from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.base import replace, value
-from tildone.base.errors import Conflict, NotFound, Refused, TildoneError, UsageError
+from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.changing import stale_numbers

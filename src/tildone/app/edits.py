@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from tildone.app import commands
 from tildone.app.commands import Answer, FailureReason
+from tildone.app.conflict import Conflict
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Conflict, NotFound, Refused, TildoneError, UsageError
+from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.plan.asked import written
 from tildone.plan.events import Actor
 from tildone.plan.model import Plan, Status, Task

@@ -57,10 +57,6 @@ class Refused(TildoneError):
         self.facts = facts
 
 
-class Conflict(Refused):
-    """Others have changed what the request is about, or are at it; nothing changed. Whoever asked should look again."""
-
-
 class NotFound(TildoneError):
     """A named thing does not exist."""
 

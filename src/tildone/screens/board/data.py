@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tildone.app.check_states import CheckFacts, check_state
+from tildone.app.conflict import Conflict
 from tildone.app.edits import sentence
 from tildone.app.look import phases_data, task_data
 from tildone.app.rebase import Clash
 from tildone.app.sessions import SessionRow
 from tildone.app.who import NotThePerson
 from tildone.base import value
-from tildone.base.errors import Conflict, Refused, UnknownEvent
+from tildone.base.errors import Refused, UnknownEvent
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store

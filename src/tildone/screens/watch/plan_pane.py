@@ -19,10 +19,10 @@ from tildone.app.apply import Editor, Notice
 from tildone.app.check_states import owner_name
 from tildone.app.checks import words_of
 from tildone.app.commands import Answer
+from tildone.app.conflict import Conflict
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.app.sessions import SessionRow
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import Conflict
 from tildone.log.needs import Need
 from tildone.plan.events import Directive
 from tildone.plan.formats.markdown import portable_checklist

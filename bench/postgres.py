@@ -13,7 +13,7 @@ from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import Actor, Call, Event, PlanChanged, SessionHead

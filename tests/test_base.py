@@ -18,9 +18,8 @@ import tildone
 from tests.plans import plan_of
 from tildone.app.opening import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
 from tildone.app.settings import Settings
-from tildone.base import distribution, replace, value
+from tildone.base import UsageError, closest, distribution, nearest, replace, shortened, value
 from tildone.base.distribution import install_extra
-from tildone.base.errors import UsageError, closest, nearest, shortened
 from tildone.base.ids import ID_LENGTH, id_maker
 from tildone.plan.dialects import BY_HAND, dialect_named
 from tildone.plan.events import Actor

@@ -17,7 +17,7 @@ from tildone.app.claims import AgentClaims, claims_of
 from tildone.app.opening import open_agents, open_session, open_store, run_leases, session_in, store_at
 from tildone.app.plan_agents import plan_agents
 from tildone.app.settings import Settings
-from tildone.base.errors import RunFenced, UsageError
+from tildone.base import RunFenced, UsageError
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.plan.claims import Claimant

@@ -9,7 +9,7 @@ import pytest
 
 from tests.trusted import own_file, write_own, write_trusted
 from tildone.app.settings import load, load_valid, project_root
-from tildone.base.errors import UsageError, shortened
+from tildone.base import UsageError, shortened
 
 
 @pytest.fixture

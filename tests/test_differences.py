@@ -17,7 +17,7 @@ from tests.project.differences import DIFFERENCES
 from tildone import DECLARED, INDEXED, PHASED, session_in
 from tildone.app.commands import ReadFile, WriteFile
 from tildone.app.slash import after_request, command
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.cli import main
 from tildone.log.session import Session
 from tildone.plan.dialects import Dialect

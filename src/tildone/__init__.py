@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
     from tildone.app.opening import session_in, store_at
-    from tildone.base.errors import (
+    from tildone.base import (
         HeadMoved,
         NotFound,
         Refused,
@@ -78,7 +78,7 @@ _HOMES = {
     "tildone.plan.dialects.indexed": "DIALECT:INDEXED",
     "tildone.plan.dialects.phased": "DIALECT:PHASED",
     "tildone.plan.dialects.arguments": "anthropic_tools openai_tools tool_instructions",
-    "tildone.base.errors": (
+    "tildone.base": (
         "HeadMoved NotFound Refused RunFenced StoreBusy StoreDamaged StoreError StoreTooNew StoreUnreachable "
         "TildoneError UnknownEvent UnknownNeed UsageError"
     ),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.plans import plan_of
 from tildone.app.completion_log import CompletionLog
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.log.session import Session
 from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.stores.memory import MemoryStore

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.facts import CLAUDE_A, CLAUDE_B, CODEX_A, CODEX_B, HERE, NOW, PARENT, PROJECT
-from tildone.base import replace
-from tildone.base.errors import StoreError
+from tildone.base import StoreError, replace
 from tildone.stores import agents as module
 from tildone.stores.agents import (
     ACTIVE_FOR_MS,

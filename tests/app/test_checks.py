@@ -21,8 +21,7 @@ from tildone.app.conflict import Conflict
 from tildone.app.index import SessionIndex
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.app.settings import Settings, load
-from tildone.base import replace
-from tildone.base.errors import Refused, TildoneError, UsageError
+from tildone.base import Refused, TildoneError, UsageError, replace
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -38,8 +38,7 @@ from tildone.app.rebase import (
     RemoveTasks,
     SetPart,
 )
-from tildone.base import replace, value
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError, replace, value
 from tildone.log.session import Session
 from tildone.plan.history.changes import match_plans, task_at, task_locations
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Rules, Status, Task, numbered
@@ -49,6 +48,7 @@ from tildone.plan.text.proofs import check_text
 
 if TYPE_CHECKING:
     from tildone.app.edits import Command
+
 
 PASSES, FAILS = (sys.executable, "-c", "open('there')"), (sys.executable, "-c", "raise SystemExit(7)")
 FAILED = "exit code 7"

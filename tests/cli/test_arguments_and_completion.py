@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.suite.forking import PROGRAM
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.cli.parsing import ROOT, parse
 from tildone.cli.program.completion import SCRIPTS, Completions, completions, split_line
 from tildone.cli.suggestions import SYNONYMS

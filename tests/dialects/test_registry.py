@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.plans import COMPLETED, session_on
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.plan.dialects import (
     BY_HAND,
     DEFAULT_DIALECT,

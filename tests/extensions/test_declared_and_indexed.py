@@ -13,7 +13,7 @@ from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
 from tests.plans import plan_of
 from tildone.app.settings import Settings
-from tildone.base.errors import StoreBusy
+from tildone.base import StoreBusy
 from tildone.plan import codec
 from tildone.plan.dialects import DIALECTS, changed_in_details, dialect_named
 from tildone.plan.dialects.brief import DIALECT as BRIEF

@@ -10,7 +10,7 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
-from tildone.base.errors import StoreBusy, UsageError
+from tildone.base import StoreBusy, UsageError
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.dialects.phased import SNAPSHOT, phases_out
 from tildone.plan.events import Actor, Event, PlanChanged, SessionHead

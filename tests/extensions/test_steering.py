@@ -14,7 +14,7 @@ from tests.host import records as messages
 from tests.plans import session_on
 from tests.stores.overridden import overridden, raising
 from tildone.app.settings import Settings
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.log.presence import Presence
 from tildone.log.session import Session
 from tildone.plan.dialects import DIALECTS, dialect_named

@@ -13,7 +13,7 @@ from tests.stores import jsonl_programs, processes
 from tests.stores.contract import ids
 from tests.stores.postgres import ended, program, running_server
 from tests.stores.postgres_keeper import why_not
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.base.ids import id_maker, timestamp
 from tildone.log.session import Session
 from tildone.log.store import Store

@@ -29,7 +29,7 @@ from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES
 from tests.stores.postgres import Server, needs_server
 from tildone.app.who import PersonAct
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.fleet.engine import DBOS
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore

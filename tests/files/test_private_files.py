@@ -9,7 +9,7 @@ from typing import Never
 
 import pytest
 
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.base.private import (
     make_private_folder,
     make_shared_folder,

@@ -11,7 +11,7 @@ from time import sleep
 from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.fleet.engine import Engine
 from tildone.fleet.engines import engine_for
 from tildone.fleet.upkeep import Reaper, Slots

@@ -17,8 +17,7 @@ from tests.fleet.workers import Bench
 from tests.host.models.model_server import Turn
 from tests.plans import plan_of
 from tests.suite.waiting import until
-from tildone.base import replace
-from tildone.base.errors import Refused
+from tildone.base import Refused, replace
 from tildone.base.secrets import is_secret
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, providers_of

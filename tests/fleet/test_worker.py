@@ -18,8 +18,7 @@ from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.base import replace
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace
 from tildone.fleet import upkeep as slots
 from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, not_published, out_of_order
 from tildone.fleet.engine import TableEngine

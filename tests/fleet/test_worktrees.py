@@ -13,8 +13,7 @@ from tests.fleet.agents import touch, wait_for
 from tests.fleet.repositories import bare, change, files, git, project, write
 from tests.fleet.workers import Bench
 from tests.suite.waiting import until
-from tildone.base import replace
-from tildone.base.errors import RunFenced
+from tildone.base import RunFenced, replace
 from tildone.base.ids import id_maker, now
 from tildone.fleet import endings
 from tildone.fleet.git import Git, GitError

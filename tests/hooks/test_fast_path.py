@@ -27,7 +27,7 @@ from tildone.stores.assignment import assign_session
 
 LOADED_BY_A_SILENT_HOOK = {
     # The package, the entry point of every command, and types that the rest is written with.
-    *("tildone", "tildone.cli", "tildone.base", "tildone.base.errors", "tildone.base.json"),
+    *("tildone", "tildone.cli", "tildone.base", "tildone.base.json"),
     # The fail-open frame, the event on standard input, and the decision that there is nothing to say.
     *("tildone.agents", "tildone.agents.hooks", "tildone.agents.hooks.event", "tildone.agents.hooks.fast_path"),
     # The facts about the one coding agent that calls.

@@ -24,8 +24,8 @@ from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
 from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
+from tildone.base import UsageError
 from tildone.base import replace as replace_trust
-from tildone.base.errors import UsageError
 from tildone.base.ids import now
 from tildone.plan.dialects import BY_HAND, dialect_named
 from tildone.plan.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped

@@ -33,7 +33,7 @@ from tildone.agents.hooks.event import Remembered
 from tildone.agents.integrations import HookPoint
 from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
 from tildone.agents.integrations.pi import INTEGRATION as PI
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.plan.events import Directive
 from tildone.plan.ops import Write
 from tildone.stores import sqlite_summary

@@ -15,7 +15,7 @@ from tests.host.records import Json
 from tests.host.subagent_bench import USAGE, Parent, Scripts, offered, task
 from tests.host.test_host import Script, extend, host_with, talk, tool
 from tests.suite.waiting import until_async
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.run.codec import encode_usage
 from tildone.run.events import AgentEnd, AgentSettled, PublicEvent, TurnEnd
 from tildone.run.extension import (

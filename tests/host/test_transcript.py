@@ -13,7 +13,7 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json, add, said_in
-from tildone.base.errors import NotFound, Refused, StoreError, UnknownEvent
+from tildone.base import NotFound, Refused, StoreError, UnknownEvent
 from tildone.run.codec import (
     BLOCKS,
     ENTRIES,

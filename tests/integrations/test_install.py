@@ -35,7 +35,7 @@ from tildone.agents.install.files import (
     write_all,
 )
 from tildone.agents.integrations import INTEGRATIONS
-from tildone.base.errors import Refused, UsageError
+from tildone.base import Refused, UsageError
 from tildone.base.files import replace_file
 
 CONFIGS = Path(__file__).parent / "configs"

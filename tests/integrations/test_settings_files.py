@@ -28,7 +28,7 @@ from tildone.agents.install.jsonc import remove as remove_jsonc
 from tildone.agents.install.jsonc import scan as scan_jsonc
 from tildone.agents.install.toml import append, get, merge, remove, scan, table_lines, value_text, without_markers
 from tildone.agents.integrations import INTEGRATIONS
-from tildone.base.errors import Refused
+from tildone.base import Refused
 
 THEIRS = """\
 # my settings

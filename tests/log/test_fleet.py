@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import plan_of
-from tildone.base import replace
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace
 from tildone.log.cron import next_time, parse_cron
 from tildone.log.lease_rules import (
     MAX_FAILS,

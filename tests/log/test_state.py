@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
-from tildone.base.errors import NotFound, Refused
+from tildone.base import NotFound, Refused
 from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
 from tildone.plan.claims import RELEASED, Claim, Claimant, ClaimFence, Fenced, newest, released

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from tests.mcp.project import Project
 from tests.needs import need_address
 from tildone.agents.mcp.http import AccessMiddleware, Token, find_token
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.base.serving import bound_socket, is_loopback, server_names, url
 
 SECRET = "0123456789abcdef"  # noqa: S105  of a test

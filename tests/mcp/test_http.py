@@ -44,7 +44,7 @@ from tildone.agents.mcp.http import run
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
 from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.agents.mcp.resources import session_uri
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.base.serving import MAX_WAITING, PortInUse
 from tildone.plan.dialects import dialect_named
 from tildone.stores.agents import AgentId

@@ -30,7 +30,7 @@ from tildone.agents.mcp.connections import (
     subagent_in_call,
 )
 from tildone.agents.mcp.subscriptions import PlanWatcher, SessionSnapshot
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.log.session import Session

@@ -16,7 +16,7 @@ from tildone.app.index import IndexChange, IndexFollower, SessionIndex
 from tildone.app.opening import run_leases, store_at
 from tildone.app.runs import FleetIndex, WorkerState
 from tildone.app.sessions import AgentCost, CostsRead, spent
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.log.store import Store

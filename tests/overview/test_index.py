@@ -12,7 +12,7 @@ from tests.overview.stores import World
 from tildone.app.index import AGENTS_EVERY_MS
 from tildone.app.opening import store_at
 from tildone.app.sessions import SORTS, Cursor
-from tildone.base.errors import StoreError, UsageError
+from tildone.base import StoreError, UsageError
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tests.project.source import ROOT
-from tildone.base import replace
-from tildone.base.errors import Refused
+from tildone.base import Refused, replace
 from tildone.log import lease_rules as rules
 from tildone.log.lease_rules import MAX_FAILS, MAX_LOSSES, Moment
 from tildone.plan.lists import RunView

@@ -24,7 +24,7 @@ from tests.project.blocks import (
 from tests.project.rewrite_docs import documents
 from tests.project.source import ROOT, wings
 from tests.stores.postgres_keeper import why_not
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.plan.text.runs import ORDER
 
 TO_ADD = re.compile(r"/(?:GROUP|NAME)\b.*")

@@ -6,8 +6,8 @@ import sys
 from typing import get_args
 
 import tildone
+import tildone.base
 from tests.project.source import modules
-from tildone.base import errors
 from tildone.plan.dialects import DIALECTS
 from tildone.plan.gate import Decision
 from tildone.plan.ops import Op, Selector
@@ -63,7 +63,9 @@ def test_every_member_of_a_public_union_is_public() -> None:
 
 def test_every_error_and_every_dialect_is_public() -> None:
     """Under its own name, and under that of its folder."""
-    defined = {name for name, found in vars(errors).items() if isinstance(found, type) and issubclass(found, Exception)}
+    defined = {
+        name for name, found in vars(tildone.base).items() if isinstance(found, type) and issubclass(found, Exception)
+    }
 
     assert defined <= set(public_names())
     assert {name.upper() for name in DIALECTS} <= set(public_names())

@@ -24,7 +24,7 @@ from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import open_store
 from tildone.app.settings import load
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
 from tildone.cli.run.lines import LineOutput
 from tildone.cli.run.plain_ui import PlainUI
 from tildone.log.needs import Need

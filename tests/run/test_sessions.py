@@ -25,7 +25,7 @@ from tests.run.run_workspace import (
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.settings import Settings, folder_name, load
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.cli.parsing import ROOT, parse
 
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.checks.repositories import Runner, make_repository, python
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
-from tildone.base import replace
-from tildone.base.errors import Refused
+from tildone.base import Refused, replace
 from tildone.log.session import Session
 from tildone.plan.dialects import DIALECTS, Dialect, dialect_named
 from tildone.plan.events import Actor, Author

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
-from tildone.base.errors import HeadMoved, Refused, UnknownEvent
+from tildone.base import HeadMoved, Refused, UnknownEvent
 from tildone.log.session import Session
 from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS
 from tildone.plan.dialects.indexed import DIALECT as INDEXED

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.plans import plan_of, session_on
 from tests.stores.overridden import overridden
-from tildone.base import replace
-from tildone.base.errors import Refused, StoreError
+from tildone.base import Refused, StoreError, replace
 from tildone.log.session import Session
 from tildone.plan.dialects import CompletedCall, Dialect, Reply, Tool
 from tildone.plan.dialects.indexed import DIALECT as INDEXED

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from tests.plans import plan_of
-from tildone.base.errors import HeadMoved, StoreError
+from tildone.base import HeadMoved, StoreError
 from tildone.log.store import Store
 from tildone.plan.claims import LAPSED, Claim, Claimant, ClaimFence, Fenced
 from tildone.plan.events import Actor, Event, PlanChanged

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,10 +15,8 @@ from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
+from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
-
-if TYPE_CHECKING:
-    from tildone.stores.postgres.store import PostgresStore
 
 # Before they are imported, so that their assertions are reported in full, too.
 pytest.register_assert_rewrite(*(f"tests.stores.{part}_contract" for part in ("claims", "feed", "records")))

@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from tests.plans import plan_of, session_on
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.base import HeadMoved, StoreError, UnknownEvent
 from tildone.log.kept import MAX_READERS, Severity
 from tildone.log.store import Store
 from tildone.plan.events import (

@@ -6,7 +6,7 @@ from functools import partial
 from threading import Barrier
 
 from tests.stores.contract import LONG_ENOUGH, WILD, Opener, chain, is_refused, planned
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.base import HeadMoved, StoreError, UnknownEvent
 from tildone.log.store import Store
 from tildone.plan.events import SessionChange, SessionHead
 

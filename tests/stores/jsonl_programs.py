@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.stores.writers import become_nobody, kill_writers, say, session_of, toggle_on, write_cramped, write_on
+from tildone.base import TildoneError
 from tildone.base.durable import FolderLock
-from tildone.base.errors import TildoneError
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.events import Actor, Event, Nudged, SessionHead

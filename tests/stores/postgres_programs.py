@@ -11,7 +11,7 @@ from threading import Thread
 import psycopg
 
 from tests.stores.writers import answer_on, kill_writers, say, toggle_on, write_on, write_one
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.stores.postgres.store import PostgresStore
 
 LONG_ENOUGH = 60.0

@@ -19,7 +19,7 @@ from tests.stores.writers import (
     write_on,
     write_one,
 )
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.stores.sqlite.store import SqliteStore
 
 

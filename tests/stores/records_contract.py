@@ -6,8 +6,7 @@ from threading import Barrier
 import pytest
 
 from tests.stores.contract import LONG_ENOUGH, WILD, Opener, chain, planned
-from tildone.base import replace
-from tildone.base.errors import UnknownNeed
+from tildone.base import UnknownNeed, replace
 from tildone.log import needs
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import ANSWERED_LIFETIME_MS, Need, NeedAnswered

@@ -214,7 +214,7 @@ PLANS = 10
 ADD = f"""
 import sys
 from tests.plans import plan_of
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import NewRun
 from tildone.app.opening import run_leases, store_at

@@ -18,8 +18,7 @@ from tests.stores.contract import StoreContract
 from tests.stores.feed_contract import FeedContract
 from tests.stores.postgres import EMPTIED, execute, needs_server
 from tests.stores.records_contract import RecordsContract
-from tildone.base import replace
-from tildone.base.errors import TildoneError, UsageError
+from tildone.base import TildoneError, UsageError, replace
 from tildone.log.kept import Severity
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
-from tildone.base.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
+from tildone.base import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import copying
 from tildone.log.copying import MAX_BATCH_EVENTS, CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.store import Store

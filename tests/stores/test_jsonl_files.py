@@ -15,9 +15,8 @@ from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.jsonl_entries import Entry, begin, entries_of, message, result
 from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
 from tests.stores.jsonl_programs import ended, started
-from tildone.base import durable
+from tildone.base import HeadMoved, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, durable
 from tildone.base import durable as lock
-from tildone.base.errors import HeadMoved, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.dialects.phased import phases_in

@@ -23,9 +23,9 @@ from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.opening import dialect_of_session, open_session, open_store
 from tildone.app.settings import Settings, load
+from tildone.base import StoreBusy, StoreDamaged, StoreError, UsageError
 from tildone.base import durable as lock
 from tildone.base.durable import FolderLock
-from tildone.base.errors import StoreBusy, StoreDamaged, StoreError, UsageError
 from tildone.log.kept import KeptSummary, Severity
 from tildone.plan.dialects import BY_HAND, plan_in_entry
 from tildone.plan.events import Event, PlanChanged, SessionChange, SessionHead

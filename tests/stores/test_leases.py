@@ -12,8 +12,7 @@ from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, names
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.base import replace
-from tildone.base.errors import NotFound, Refused, RunFenced, UsageError
+from tildone.base import NotFound, Refused, RunFenced, UsageError, replace
 from tildone.base.json import dump
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import RELEASE

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, execute, needs_server
-from tildone.base.errors import Refused, RunFenced
+from tildone.base import Refused, RunFenced
 from tildone.log.lease_rules import MAX_LOSSES, leases_in
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged

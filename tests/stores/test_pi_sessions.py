@@ -13,7 +13,7 @@ from tests.stores.jsonl_entries import WHEN, begin, entries_of, message, result
 from tests.stores.jsonl_entries import Entry as Entry_jsonl_entries
 from tests.stores.jsonl_entries import lines as lines_jsonl_entries
 from tests.stores.jsonl_files import file_of, oddities
-from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.plan.dialects import DIALECTS, dialect_named, plan_in_entry, tools_of
 from tildone.plan.dialects.phased import phases_out
 from tildone.plan.events import (

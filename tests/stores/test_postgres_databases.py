@@ -26,7 +26,7 @@ from tests.stores.postgres import (
     running_server,
 )
 from tests.stores.postgres_keeper import GUARDED
-from tildone.base.errors import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
+from tildone.base import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
 from tildone.log.kept import Severity
 from tildone.log.presence import Presence
 from tildone.plan.claims import Claimant

@@ -14,7 +14,7 @@ from tests.stores.postgres import Server, end_input, ended, execute, needs_serve
 from tests.stores.postgres_line import Cut, line_to
 from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.suite.waiting import until
-from tildone.base.errors import RunFenced, StoreError
+from tildone.base import RunFenced, StoreError
 from tildone.log.kept import KeptSummary
 from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need

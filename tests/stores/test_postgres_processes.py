@@ -21,7 +21,7 @@ from tests.stores.postgres_line import Cut, Line, line_to
 from tests.stores.postgres_programs import END
 from tests.stores.test_sqlite_faults import changed_positions, plan_of
 from tests.suite.waiting import until
-from tildone.base.errors import HeadMoved, StoreBusy, StoreError, StoreUnreachable
+from tildone.base import HeadMoved, StoreBusy, StoreError, StoreUnreachable
 from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")

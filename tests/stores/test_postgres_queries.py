@@ -14,8 +14,7 @@ from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, planned
 from tests.stores.postgres import Server, database_of, ended, execute, needs_server, program
 from tests.suite.waiting import until
-from tildone.base import replace
-from tildone.base.errors import StoreError, UnknownEvent
+from tildone.base import StoreError, UnknownEvent, replace
 from tildone.log.store import Store
 from tildone.plan.events import Actor, Event, Nudged, PlanChanged, SessionChange, SessionHead
 from tildone.plan.model import Task, flat

@@ -12,8 +12,7 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.leases import HOUR, LONG, WALL, Fleet
 from tests.stores.postgres import execute
-from tildone.base import replace
-from tildone.base.errors import NotFound, RunFenced, UsageError
+from tildone.base import NotFound, RunFenced, UsageError, replace
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.upkeep import Reaper, due_after
 from tildone.log.settings import FleetSettings, ProviderLimit

@@ -13,7 +13,7 @@ from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, run, start, wait_for
 from tests.stores.records_contract import NOW, QUESTION, WORKING
-from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
 from tildone.log.needs import Need
 from tildone.log.store import Store

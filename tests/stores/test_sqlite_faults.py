@@ -18,7 +18,7 @@ from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
 from tests.stores.processes import finish, run, start, wait_for
 from tests.stores.test_sqlite import first_schema
-from tildone.base.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.base import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store

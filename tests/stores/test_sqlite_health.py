@@ -13,7 +13,7 @@ from tests import plans
 from tests.plans import plan_of
 from tests.stores.contract import WILD, chain, ids
 from tildone.app.opening import session_in
-from tildone.base.errors import NotFound, StoreDamaged, StoreError
+from tildone.base import NotFound, StoreDamaged, StoreError
 from tildone.log.kept import Severity
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND

@@ -11,7 +11,7 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
-from tildone.base.errors import HeadMoved, StoreDamaged, StoreError
+from tildone.base import HeadMoved, StoreDamaged, StoreError
 from tildone.plan.events import SessionHead
 from tildone.stores.sqlite import file, health
 from tildone.stores.sqlite.store import SqliteStore

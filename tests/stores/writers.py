@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import TextIO
 
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session
 from tildone.log.store import Store

@@ -20,7 +20,7 @@ from tests.telemetry.collector import Collector
 from tildone.app.settings import load
 from tildone.app.settings_file import TelemetryConfig, telemetry_fault
 from tildone.app.traces import CONSOLE, MAX_CHARACTERS, SpanSink, TraceSettings, open_sink, trace_settings
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.base.secrets import command_environment
 from tildone.fleet.drivers.launch import AgentContext, agent_environment
 from tildone.fleet.drivers.run import launch

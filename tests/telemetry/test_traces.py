@@ -29,8 +29,7 @@ from tests.telemetry.collector import CLIENT, Collector, ReceivedSpan
 from tests.test_claims import settings_in
 from tildone.app.opening import open_store, run_leases, store_at
 from tildone.app.traces import FollowedRun, RunTraces, SpanSink, spans_of_end
-from tildone.base import replace
-from tildone.base.errors import StoreError
+from tildone.base import StoreError, replace
 from tildone.base.ids import now
 from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings

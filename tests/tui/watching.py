@@ -18,8 +18,7 @@ from tildone.app.apply import Editor
 from tildone.app.index import SessionIndex
 from tildone.app.opening import open_agents, open_session, open_store
 from tildone.app.settings import Settings, load
-from tildone.base import replace
-from tildone.base.errors import StoreError
+from tildone.base import StoreError, replace
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.log.store import Store

@@ -22,7 +22,7 @@ from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.test_http import AMBIGUOUS, answers_to_ambiguous_requests
 from tests.project.source import ROOT
 from tests.web.boards import Answered, Browser, Place, RunningBoard, board, until
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.plan.model import Task
 from tildone.plan.ops import Append
 from tildone.screens.board.access import (

@@ -12,8 +12,7 @@ from itertools import islice
 from tildone.app.opening import person_here
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
-from tildone.base import value
-from tildone.base.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.base import NotFound, Refused, UnknownNeed, UsageError, value
 from tildone.base.ids import id_maker, now
 from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need, NeedAnswered

@@ -17,8 +17,7 @@ from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
 from tildone.app.settings import Settings
 from tildone.app.steering import STEERED, steer_sessions
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError, value
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -28,6 +27,7 @@ from tildone.plan.text.proofs import check_text
 
 if TYPE_CHECKING:
     from tildone.app.edits import Command
+
 
 EFFECTS = {
     Directive.GO: "it is kept on its plan again",

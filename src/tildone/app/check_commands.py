@@ -8,20 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import file_digest
+from io import BufferedReader
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
+from tildone.plan.model import Check
 from tildone.plan.text.proofs import check_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from io import BufferedReader
-
-    from tildone.plan.model import Check
 
 MAX_OUTPUT_BYTES = 1_000_000
 """How much of the output is kept: the end."""

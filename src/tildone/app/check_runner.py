@@ -7,8 +7,7 @@ from time import monotonic
 
 from tildone.app.check_files import TIMEOUT_SECONDS, WatchedFiles
 from tildone.app.trust import Consent
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import Refused
+from tildone.base import TYPE_CHECKING, Refused
 from tildone.base.private import REPLACED, make_private_folder, open_private, real_path_inside
 from tildone.plan.model import Proof, Result
 from tildone.plan.text.proofs import check_text, output_end

@@ -25,8 +25,7 @@ from tildone.app.edits import Edited, edit
 from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person, not_the_person
-from tildone.base import replace, value
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.base import NotFound, Refused, TildoneError, UsageError, replace, value
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.changing import stale_numbers

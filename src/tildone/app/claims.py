@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError
 from tildone.base.ids import now
 from tildone.stores.agents import CLAIM_NOTE, AgentId, AgentRegistry, has_ended, is_due, machine_name
 

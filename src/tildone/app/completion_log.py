@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError
 from tildone.base.files import replace_file
 from tildone.base.private import PRIVATE_FILE, make_shared_folder, open_shared, real_path_inside
 

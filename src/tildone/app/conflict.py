@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base.errors import Refused
+from tildone.base import Refused
 
 
 class Conflict(Refused):

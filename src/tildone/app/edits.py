@@ -1,6 +1,6 @@
 """Editing a plan: a command is made into steps on the newest plan, and applied under the rules of the session.
 
-What `Edited` tells is what any surface shows of a change. A refusal is an error of the tree in `tildone.base.errors`,
+What `Edited` tells is what any surface shows of a change. A refusal is an error of the tree in `tildone.base`,
 from which the command line derives its exit code, the board its status and a screen its notice.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from tildone.app import commands
 from tildone.app.commands import Answer, FailureReason
 from tildone.app.conflict import Conflict
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.base import TYPE_CHECKING, NotFound, Refused, TildoneError, UsageError, value
 from tildone.plan.asked import written
 from tildone.plan.events import Actor
 from tildone.plan.model import Plan, Status, Task

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError
 from tildone.base.private import REPLACED, make_private_folder, open_private
 
 if TYPE_CHECKING:

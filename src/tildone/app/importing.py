@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tildone.app.opening import check_approvals, session_title
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import NotFound, Refused, StoreError, TildoneError, UsageError, nearest
+from tildone.app.settings import Settings
+from tildone.base import NotFound, Refused, StoreError, TildoneError, UsageError, nearest, replace, value
 from tildone.base.private import REPLACED, open_private
+from tildone.log.session import Session
+from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.asked import written
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.events import Actor, PlanChanged, by_id, latest_state
+from tildone.plan.events import Actor, Event, PlanChanged, by_id, latest_state
 from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks
 from tildone.plan.formats.detection import (
     CLAUDE,
@@ -33,20 +37,10 @@ from tildone.plan.formats.detection import (
     parse_file,
     reason,
 )
-from tildone.plan.model import Plan, with_imported_proofs, with_source
+from tildone.plan.model import Check, Plan, with_imported_proofs, with_source
 from tildone.plan.reduce import reduce
 from tildone.plan.text.faults import describe_fault
 from tildone.stores.pi.drafts import read_history
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from tildone.app.settings import Settings
-    from tildone.log.session import Session
-    from tildone.log.store import Store
-    from tildone.plan.events import Event
-    from tildone.plan.model import Check
 
 STREAM = "-"
 

@@ -39,8 +39,7 @@ from tildone.app.sessions import (
     with_other_agents,
 )
 from tildone.app.settings import Settings
-from tildone.base import value
-from tildone.base.errors import StoreDamaged, TildoneError, UnknownEvent
+from tildone.base import StoreDamaged, TildoneError, UnknownEvent, value
 from tildone.base.ids import now
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need

@@ -5,22 +5,17 @@ The command line prints a list of tasks (`docs/reference/json.md`); the board an
 
 from __future__ import annotations
 
-from tildone.app.check_states import NO_FACTS
-from tildone.base import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterable
+
+from tildone.app.check_states import NO_FACTS, CheckFacts
 from tildone.plan.check_codec import attributes_to_json
+from tildone.plan.claims import Claim
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import longest_increasing
-from tildone.plan.model import ATTRIBUTES, next_task, tasks_with_phase, waiting_tasks
+from tildone.plan.model import ATTRIBUTES, Plan, Task, TaskInPhase, next_task, tasks_with_phase, waiting_tasks
+from tildone.plan.reduce import Outcome
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
-
-    from tildone.app.check_states import CheckFacts
-    from tildone.plan.claims import Claim
-    from tildone.plan.model import Plan, Task, TaskInPhase
-    from tildone.plan.reduce import Outcome
-
-    Data = dict[str, object]
+Data = dict[str, object]
 
 _FIELDS: dict[str, Callable[[Task], object]] = {
     "number": lambda task: task.number,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.app.conflict import Conflict
-from tildone.base import replace, value
-from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError, replace, value
 from tildone.log.session import Session
 from tildone.plan.events import PlanChanged, SessionHead, latest_state
 from tildone.plan.history.changes import PlanMatch, change_sentences, changes, match_plans, task_at, task_locations

@@ -24,8 +24,7 @@ from typing import Any, assert_never
 from tildone.app.checks import SessionChecks
 from tildone.app.conflict import Conflict
 from tildone.app.edits import Edited, refuse_faults
-from tildone.base import replace, value
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace, value
 from tildone.log.session import Session
 from tildone.plan.events import Event, PlanChanged, latest_state
 from tildone.plan.history.changes import match_plans, task_at, task_locations

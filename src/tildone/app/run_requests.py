@@ -7,7 +7,7 @@ from enum import Enum
 
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_outside_runs, check_person
-from tildone.base.errors import NotFound, Refused
+from tildone.base import NotFound, Refused
 from tildone.log.lease_port import RunLeases
 from tildone.plan.runs import Ask, Lease, LeaseState
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tildone.app.commands import Answer, FailureReason, phases_like, refusal, task_number
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan.model import Plan, Status, Task
 from tildone.plan.text.safe import single_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STATUS_WORDS = {status.value: status for status in Status}
 STATUS_WORDS |= {"done": Status.COMPLETED, "dropped": Status.ABANDONED, "started": Status.IN_PROGRESS}

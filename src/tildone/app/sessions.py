@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import UsageError, nearest
+from tildone.base import TYPE_CHECKING, UsageError, nearest, replace, value
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
 from tildone.plan import codec

@@ -28,8 +28,7 @@ from tildone.app.values import (
     store_address,
     variable,
 )
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,6 +13,8 @@ import os
 import stat
 import tomllib
 from binascii import crc32
+from collections.abc import Mapping
+from typing import Any
 
 from tildone.app.values import (
     AMOUNTS,
@@ -36,18 +38,13 @@ from tildone.app.values import (
     is_amount,
     store_address,
 )
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError, UsageError, nearest
+from tildone.base import TildoneError, UsageError, nearest, value
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.keys import ALL_BINDINGS, EXPAND, clash, is_key, key_names
 from tildone.base.private import make_private_folder
 from tildone.log.settings import ENGINES
 from tildone.plan.gate import Patience
 from tildone.plan.names import MAX_LABELS, check_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 
 def split_form(form: str) -> tuple[str, str]:

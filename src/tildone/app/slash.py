@@ -5,6 +5,8 @@ Tasks and phases are named by a part of their text, and the texts of new ones ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tildone.app.commands import (
     MARKED_MESSAGES,
     Answer,
@@ -24,20 +26,13 @@ from tildone.app.commands import (
     warning,
     words,
 )
-from tildone.base import TYPE_CHECKING
 from tildone.plan.asked import written
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Plan, Status, Task
-from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Remove, Write
+from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Remove, Selector, Write
 from tildone.plan.text.safe import single_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.plan.ops import Selector
-
 
 FIRST_PHASE = "Todos"
 MARKS = {status.verb: status for status in Status if status.verb and status is not Status.IN_PROGRESS}

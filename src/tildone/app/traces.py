@@ -12,26 +12,30 @@ If several hands work on a plan, the lowest one that is held tells of the tasks.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from threading import Condition, Thread
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
-from tildone.plan.events import PlanChanged
-from tildone.plan.history.spans import LOST, RunTimeline, attempt_place, attempt_tasks, ended_attempt_spans
+from tildone.app.settings_file import TelemetryConfig
+from tildone.base import TildoneError, value
+from tildone.log.store import Store
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.history.spans import (
+    LOST,
+    Attempt,
+    Attribute,
+    RunTimeline,
+    ShownText,
+    TaskSpans,
+    TraceSpan,
+    attempt_place,
+    attempt_tasks,
+    ended_attempt_spans,
+)
 from tildone.plan.model import Plan
+from tildone.plan.runs import Lease, RunFence
 from tildone.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from tildone.app.settings_file import TelemetryConfig
-    from tildone.log.store import Store
-    from tildone.plan.events import Event
-    from tildone.plan.history.spans import Attempt, Attribute, ShownText, TaskSpans, TraceSpan
-    from tildone.plan.runs import Lease, RunFence
-
 
 MAX_EVENTS = 1000
 """How many events back what is new is looked for, if the log was moved to another branch."""

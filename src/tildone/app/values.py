@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import MAX_DIGITS, UsageError, shortened
+from tildone.base import MAX_DIGITS, TYPE_CHECKING, UsageError, replace, shortened
 from tildone.stores import StoreAddress, parse_address
 
 if TYPE_CHECKING:

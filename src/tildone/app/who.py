@@ -15,7 +15,7 @@ from enum import Enum
 
 from tildone.app.opening import agent_here, agent_of_client
 from tildone.app.settings import Settings
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.plan.runs import LEASE_VARIABLE
 from tildone.plan.text.safe import printable
 

@@ -20,8 +20,7 @@ import os
 import sys
 from time import monotonic, sleep
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreBusy, StoreError
+from tildone.base import TYPE_CHECKING, StoreBusy, StoreError
 from tildone.base.files import publish, remove_if_there, sync_folder, write_all, write_new
 from tildone.base.private import PRIVATE_FILE, make_private_folder, open_private
 

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.base.private import PRIVATE_FILE, SHARED_FILE, open_private, open_shared
 
 

@@ -6,12 +6,8 @@ The finder in `tildone` asks for them before all others, so that no module is lo
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
-
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
 
 MOVED = {
     "tildone.host": "tildone.run",

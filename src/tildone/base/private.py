@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.base.errors import Refused, shortened
+from tildone.base import Refused, shortened
 
 
 def real_path_inside(folder: str, path: str) -> str:

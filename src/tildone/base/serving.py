@@ -32,8 +32,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tildone.base import value
-from tildone.base.errors import TildoneError, UsageError
+from tildone.base import TildoneError, UsageError, value
 
 MAX_PORT = 65_535
 SCHEME_PORTS = {"http": 80, "https": 443}

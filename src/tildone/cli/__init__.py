@@ -7,8 +7,7 @@ import gc
 import os
 import sys
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,7 @@ import sys
 
 from tildone.app.opening import agent_here, dialect_name, dialect_of_session, open_session, open_store
 from tildone.app.settings import Settings, load
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import NotFound, UsageError, nearest
+from tildone.base import TYPE_CHECKING, NotFound, UsageError, nearest, replace
 from tildone.cli.output import put_notice
 from tildone.plan.dialects import BY_HAND, DIALECTS, names_by_position
 from tildone.stores import TIMEOUT_SECONDS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.base import TYPE_CHECKING, Registry
-from tildone.base.errors import UsageError, nearest, shortened
+from tildone.base import TYPE_CHECKING, Registry, UsageError, nearest, shortened
 from tildone.cli import output as screen
 from tildone.cli.table import DIALECT, SESSION, STORE, Group, Option, ParsedArgs, Verb, command, implementation
 from tildone.version import __version__

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import MAX_SUGGESTIONS, closest, did_you_mean
+from tildone.base import MAX_SUGGESTIONS, TYPE_CHECKING, closest, did_you_mean
 from tildone.cli.table import command
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import MAX_DIGITS, UsageError, shortened
+from tildone.base import MAX_DIGITS, TYPE_CHECKING, UsageError, shortened, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,9 +21,11 @@ reported by those who call it, as `StoreError`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from time import monotonic, sleep
+from typing import Any
 
 import psycopg
 import sqlalchemy
@@ -32,24 +34,14 @@ from dbos import error as dbos_error
 from dbos._migration import get_migration_versions
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
-from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS, EssentialThread
+from tildone.base import StoreError
+from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS, Begin, EssentialThread, FreeOwners
 from tildone.fleet.process_tree import boot_seconds
-from tildone.plan.runs import PROTOCOL
+from tildone.log.lease_port import RunLeases
+from tildone.plan.runs import PROTOCOL, Claimer, Lease
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import connect_error, connection_refused, store_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from threading import Thread
-    from typing import Any
-
-    from tildone.fleet.engine import Begin, FreeOwners
-    from tildone.log.lease_port import RunLeases
-    from tildone.plan.runs import Claimer, Lease
-
 
 SCHEMA = "tildone_dbos"
 APPLICATION = "tildone"

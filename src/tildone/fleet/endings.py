@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.fleet.supervision import How
-from tildone.plan.events import Actor
-from tildone.plan.model import is_passed, open_tasks
-from tildone.plan.runs import Answered, Ask, RunQueued, RunReleased, WorkOutcome, is_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tildone.fleet.supervision import AgentEnding
-    from tildone.plan.events import Event, State
-    from tildone.plan.model import Plan
-    from tildone.plan.runs import Lease
-
+from tildone.base import value
+from tildone.fleet.supervision import AgentEnding, How
+from tildone.plan.events import Actor, Event, State
+from tildone.plan.model import Plan, is_passed, open_tasks
+from tildone.plan.runs import Answered, Ask, Lease, RunQueued, RunReleased, WorkOutcome, is_of
 
 MAX_LINES, MAX_CHARACTERS = 40, 4000
 """How much of the end of an agent's output is recorded with a failure."""

@@ -12,22 +12,18 @@ gives its runs back.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import Protocol
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
+from tildone.log.lease_port import RunLeases
+from tildone.plan.runs import Claimer, Lease
+from tildone.stores import StoreAddress
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tildone.log.lease_port import RunLeases
-    from tildone.plan.runs import Claimer, Lease
-    from tildone.stores import StoreAddress
-
-    FreeOwners = Callable[[float], Sequence[str]]
-    Begin = Callable[[Lease], Thread]
-    EngineFor = Callable[[RunLeases, Claimer], "Engine"]
+FreeOwners = Callable[[float], Sequence[str]]
+Begin = Callable[[Lease], Thread]
+EngineFor = Callable[[RunLeases, Claimer], "Engine"]
 
 
 class EssentialThread(Thread):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError, UsageError
-from tildone.fleet.engine import DBOS, UP, TableEngine, is_server
+from tildone.base import StoreError, UsageError
+from tildone.fleet.engine import DBOS, UP, EngineFor, TableEngine, is_server
 from tildone.log.kept import Finding, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from tildone.fleet.engine import EngineFor
-    from tildone.plan.runs import Lease
-    from tildone.stores import StoreAddress
+from tildone.plan.runs import Lease
+from tildone.stores import StoreAddress
 
 
 def check_engine(engine: str, store: StoreAddress) -> None:

@@ -12,7 +12,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.base.secrets import command_environment
 
 SECONDS = 600.0

@@ -13,22 +13,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
+from tildone.fleet.worktrees import Worktree
 from tildone.plan.dialects.prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place, work_prompt
-from tildone.plan.events import branch, by_id, latest_state
-from tildone.plan.model import Status
-from tildone.plan.runs import Answered, Asked, RunLost, RunReleased, RunTaken, is_of
+from tildone.plan.events import Event, Fact, branch, by_id, latest_state
+from tildone.plan.model import Plan, Status
+from tildone.plan.runs import Answered, Asked, Lease, RunLost, RunReleased, RunTaken, is_of
 from tildone.plan.text.safe import MAX_CONTEXT, bounded_lines, clipped, shown_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from tildone.fleet.worktrees import Worktree
-    from tildone.plan.events import Event, Fact
-    from tildone.plan.model import Plan
-    from tildone.plan.runs import Lease
 
 
 def prompt_for(lease: Lease, events: Iterable[Event], worktree: Worktree) -> str:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, replace, value
 from tildone.fleet.endings import RunEnding
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import covered
 from tildone.fleet.worktrees import bring_in, settled
-from tildone.plan.events import PlanChanged
-from tildone.plan.model import Status, conflicting, is_ready, open_tasks, progress
+from tildone.log.lease_port import RunLeases
+from tildone.log.store import Store
+from tildone.plan.claims import Claim
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, open_tasks, progress
 from tildone.plan.names import is_commit
-from tildone.plan.runs import Kept, RunQueued, RunReleased, WorkOutcome, is_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tildone.log.lease_port import RunLeases
-    from tildone.log.store import Store
-    from tildone.plan.claims import Claim
-    from tildone.plan.events import Event
-    from tildone.plan.model import Plan, Task
-    from tildone.plan.runs import Lease
-
+from tildone.plan.runs import Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
 
 OTHERS_HAVE_IT, LOOKS_AGAIN = "other hands have the rest", "it looks again for a task"
 FIRST_LOOK_MS, MAX_LOOKS = 1000, 4

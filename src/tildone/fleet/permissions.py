@@ -8,6 +8,7 @@ those for which persons may be asked (`--ask`). Nothing else in a run or its lea
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import escape
 from threading import Lock
@@ -15,25 +16,17 @@ from threading import Lock
 from tildone.app.answering import YES
 from tildone.app.check_runner import MAX_SECONDS
 from tildone.app.trust import Approvals
-from tildone.base import TYPE_CHECKING
 from tildone.base.ids import now
 from tildone.fleet.drivers import SHELL
+from tildone.log.lease_port import RunLeases
 from tildone.plan.command_line import split_command
-from tildone.plan.model import Check, Status, open_tasks
-from tildone.plan.runs import Answered, Asked, LeaseState
+from tildone.plan.events import Event
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Check, Plan, Status, Task, open_tasks
+from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseState, RunFence, Work
 from tildone.plan.text.proofs import check_text
 from tildone.run.shell_model import commands_of
 from tildone.stores.agents import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from tildone.log.lease_port import RunLeases
-    from tildone.plan.events import Event
-    from tildone.plan.lists import WorkerInfo
-    from tildone.plan.model import Plan, Task
-    from tildone.plan.runs import Claimer, Lease, RunFence, Work
-
 
 COMMAND, CHECK = "command", "check"
 ID_CHARACTERS = 10

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import RunFenced, TildoneError
+from tildone.base import RunFenced, TildoneError, replace
 from tildone.base.files import replace_file
 from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
@@ -13,28 +13,21 @@ from tildone.fleet.endings import MAX_LINES, RunEnding, not_published, with_outp
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import last_lines
 from tildone.fleet.permissions import CHECK, RunAsker
+from tildone.fleet.worksite import WorkSite
+from tildone.fleet.workspaces import Workspace
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Actor, latest_state
+from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.history.requests import rows_lines
 from tildone.plan.history.timeline import timeline
-from tildone.plan.model import Proof, Result, Status
+from tildone.plan.model import Check, Plan, Proof, Result, Status
+from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import LeaseState, WorkOutcome
+from tildone.plan.runs import Lease, LeaseState, WorkOutcome
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable, printable_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.fleet.worksite import WorkSite
-    from tildone.fleet.workspaces import Workspace
-    from tildone.plan.events import Event
-    from tildone.plan.model import Check, Plan
-    from tildone.plan.names import FileName
-    from tildone.plan.runs import Lease
 
 
 def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head: str | None) -> str:

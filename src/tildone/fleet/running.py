@@ -9,19 +9,20 @@ the lease is closed or given back. If it is no longer held, that has no effect, 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
 from threading import Lock
 from time import monotonic, sleep
+from typing import TypeVar
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused, RunFenced, StoreError, TildoneError
+from tildone.base import Refused, RunFenced, StoreError, TildoneError, value
 from tildone.base.ids import now
 from tildone.fleet.drivers.launch import AgentContext
 from tildone.fleet.endings import CANCELLED, ENDINGS, ORDERS, RunEnding, RunOrder, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import prompt_for, with_last_messages
-from tildone.fleet.hands import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
+from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.permissions import (
     NOT_PERMITTED,
     answers_to,
@@ -40,20 +41,12 @@ from tildone.fleet.results import Results
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
 from tildone.fleet.worksite import WorkSite
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
-from tildone.plan.events import latest_state
-from tildone.plan.runs import TRANSCRIPT_VARIABLE, Ask, WorkOutcome
+from tildone.plan.events import Event, State, latest_state
+from tildone.plan.runs import TRANSCRIPT_VARIABLE, Ask, Lease, RunFence, WorkOutcome
 from tildone.plan.text.proofs import check_text
 from tildone.stores import parse_address
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from typing import TypeVar
-
-    from tildone.fleet.hands import OtherHands
-    from tildone.plan.events import Event, State
-    from tildone.plan.runs import Lease, RunFence
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 RELEASE = "from tildone.fleet.releasing import main; main()"

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tildone.app.opening import check_approvals, open_session, open_store, run_leases
-from tildone.app.settings import load
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import TildoneError
+from tildone.app.settings import Settings, load
+from tildone.app.trust import Approvals
+from tildone.base import TYPE_CHECKING, TildoneError, replace, value
 from tildone.base.ids import id_maker, now
 from tildone.fleet.hands import FilesMissing, HandTree
 from tildone.fleet.permissions import CHECK, COMMAND, RunAsker, answers_to, as_check, checks_of
+from tildone.log.session import Session
+from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor, Author
 from tildone.plan.guard import is_unproved
-from tildone.plan.model import Result, Status, conflicting, is_ready
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, conflicting, is_ready
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import LEASE_VARIABLE, fence_in
+from tildone.plan.reduce import Outcome
+from tildone.plan.runs import LEASE_VARIABLE, RunFence, fence_in
 from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.proofs import check_text, results
 from tildone.plan.text.safe import printable, printable_lines
@@ -30,16 +34,7 @@ from tildone.run.shell_model import commands_of, title_of
 from tildone.stores.agents import AgentId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from tildone.app.settings import Settings
-    from tildone.app.trust import Approvals
-    from tildone.log.session import Session
-    from tildone.log.store import Store
     from tildone.plan.changing import Prover
-    from tildone.plan.model import Check, Plan, Proof, Task
-    from tildone.plan.reduce import Outcome
-    from tildone.plan.runs import RunFence
 
 
 DONE, FAILED = 0, 1

@@ -17,19 +17,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from math import inf
 from threading import Event, Lock, Thread
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
 from tildone.fleet.process_tree import Cgroup, Containment
 from tildone.plan.runs import LEASE_VARIABLE
 from tildone.stores.agents import ENV_END, ENV_START, FLAGS, START_CODE, START_TIME, STATE, process_stat
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
 
 _PAUSE = 0.01
 _STOPPED, _ENDED = (b"T", b"t"), (b"Z", b"X")

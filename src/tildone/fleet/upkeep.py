@@ -13,30 +13,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from datetime import UTC
 from itertools import count
 from threading import Condition, Event
 from zoneinfo import ZoneInfo
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import StoreError, UsageError
-from tildone.fleet.engine import EssentialThread
+from tildone.base import StoreError, UsageError, replace
+from tildone.fleet.engine import Engine, EssentialThread
 from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.running import Execution
 from tildone.fleet.worksite import MIN_FREE_MB
 from tildone.log.cron import next_time, parse_cron
-from tildone.plan.runs import Ask
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
+from tildone.plan.lists import RunSchedule, WorkerInfo
+from tildone.plan.runs import Ask, Lease
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tildone.fleet.engine import Engine
-    from tildone.fleet.running import Execution
-    from tildone.log.lease_port import RunLeases
-    from tildone.log.settings import FleetSettings
-    from tildone.plan.lists import RunSchedule, WorkerInfo
-    from tildone.plan.runs import Lease
-
 
 REQUEST_SECONDS = 0.5
 """How long a person's request may wait for the next renewal, unless that comes sooner."""

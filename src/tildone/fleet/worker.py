@@ -9,40 +9,33 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
 from tildone import stores
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import StoreError, UsageError
+from tildone.app.traces import RunTraces
+from tildone.base import Registry, StoreError, UsageError, replace
 from tildone.base.ids import id_maker, now
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers import AGENTS
+from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.endings import RunOrder
-from tildone.fleet.engine import TableEngine
+from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.fleet.worksite import WorkerOptions, WorkSite
+from tildone.log.lease_port import RunLeases
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.runs import Ask, Claimer
+from tildone.plan.runs import Ask, Claimer, Lease
 from tildone.plan.text.safe import printable
 from tildone.stores import OpenOptions, parse_address
 from tildone.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tildone.app.traces import RunTraces
-    from tildone.base import Registry
-    from tildone.fleet.drivers.launch import Driver
-    from tildone.fleet.engine import EngineFor
-    from tildone.log.lease_port import RunLeases
-    from tildone.plan.runs import Lease
 
 STOP_SECONDS = 2.0
 """How long a worker that stops waits for its runs after their grace period."""

@@ -12,26 +12,27 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable, Mapping, Sequence
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace
 from tildone.base.private import REPLACED, make_private_folder, open_private, path_of
 from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
-from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder, publish, share
-from tildone.plan.events import Actor, PlanChanged
+from tildone.fleet.worktrees import (
+    CHECKPOINTS,
+    Checkpoint,
+    Repository,
+    StillHeld,
+    Worktree,
+    clone_folder,
+    publish,
+    share,
+)
+from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.plan.model import Plan, Status
 from tildone.plan.names import FileName, is_address, is_commit
-from tildone.plan.runs import Kept, RunTaken, fence_in, is_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tildone.fleet.worktrees import StillHeld
-    from tildone.plan.events import Event
-    from tildone.plan.runs import Lease
-
+from tildone.plan.runs import Kept, Lease, RunTaken, fence_in, is_of
 
 LOOK_SECONDS = 0.05
 KILL_SECONDS = 10.0

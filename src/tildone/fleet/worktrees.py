@@ -18,21 +18,17 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.base.durable import FolderLock
 from tildone.base.private import make_private_folder, path_of
 from tildone.fleet.git import SECONDS, Git, GitError
-from tildone.plan.names import is_address
+from tildone.plan.names import FileName, is_address
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tildone.plan.names import FileName
-
-    StillHeld = Callable[[], object]
-    """Raises RunFenced if the lease has passed to another worker."""
+StillHeld = Callable[[], object]
+"""Raises RunFenced if the lease has passed to another worker."""
 
 
 REMOTE = "origin"

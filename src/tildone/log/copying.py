@@ -10,20 +10,16 @@ SHA-256 digest over the session's events and head in both stores.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from itertools import chain, islice
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
+from tildone.base import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent, value
+from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import Event, PlanChanged, SessionHead, SessionInfo
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tildone.log.store import Store
-
-    CopyProgress = Callable[[str, int, int], None]
+CopyProgress = Callable[[str, int, int], None]
 
 MAX_ROUNDS = 3
 """How many times a session is copied, at most, if it is written to during the copy."""

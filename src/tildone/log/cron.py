@@ -9,13 +9,10 @@ A time that a change of clocks leaves out is due when the clock goes on; one tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import UsageError, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from tildone.base import UsageError, shortened, value
 
 MAX_YEARS = 8
 """A time that does not come within these years, such as 30 February, never comes. A leap day comes within eight."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from tildone.base import TYPE_CHECKING
+from tildone.log.kept import Finding
 from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.events import Fact
 from tildone.plan.lists import RunSchedule, RunView, WorkerInfo
 from tildone.plan.runs import Ask, Asked, Claimer, Kept, Lease, NewRun, Renewed, RunFence, WorkOutcome
-
-if TYPE_CHECKING:
-    from tildone.log.kept import Finding
-    from tildone.plan.events import Fact
 
 NextTime = Callable[[RunSchedule, int], int]
 """Returns when a schedule is next due after a time. Times are in milliseconds since 1970."""

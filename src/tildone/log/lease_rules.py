@@ -6,30 +6,27 @@ Times are those of the store: `clock` is what leases are measured by, `now` is i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import Refused, UsageError
+from tildone.base import Refused, UsageError, replace, value
+from tildone.plan.events import Event
 from tildone.plan.runs import (
     Answered,
     Ask,
     Asked,
     Lease,
     LeaseState,
+    NewRun,
     RunEnded,
+    RunFact,
+    RunFence,
     RunLost,
     RunQueued,
     RunReleased,
     RunTaken,
     WorkOutcome,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from tildone.plan.events import Event
-    from tildone.plan.runs import NewRun, RunFact, RunFence
-
 
 MAX_FAILS = 5
 """A run whose attempts have failed this often has failed."""

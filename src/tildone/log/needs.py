@@ -6,8 +6,7 @@ that no longer waits withdraws its need; an answered one is kept for a while, so
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import Refused
+from tildone.base import TYPE_CHECKING, Refused, replace, value
 from tildone.base.json import decode_record, dump
 from tildone.plan.shell.danger import caution
 

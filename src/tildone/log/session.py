@@ -5,8 +5,7 @@ What only some of its methods need is imported there: most hooks open a session 
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import HeadMoved, Refused, StoreError, UnknownEvent
+from tildone.base import TYPE_CHECKING, HeadMoved, Refused, StoreError, UnknownEvent, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects import CompletedCall
 from tildone.plan.events import (

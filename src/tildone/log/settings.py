@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base import value
-from tildone.base.errors import UsageError, shortened
+from tildone.base import UsageError, shortened, value
 from tildone.plan.names import MAX_PRIORITY, check_number, check_text
 
 MINUTE_MS = 60_000

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace
+from collections.abc import Callable, Iterable
+
+from tildone.base import replace
+from tildone.plan.events import AgentUsage, Event, State
 from tildone.plan.gate import Patience, Spent, Turn
 from tildone.plan.history.usage import spent_on, used_by_others
 from tildone.plan.model import Status, next_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tildone.plan.events import AgentUsage, Event, State
 
 
 def with_spending(

@@ -19,8 +19,7 @@ The first functions are what stores without a language of their own do, on the c
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.json import decode_record, dump
 from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, waits_for, with_status, with_tasks
 from tildone.plan.ops import Mark

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import Refused
+from tildone.base import TYPE_CHECKING, Refused, replace, value
 from tildone.base.json import dump, parse
 from tildone.plan.model import Plan, numbered
 

@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
+from tildone.plan.events import SessionInfo
 from tildone.plan.names import LATEST_MS, MAX_PRIORITY, check_name, check_number, check_text
 from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, Work, check_work
-
-if TYPE_CHECKING:
-    from tildone.plan.events import SessionInfo
-    from tildone.plan.runs import Lease
 
 
 @value

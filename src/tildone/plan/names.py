@@ -7,8 +7,7 @@ argument of one needs no check of its own. A check that fails raises `UsageError
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError, shortened
+from tildone.base import TYPE_CHECKING, UsageError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

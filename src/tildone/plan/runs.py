@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import MAX_DIGITS, UsageError, shortened
+from tildone.base import MAX_DIGITS, TYPE_CHECKING, UsageError, shortened, value
 from tildone.plan.names import (
     LATEST_MS,
     MAX_COUNT,

@@ -23,8 +23,7 @@ from typing import Any, TypeVar
 
 from tildone.app.answering import NO, YES
 from tildone.app.opening import run_leases
-from tildone.base import replace, value
-from tildone.base.errors import StoreError, TildoneError, UnknownNeed
+from tildone.base import StoreError, TildoneError, UnknownNeed, replace, value
 from tildone.base.ids import now
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store

@@ -34,8 +34,7 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any, TypeVar
 
-from tildone.base import value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
 from tildone.base.schema import SchemaProblem, without_nulls
 from tildone.run.events import (
     AgentEnd,

@@ -27,8 +27,7 @@ from tildone.app.opening import dialect_of_session, open_agents, open_session, p
 from tildone.app.person import fingerprint
 from tildone.app.settings import PROJECT_FILE, Settings
 from tildone.app.settings_file import absolute_form, is_file, is_trusted, split_form
-from tildone.base import replace, value
-from tildone.base.errors import TildoneError, UsageError, nearest
+from tildone.base import TildoneError, UsageError, nearest, replace, value
 from tildone.base.ids import new_conversation_id, now
 from tildone.log.session import Session
 from tildone.log.store import Store

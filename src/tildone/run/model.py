@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from typing import Protocol
 
-from tildone.base import replace, value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, replace, value
 from tildone.run.events import StreamEvent
 from tildone.run.kit.definition import AbortSignal
 from tildone.run.messages import AssistantMessage, Block, Cost, Extra, ModelMessage, StopReason, Usage

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, BinaryIO, Protocol
 
-from tildone.base.errors import TildoneError, UsageError
+from tildone.base import TildoneError, UsageError
 from tildone.run.codec import decode_blocks, encode_event, encode_message
 from tildone.run.events import MessageEntry
 from tildone.run.extension import UI, PermissionReply, PermissionRequest, answer_labels

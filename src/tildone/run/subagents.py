@@ -19,8 +19,7 @@ from contextlib import suppress
 
 from tildone.app.opening import open_agents, open_session
 from tildone.app.settings import Settings
-from tildone.base import replace, value
-from tildone.base.errors import StoreError, TildoneError
+from tildone.base import StoreError, TildoneError, replace, value
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.log.store import Store

@@ -7,21 +7,35 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from itertools import islice
 
+from tildone.app.settings import Settings
 from tildone.app.settings_file import telemetry_config
-from tildone.app.traces import MAX_EVENTS, TRACEPARENT, NewEvents, RunTraces, open_sink, trace_settings
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.app.traces import MAX_EVENTS, TRACEPARENT, NewEvents, RunTraces, SpanSink, open_sink, trace_settings
+from tildone.base import TildoneError, value
 from tildone.base.ids import id_maker, now
 from tildone.base.secrets import Redactor
-from tildone.plan.events import PlanChanged, latest_state
-from tildone.plan.history.spans import SpanPlace, TaskSpans, TraceSpan, attempt_key, place_in, span_id, trace_id
+from tildone.log.store import Store
+from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.history.spans import (
+    Attribute,
+    ShownText,
+    SpanPlace,
+    TaskSpans,
+    TraceSpan,
+    attempt_key,
+    place_in,
+    span_id,
+    trace_id,
+)
 from tildone.plan.runs import LEASE_VARIABLE, RunFence, RunTaken, fence_in
 from tildone.run.codec import decode_usage
-from tildone.run.events import CustomEvent, MessageEnd, MessageStart
+from tildone.run.events import CustomEvent, MessageEnd, MessageStart, PublicEvent
+from tildone.run.host import Host
 from tildone.run.messages import (
     AssistantMessage,
+    Message,
     TextBlock,
     ToolCallBlock,
     ToolResultMessage,
@@ -31,19 +45,7 @@ from tildone.run.messages import (
 )
 from tildone.run.turn_loop import COMPACTION_END, COMPACTION_START
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tildone.app.settings import Settings
-    from tildone.app.traces import SpanSink
-    from tildone.log.store import Store
-    from tildone.plan.events import Event
-    from tildone.plan.history.spans import Attribute, ShownText
-    from tildone.run.events import PublicEvent
-    from tildone.run.host import Host
-    from tildone.run.messages import Message
-
-    Opened = tuple[SpanSink, ShownText] | None
+Opened = tuple[SpanSink, ShownText] | None
 
 CHAT, SUMMARY = "chat", "summary"
 PROVIDERS = {

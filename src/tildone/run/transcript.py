@@ -12,8 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
-from tildone.base import replace
-from tildone.base.errors import NotFound, Refused, UnknownEvent
+from tildone.base import NotFound, Refused, UnknownEvent, replace
 from tildone.run.codec import decode_blocks, decode_entry, new_entry
 from tildone.run.events import (
     BranchSummaryEntry,

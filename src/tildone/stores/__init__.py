@@ -9,8 +9,7 @@ Hooks import this package at every tool call, so it imports nothing but the regi
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, Registry, value
-from tildone.base.errors import UsageError, nearest
+from tildone.base import TYPE_CHECKING, Registry, UsageError, nearest, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -28,8 +28,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.json import parse, quoted
 
 if TYPE_CHECKING:

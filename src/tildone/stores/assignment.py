@@ -25,8 +25,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.stores.agents import (
     FRESH_FOR_MS,
     SUBAGENT_MARK,

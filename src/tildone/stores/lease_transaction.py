@@ -6,24 +6,31 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import UsageError, shortened
+from tildone.base import UsageError, replace, shortened, value
 from tildone.base.json import dump, parse
 from tildone.log.kept import Finding
+from tildone.log.lease_port import RunLeases
 from tildone.log.lease_rules import Moment
 from tildone.log.settings import ENGINES, FleetSettings, ProviderLimit, checked_limit, checked_settings
+from tildone.log.store import Store
 from tildone.plan.claims import lease_mark
 from tildone.plan.events import Author, Event
 from tildone.plan.lists import BadRow, RunSchedule, WorkerInfo
 from tildone.plan.names import is_repository, repository_key
-from tildone.plan.runs import Ask, Claimer, Kept, Lease, LeaseState, RunFence, Work, work_from_json, work_to_json
+from tildone.plan.runs import (
+    Ask,
+    Claimer,
+    Kept,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunFence,
+    Work,
+    work_from_json,
+    work_to_json,
+)
 
-if TYPE_CHECKING:
-    from tildone.log.lease_port import RunLeases
-    from tildone.log.store import Store
-    from tildone.plan.runs import NewRun
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 
 WORK_COLUMNS = ("repo", "provider", "labels", "priority", "agent", "model", "allow", "ref", "protocol")

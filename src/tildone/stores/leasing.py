@@ -8,20 +8,39 @@ the second one finds what the first one did.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import NotFound, Refused, RunFenced, StoreDamaged, UsageError
+from tildone.base import NotFound, Refused, RunFenced, StoreDamaged, UsageError, replace
 from tildone.log import lease_rules as rules
 from tildone.log.cron import parse_cron
+from tildone.log.kept import Finding
+from tildone.log.lease_port import NextTime
 from tildone.log.lease_rules import Step, leases_in
 from tildone.log.settings import MINUTE_MS, FleetSettings, ProviderLimit, checked_limit, checked_settings, request_at
+from tildone.log.store import Store
 from tildone.plan.codec import parse_strictly, plan_from_json
 from tildone.plan.events import Actor, Event, Fact, PlanChanged, SessionInfo
 from tildone.plan.lists import BadRow, RunGroup, RunLists, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text
-from tildone.plan.runs import Asked, LeaseState, NewRun, Renewed, RunFence, checked_run
+from tildone.plan.runs import (
+    Ask,
+    Asked,
+    Claimer,
+    Kept,
+    Lease,
+    LeaseState,
+    NewRun,
+    Renewed,
+    RunFence,
+    WorkOutcome,
+    checked_run,
+)
 from tildone.stores.lease_transaction import (
+    LeaseTables,
+    LeaseTransaction,
+    Scribe,
     ask_in,
     lease_in,
     limit_in,
@@ -34,17 +53,6 @@ from tildone.stores.lease_transaction import (
     with_local_path,
     worker_in,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-    from typing import Any
-
-    from tildone.log.kept import Finding
-    from tildone.log.lease_port import NextTime
-    from tildone.log.store import Store
-    from tildone.plan.runs import Ask, Claimer, Kept, Lease, WorkOutcome
-    from tildone.stores.lease_transaction import LeaseTables, LeaseTransaction, Scribe
-
 
 MAX_SINGLE_SESSIONS = 20
 """Up to how many sessions are read one by one, instead of the list of all."""

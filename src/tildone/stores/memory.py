@@ -5,8 +5,7 @@ from __future__ import annotations
 from threading import Condition
 from time import time_ns
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
+from tildone.base import TYPE_CHECKING, HeadMoved, StoreError, UnknownEvent, UnknownNeed
 from tildone.log.kept import Finding, KeptSummary, counts_of, with_seen
 from tildone.log.needs import Need, answered, open_needs, without_old
 from tildone.log.presence import Presence, with_presence

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.fleet.conftest import Operator
 from tildone.app.settings import load, load_valid
 from tildone.app.settings_file import FLEET_KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, fleet_fault
-from tildone.base.errors import StoreUnreachable
+from tildone.base import StoreUnreachable
 from tildone.cli import main
 from tildone.cli.fleet import opening
 from tildone.cli.fleet.work import DEFAULT_GRACE_SECONDS

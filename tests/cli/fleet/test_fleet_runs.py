@@ -19,7 +19,7 @@ from tests.cli.person import Person
 from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
-from tildone.base.errors import StoreUnreachable
+from tildone.base import StoreUnreachable
 from tildone.base.ids import now
 from tildone.cli.fleet import lists as watch
 from tildone.cli.fleet.lists import listed_rows

@@ -27,8 +27,7 @@ from tests.stores.postgres import execute, needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
-from tildone.base import replace
-from tildone.base.errors import StoreBusy, shortened
+from tildone.base import StoreBusy, replace, shortened
 from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
 from tildone.cli.fleet.work import wait_and_drain

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
-from tildone.base.errors import HeadMoved
+from tildone.base import HeadMoved
 from tildone.plan.events import SessionHead
 from tildone.stores.sqlite.schema import APPLICATION_ID, migrations
 from tildone.stores.sqlite.store import SqliteStore

@@ -17,8 +17,8 @@ from tildone.agents.hooks.context import arguments
 from tildone.agents.hooks.event import HookEvent, field_in, read
 from tildone.agents.mcp.json_rpc import InvalidMessage, RequestError, decode, error_line
 from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS, check
+from tildone.base import TildoneError
 from tildone.base import json as json_scanner
-from tildone.base.errors import TildoneError
 from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.dialects import DIALECTS, dialect_named, plan_in_entry

@@ -13,7 +13,7 @@ from tildone.app.commands import find_targets
 from tildone.app.settings import load_valid
 from tildone.app.slash import command
 from tildone.app.values import KEYS
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.cli.parsing import ROOT, parse
 from tildone.cli.program.completion import split_line
 from tildone.plan.formats import detection, todotxt

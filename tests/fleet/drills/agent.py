@@ -16,7 +16,7 @@ from typing import TypeVar
 from tests.fleet.drills.clock import shift_clock
 from tests.fleet.drills.marks import note
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.base.errors import RunFenced, StoreError
+from tildone.base import RunFenced, StoreError
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND

@@ -25,8 +25,7 @@ from tests.fleet.drills.places import standby_of
 from tests.stores.postgres import execute, truncate
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.base import replace
-from tildone.base.errors import StoreBusy
+from tildone.base import StoreBusy, replace
 from tildone.fleet.process_tree import boot_seconds
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, NewRun, Work

@@ -12,22 +12,18 @@ import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.fleet.drills.clock import shift_clock
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
 from tildone.fleet.engines import engine_for
 from tildone.fleet.worksite import MIN_FREE_MB, WorkerOptions
 from tildone.log import lease_rules as rules
 from tildone.plan.runs import PROTOCOL, Claimer
 from tildone.stores import parse_address
 from tildone.stores.sqlite import leases as boot
-
-if TYPE_CHECKING:
-    from tildone.fleet.drivers.launch import Driver
 
 AGENT = str(Path(__file__).with_name("agent.py"))
 ROOT = str(Path(__file__).resolve().parents[3])

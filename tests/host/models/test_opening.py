@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from tildone.base import UsageError
 from tildone.base.distribution import install_extra
-from tildone.base.errors import UsageError
 from tildone.run.providers import open_model
 
 
@@ -78,7 +78,7 @@ def test_without_the_run_extra_the_error_names_it() -> None:
     """The environment has tildone without its optional dependencies."""
     script = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from tildone.base.errors import UsageError\n"
+        "from tildone.base import UsageError\n"
         "from tildone.run.providers import open_model\n"
         "try: open_model('openai-chat:gpt-5')\n"
         "except UsageError as error: print(error)\n"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.plan.shell.danger import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
 from tildone.plan.shell.syntax import MAX_CHARACTERS, split_line
 from tildone.run.tools.patterns import describe_pattern, not_allowed, parse_pattern

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tildone.app.opening import open_agents, open_session, open_store, store_at
 from tildone.app.settings import Settings
-from tildone.base.errors import HeadMoved
+from tildone.base import HeadMoved
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.log.store import Store

@@ -10,24 +10,26 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from shutil import which
 
-from tildone.agents.doctor.probe import HOOKS, TOOLS, configured_launches, expected_launches, shim_without_constants
+from tildone.agents.doctor.probe import (
+    HOOKS,
+    TOOLS,
+    Launch,
+    ProbeResult,
+    configured_launches,
+    expected_launches,
+    shim_without_constants,
+)
 from tildone.agents.doctor.silencers import Inspection
 from tildone.agents.install import Site, edits_for
 from tildone.agents.install.backups import is_our_server, program_in
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, read
-from tildone.base import TYPE_CHECKING, value
+from tildone.agents.integrations import Integration
+from tildone.base import Refused, UsageError, value
 from tildone.base.distribution import NAME, program, quoted, script
-from tildone.base.errors import Refused, UsageError
 from tildone.log.kept import Finding, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tildone.agents.doctor.probe import Launch, ProbeResult
-    from tildone.agents.integrations import Integration
-
 
 VERSION_TIMEOUT_SECONDS = 5.0
 _VERSION = re.compile(r"(?<![\d.])\d+\.\d+\.\d+")

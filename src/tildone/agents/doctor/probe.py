@@ -15,23 +15,19 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
+from typing import IO, Any
 
 from tildone.agents.install import jsonc
 from tildone.agents.install.backups import hooks_of, is_our_hook, is_our_server
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, read
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.integrations import PROBE, PROBE_CLIENT
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import IO, Any
-
+from tildone.base import Refused, value
 
 TOOLS, HOOKS, STATUS_LINE = "tools", "hooks", "status line"
 """The parts of an installation."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
 from tildone.agents.install import Site, jsonc
 from tildone.agents.install.files import read
 from tildone.agents.install.jsonc import InvalidJson
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from tildone.base import Refused, value
 
 
 @value

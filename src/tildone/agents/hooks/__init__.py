@@ -136,7 +136,7 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
         UsageError: there is no such integration, it has no hooks, or standard input is a terminal.
     """
     from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
-    from tildone.base.errors import UsageError, nearest
+    from tildone.base import UsageError, nearest
 
     if name in names_with_hooks():
         integration = INTEGRATIONS[name]
@@ -175,7 +175,7 @@ def _report(error: BaseException, hook: HookRun) -> None:
     """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
         from tildone.app.held_marks import PlanLost
-        from tildone.base.errors import RunFenced, TildoneError
+        from tildone.base import RunFenced, TildoneError
         from tildone.plan.text.safe import printable
 
         if isinstance(error, RunFenced) and hook.event is not None:

@@ -18,8 +18,7 @@ from itertools import islice
 from tildone.agents.hooks.fast_path import CONTINUING, PRESENCE_NOTE, PRESENT, RESTING
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.app.opening import check_runner, open_agents, open_session, open_store
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.ids import now
 from tildone.base.json import parse
 from tildone.log.presence import Presence

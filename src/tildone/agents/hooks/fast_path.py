@@ -19,8 +19,7 @@ from time import time_ns
 
 from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.integrations import HookPoint, ReplyKind
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
     CALLER_NOTE,
     CLAIM_NOTE,

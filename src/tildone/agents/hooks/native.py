@@ -20,6 +20,9 @@ are two tasks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from tildone.agents.hooks.context import (
     MAX_NATIVE_TASKS,
     TOOL_SEPARATOR,
@@ -31,27 +34,22 @@ from tildone.agents.hooks.context import (
     status_named,
     write_list,
 )
+from tildone.agents.hooks.event import HookEvent
 from tildone.agents.integrations import HookPoint, TaskAction
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import replace, value
 from tildone.base.ids import now
+from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.events import Actor, Call
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered, open_tasks
 from tildone.plan.ops import Mark, Numbered, Write
+from tildone.plan.reduce import Outcome, Step
 from tildone.plan.text.safe import safe_text
+from tildone.stores.agents import AgentId, AgentRegistry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from tildone.agents.hooks.event import HookEvent
-    from tildone.log.session import Session
-    from tildone.plan.reduce import Outcome, Step
-    from tildone.stores.agents import AgentId, AgentRegistry
-
-    AnyTask = Task | NativeTask
-    Reported = tuple[object, object, object]
-    """A task that the coding agent reports: its id, its text and its status, as far as it tells them."""
+AnyTask = Task | NativeTask
+Reported = tuple[object, object, object]
+"""A task that the coding agent reports: its id, its text and its status, as far as it tells them."""
 
 
 MIN_SHORTENED = 20

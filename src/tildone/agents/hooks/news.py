@@ -19,8 +19,7 @@ from itertools import islice
 from tildone.agents.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
 from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, with_origins
 from tildone.agents.integrations import HookPoint, ReplyKind
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import StoreError
+from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.plan.dialects.native import context as plan_context
 from tildone.plan.dialects.native import describe_changes
 from tildone.plan.events import Actor, Directive

@@ -17,21 +17,17 @@ from tildone.agents.hooks.native import mirror
 from tildone.agents.hooks.reply import HookReply, agent_stopped, can_reply, rendered
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.app.opening import open_store, run_leases
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import RunFenced
+from tildone.app.settings import Settings
+from tildone.base import RunFenced, replace
 from tildone.base.ids import now
 from tildone.base.private import open_private
+from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.dialects.native import FENCED, STILL_FENCED
 from tildone.plan.events import Directive
 from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, LeaseState, fence_in
 from tildone.stores.agents import digest
 from tildone.stores.assignment import end, register, subagent_of
-
-if TYPE_CHECKING:
-    from tildone.app.settings import Settings
-    from tildone.log.session import Session
-
 
 UNCHECKED = (HookPoint.SESSION_END, HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS)
 """The points at which nothing depends on the lease."""

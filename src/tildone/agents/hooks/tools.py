@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from tildone.agents.hooks.context import arguments
+from tildone.agents.hooks.event import HookEvent
 from tildone.app.opening import open_session
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import UsageError
+from tildone.app.settings import Settings
+from tildone.base import UsageError, replace
+from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.dialects import dialect_named, dialect_of_tool
+from tildone.plan.events import Author
 from tildone.plan.text.safe import escape_json, status_line
-
-if TYPE_CHECKING:
-    from tildone.agents.hooks.event import HookEvent
-    from tildone.app.settings import Settings
-    from tildone.log.session import Session
-    from tildone.plan.events import Author
 
 
 def offered_tools(dialect: str) -> str:

@@ -11,18 +11,14 @@ from contextlib import suppress
 from importlib.metadata import version
 from time import time_ns
 
+from tildone.agents.hooks.event import HookEvent
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_store
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, StoreError
+from tildone.app.settings import Settings
+from tildone.base import NotFound, StoreError
 from tildone.base.json import quoted
+from tildone.stores.agents import AgentId, AgentRegistry
 from tildone.stores.assignment import KIND_NOTE, MAX_KIND_CHARS, announce_call, call_key, end, subagent_id
-
-if TYPE_CHECKING:
-    from tildone.agents.hooks.event import HookEvent
-    from tildone.app.settings import Settings
-    from tildone.stores.agents import AgentId, AgentRegistry
-
 
 STORE_TIMEOUT_SECONDS = 1.5
 LEAVING_STORE_TIMEOUT_SECONDS = 0.5

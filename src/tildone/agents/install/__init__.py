@@ -9,17 +9,15 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from difflib import ndiff
+from typing import Any
 
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, SettingsChange, WholeFile
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan.text.styles import Role, Span
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
-    Line = tuple[Span, ...]
+Line = tuple[Span, ...]
 
 
 CONTEXT_LINES = 1

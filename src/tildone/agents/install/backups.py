@@ -14,19 +14,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused
+from tildone.agents.install.toml import Path
+from tildone.base import Refused, value
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE, make_private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from tildone.agents.install.toml import Path
-
 
 FOLDER = "settings-backups"
 LEGACY_SUFFIX = ".tildone-backup"

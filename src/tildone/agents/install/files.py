@@ -20,21 +20,16 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from tildone.agents.install import jsonc, toml
 from tildone.agents.install.backups import NAME, Backups, hooks_of, is_our_hook, is_ours, places
 from tildone.agents.install.jsonc import InvalidJson
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused
+from tildone.agents.install.toml import Path
+from tildone.base import Refused, value
 from tildone.base.files import replace_file
 from tildone.base.private import PRIVATE_FILE, SHARED_FILE, make_private_folder, make_shared_folder, real_path_inside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
-
-    from tildone.agents.install.toml import Path
-
 
 EMPTY_FILES: tuple[dict[str, Any], ...] = ({}, {"version": 1})
 """What a settings file contains once our entries are removed, if it had no others."""

@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    Path = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 
 MAX_DEPTH = 200

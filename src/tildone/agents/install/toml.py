@@ -13,17 +13,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import Refused
+from tildone.base import Refused, value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    Path = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 
 _BLANK = re.compile(r"[ \t]*")

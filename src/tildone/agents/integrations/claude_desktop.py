@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.install import Installation
 from tildone.agents.integrations import Integration
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from tildone.agents.install import Installation
+from tildone.base import UsageError
 
 
 def _configure(installation: Installation) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from tildone.agents.install import Installation, Site
 from tildone.agents.integrations import BLOCK, FIELDS, TEXT, TIMEOUT_SECONDS, HookPoint, Hooks, Integration
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tildone.agents.install import Installation, Site
 
 INSTALLED_EVENTS = ("agentStop", "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "sessionEnd")
 

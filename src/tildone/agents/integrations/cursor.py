@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from tildone.agents.install import Installation
 from tildone.agents.integrations import FIELDS, TEXT, HookPoint, Hooks, Integration
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tildone.agents.install import Installation
 
 MAX_CONTINUATIONS = 50
 """Cursor's own bound on follow-up messages; the gate's bounds are reached first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.doctor.silencers import Inspection
+from tildone.agents.install import Installation, Site
 from tildone.agents.integrations import (
     SHIM_CONTEXT_REPLIES,
     SHIM_CONTINUE,
@@ -15,11 +17,6 @@ from tildone.agents.integrations import (
     Hooks,
     Integration,
 )
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tildone.agents.doctor.silencers import Inspection
-    from tildone.agents.install import Installation, Site
 
 
 def _configure(installation: Installation) -> None:

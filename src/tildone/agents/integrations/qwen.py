@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.install import Installation
 from tildone.agents.integrations import (
     BLOCK,
     CONTEXT,
@@ -20,10 +21,6 @@ from tildone.agents.integrations import (
     Hooks,
     Integration,
 )
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tildone.agents.install import Installation
 
 
 def _configure(installation: Installation) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.install import Installation
 from tildone.agents.integrations import Integration
-from tildone.base import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tildone.agents.install import Installation
 
 
 def _configure(installation: Installation) -> None:

@@ -10,8 +10,7 @@ from tildone.agents.mcp.json_rpc import notification_line
 from tildone.app.opening import check_runner
 from tildone.app.trust import Consent
 from tildone.app.who import not_the_person, not_the_persons_client
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import RunFenced, TildoneError
+from tildone.base import TYPE_CHECKING, RunFenced, TildoneError
 from tildone.plan.guard import PLAN
 from tildone.plan.text.proofs import check_caution, command_quote
 from tildone.plan.text.safe import printable

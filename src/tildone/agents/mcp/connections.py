@@ -24,8 +24,7 @@ from tildone.agents.mcp.calls import CallChecks
 from tildone.agents.mcp.json_rpc import Request, SerialExecutor
 from tildone.agents.mcp.protocol import CLIENTS, error_reply, integration_of, is_another
 from tildone.app.opening import open_agents, open_session, open_store
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import RunFenced, StoreError, TildoneError
+from tildone.base import TYPE_CHECKING, RunFenced, StoreError, TildoneError, replace, value
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.plan.events import Author

@@ -24,7 +24,6 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from mcp.server.streamable_http import check_accept_headers
@@ -52,13 +51,13 @@ from tildone.agents.mcp.json_rpc import (
     MAX_MESSAGE_BYTES,
     MODERN_VERSIONS,
     InvalidMessage,
+    RpcMessage,
     decode,
     error_line,
 )
 from tildone.agents.mcp.server import Backend, MessageDispatcher
 from tildone.app.settings import Settings
-from tildone.base import serving, value
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError, serving, value
 from tildone.base.private import make_private_folder, open_private
 from tildone.base.serving import (
     OpenConnections,
@@ -73,7 +72,7 @@ from tildone.base.serving import (
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 
 if TYPE_CHECKING:
-    from tildone.agents.mcp.json_rpc import RequestId, RpcMessage
+    from tildone.agents.mcp.json_rpc import RequestId
     from tildone.agents.mcp.server import Transport
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
 from urllib.parse import quote, unquote
 
 from tildone.agents.mcp.protocol import (
@@ -17,21 +19,24 @@ from tildone.agents.mcp.protocol import (
 )
 from tildone.agents.mcp.subscriptions import SessionSnapshot
 from tildone.app.look import phases_data, task_data
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.base.ids import timestamp
+from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import Event, PlanChanged, latest_state
 from tildone.plan.formats.markdown import EMPTY, lossless_checklist
 from tildone.plan.history.timeline import event_data, newest_events, row_data, timeline
 from tildone.plan.model import Task, progress
-from tildone.plan.text.safe import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped, escape_json, safe_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from tildone.log.store import Store
-    from tildone.plan.text.safe import Part
+from tildone.plan.text.safe import (
+    MAX_FRAME,
+    MAX_RESOURCE,
+    Part,
+    bounded_lines,
+    bounded_plan,
+    clipped,
+    escape_json,
+    safe_text,
+)
 
 JSON_VERSION = 1
 

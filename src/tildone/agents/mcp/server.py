@@ -55,8 +55,7 @@ from tildone.agents.mcp.protocol import (
 )
 from tildone.agents.mcp.subscriptions import SessionSnapshot, Subscriptions
 from tildone.app.opening import open_agents
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError, replace
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 from tildone.stores.agents import agent_process
 from tildone.stores.assignment import ProvidedTools

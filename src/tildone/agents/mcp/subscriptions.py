@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 
 from tildone.agents.mcp.json_rpc import INTERNAL_ERROR, RequestError
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.base import TYPE_CHECKING, TildoneError, value
 from tildone.plan.events import Event, State, latest_state
 
 if TYPE_CHECKING:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tildone.app.answering import answer_need
 from tildone.app.opening import session_title
 from tildone.app.sessions import awaited_needs
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, open_to_read, settings_for
 from tildone.cli.output import put, put_caution, put_raw
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.needs import Need, NeedAnswered
+from tildone.log.store import Store
 from tildone.plan.text.amounts import ago
 from tildone.plan.text.safe import printable
 from tildone.stores.agents import active_everywhere
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.log.store import Store
 
 _FIELDS = ("id", "session", "kind", "text", "options", "detail", "agent", "answer", "answered_by")
 

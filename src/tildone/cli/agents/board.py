@@ -6,8 +6,7 @@ import ipaddress
 import re
 
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError, shortened
+from tildone.base import TYPE_CHECKING, UsageError, shortened
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli.opening import missing_package, settings_for
 from tildone.cli.output import put

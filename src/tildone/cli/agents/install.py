@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 
@@ -10,12 +11,12 @@ from tildone.agents.doctor import examine, is_present, report, too_old
 from tildone.agents.doctor.probe import probe_all
 from tildone.agents.install import PROJECT, USER, Installation, Site, diff_lines, edits_for, files
 from tildone.agents.install.backups import Backups
-from tildone.agents.integrations import INTEGRATIONS, all_integrations
+from tildone.agents.install.files import SettingsChange
+from tildone.agents.integrations import INTEGRATIONS, Integration, all_integrations
 from tildone.app.settings import data_folder
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING, distribution, replace
+from tildone.base import TildoneError, UsageError, distribution, nearest, replace
 from tildone.base.distribution import program
-from tildone.base.errors import TildoneError, UsageError, nearest
 from tildone.cli.agents.share import share
 from tildone.cli.opening import settings_for
 from tildone.cli.output import columns, put, put_spans
@@ -23,13 +24,6 @@ from tildone.cli.output.titles import ProgressLine, finding_lines
 from tildone.cli.table import ParsedArgs
 from tildone.log.kept import Finding, Severity
 from tildone.plan.text.styles import Role, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tildone.agents.install.files import SettingsChange
-    from tildone.agents.integrations import Integration
-
 
 ALL = "all"
 NARROW_COLUMNS = 60

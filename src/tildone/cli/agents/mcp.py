@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError
 from tildone.cli import run_hook
 from tildone.cli.opening import missing_package, settings_for
 from tildone.cli.table import ParsedArgs

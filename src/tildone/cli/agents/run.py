@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
 from tildone.cli import end_process
-from tildone.cli.run import MODES, full_screen
+from tildone.cli.run import MODES, Mode, full_screen
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.table import ParsedArgs
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
-    from typing import Any
-
-    from tildone.cli.run import Mode
 
 END_SECONDS = 1.0
 """How long tasks, and then threads, may take to end once the run is over."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tildone.app.opening import open_agents
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.app.settings import Settings
+from tildone.base import UsageError
 from tildone.base.ids import now
 from tildone.cli.opening import settings_for
 from tildone.cli.output import put
@@ -12,9 +12,6 @@ from tildone.cli.output.prompts import put_data
 from tildone.cli.output.titles import agent_name
 from tildone.cli.table import ParsedArgs
 from tildone.stores.assignment import is_shared, set_shared
-
-if TYPE_CHECKING:
-    from tildone.app.settings import Settings
 
 STATES = {"on": True, "off": False}
 SHARED = "agents share one plan; each is held to its own tasks and to those that nobody has taken."

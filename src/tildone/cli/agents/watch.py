@@ -7,8 +7,7 @@ import sys
 from functools import partial
 
 from tildone.app.opening import open_store, patience_of
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import NotFound, UsageError
+from tildone.base import TYPE_CHECKING, NotFound, UsageError, replace
 from tildone.base.ids import local_time, now
 from tildone.cli.opening import missing_package, settings_for, with_session
 from tildone.cli.output import on_terminal

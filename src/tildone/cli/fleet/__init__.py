@@ -8,6 +8,7 @@ from tildone.cli.table import DRY_RUN, JSON, Group, Option, Verb
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
 
+
 NOW = Option("now", "", "End the agent at once, in the middle of a task, on whichever machine it runs.")
 QUESTION = Option("question", "ID", "Which question, if there are several; the beginning of its id is enough.")
 ALL = Option("all", "", "Also runs that ended more than a day ago.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from tildone.app.importing import read_file, source_of
-from tildone.app.settings import project_root
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import MAX_DIGITS, NotFound, Refused, UsageError, nearest, shortened
+from tildone.app.settings import Settings, project_root
+from tildone.base import MAX_DIGITS, NotFound, Refused, UsageError, nearest, replace, shortened, value
 from tildone.cli.fleet.opening import ATTEMPT_SECONDS, MAX_LISTED, Fleet, fleet_settings, open_fleet, patiently
 from tildone.cli.output import put, put_notice
 from tildone.cli.output.prompts import put_data, tell_reach
@@ -17,26 +17,17 @@ from tildone.cli.run.setup import NO_LIMITS, plan_from_file
 from tildone.cli.table import ParsedArgs
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
 from tildone.plan.asked import written
-from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.events import Fact, PlanChanged, latest_state
 from tildone.plan.formats.detection import PlanFile
 from tildone.plan.guard import PLAN, is_unproved, reopened
-from tildone.plan.model import numbered, open_tasks, with_source
+from tildone.plan.model import Plan, numbered, open_tasks, with_source
 from tildone.plan.names import MAX_HANDS, is_address, provider_family
 from tildone.plan.reduce import reduce
-from tildone.plan.runs import NewRun, Work, check_work
+from tildone.plan.runs import Lease, NewRun, Work, check_work
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.safe import printable
 from tildone.run.shell_model import commands_of, title_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.app.settings import Settings
-    from tildone.plan.events import Fact
-    from tildone.plan.model import Plan
-    from tildone.plan.runs import Lease
-
 
 MAX_STEM = 40
 SUFFIX_BYTES = 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from tildone.app.settings_file import MAX_SECONDS
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import MAX_DIGITS, NotFound, StoreError, UsageError, shortened
+from tildone.base import MAX_DIGITS, NotFound, StoreError, UsageError, replace, shortened
 from tildone.base.ids import now
-from tildone.cli.fleet.opening import fleet_settings, open_existing_fleet, open_fleet
+from tildone.cli.fleet.opening import Fleet, fleet_settings, open_existing_fleet, open_fleet
 from tildone.cli.output import put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.output.titles import finding_lines
@@ -20,19 +20,12 @@ from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.log.kept import Finding, Severity
 from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.names import FileName, is_address, provider_family
-from tildone.plan.runs import PROTOCOL, LeaseState
+from tildone.plan.runs import PROTOCOL, Lease, LeaseState
 from tildone.plan.text.amounts import ago, format_count
 from tildone.plan.text.runs import LAPSED, bad_row_text, hand_name, state_of
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tildone.cli.fleet.opening import Fleet
-    from tildone.plan.lists import RunView, WorkerInfo
-    from tildone.plan.runs import Lease
-
 
 SILENT_LEASES = 2
 """A worker that was not seen for this many leases is taken for dead."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.app.settings import data_folder
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError
 from tildone.base.files import write_text
 from tildone.base.ids import now
 from tildone.base.private import make_private_folder
@@ -19,13 +18,11 @@ from tildone.fleet.engines import forget_attempts
 from tildone.fleet.results import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
 from tildone.plan.events import latest_state
+from tildone.plan.lists import RunView
 from tildone.plan.names import FileName
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.runs import bad_row_text
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from tildone.plan.lists import RunView
 
 MAX_NAMED = 20
 DEFAULT_AGE = "30d"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sequence
 
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import StoreBusy, StoreDamaged, StoreUnreachable, UsageError
+from tildone.base import StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
@@ -17,9 +17,10 @@ from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import State, apply_event, latest_state
 from tildone.plan.history.usage import plan_usage
+from tildone.plan.lists import RunView
 from tildone.plan.model import next_task, progress
 from tildone.plan.names import is_address
-from tildone.plan.runs import RunFact
+from tildone.plan.runs import Lease, RunFact
 from tildone.plan.text.amounts import DAY, format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.runs import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
@@ -27,13 +28,7 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, ansi, clip_text
 from tildone.plan.text.views_runs import describe_run_fact
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tildone.plan.lists import RunView
-    from tildone.plan.runs import Lease
-
-    Doing = tuple[str, int, int, float | None]
+Doing = tuple[str, int, int, float | None]
 
 
 @value

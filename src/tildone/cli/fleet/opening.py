@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from tildone.app.opening import agent_here, open_store, person_here, run_leases
-from tildone.app.settings import data_folder
+from tildone.app.settings import Settings, data_folder
 from tildone.app.settings_file import FleetConfig, fleet_config
 from tildone.app.values import variable
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import NotFound, StoreBusy, StoreUnreachable, UsageError
+from tildone.base import NotFound, StoreBusy, StoreUnreachable, UsageError, value
 from tildone.cli.opening import open_existing_store, settings_at, settings_for
 from tildone.cli.output import put_notice
+from tildone.cli.table import ParsedArgs
+from tildone.log.lease_port import RunLeases
+from tildone.log.store import Store
 from tildone.plan.events import Author
+from tildone.plan.lists import BadRow, RunView
 from tildone.plan.text.runs import bad_row_text
 from tildone.plan.text.safe import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeVar
-
-    from tildone.app.settings import Settings
-    from tildone.cli.table import ParsedArgs
-    from tildone.log.lease_port import RunLeases
-    from tildone.log.store import Store
-    from tildone.plan.lists import BadRow, RunView
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 WAIT_SECONDS = 30.0
 """How long a command waits for a database that does not answer."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, open_existing_fleet
 from tildone.cli.output import put, put_caution, put_raw
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
+from tildone.plan.lists import RunView
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tildone.plan.lists import RunView
 
 
 def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.who import PersonAct, check_outside_runs
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, UsageError
+from tildone.base import NotFound, UsageError
 from tildone.base.ids import now, timestamp
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
 from tildone.cli.output import put, put_notice
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
-from tildone.plan.runs import Ask, LeaseState
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.plan.text.amounts import ago, format_count
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable
 from tildone.run.traces import open_run_traces
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.plan.lists import WorkerInfo
-    from tildone.plan.runs import Lease
-
 
 _STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC
+from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, UsageError, nearest, shortened
+from tildone.base import NotFound, UsageError, nearest, shortened
 from tildone.base.ids import now, timestamp
 from tildone.cli.fleet.adding import check_commands, plan_file, run_stem, work_of
 from tildone.cli.fleet.opening import fleet_if_any, open_existing_fleet, open_fleet
@@ -20,10 +19,6 @@ from tildone.plan.lists import RunSchedule
 from tildone.plan.model import numbered
 from tildone.plan.names import check_name
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from datetime import tzinfo
-
 
 MAX_NAME = 40
 """Names of runs are longer: they end with the time."""

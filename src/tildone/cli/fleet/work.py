@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from tildone.app.settings_file import MAX_SECONDS, MAX_SLOTS
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError, UsageError
+from tildone.base import StoreError, UsageError
 from tildone.cli.fleet.adding import checked_agent, listed
-from tildone.cli.fleet.opening import open_fleet
+from tildone.cli.fleet.opening import Fleet, open_fleet
 from tildone.cli.output import put_notice
 from tildone.cli.output.prompts import tell_reach
 from tildone.cli.table import ParsedArgs
@@ -21,16 +21,10 @@ from tildone.fleet.engine import EssentialThread, on_essential_failure
 from tildone.fleet.engines import engine_for
 from tildone.fleet.worker import Worker
 from tildone.fleet.worksite import WorkerOptions
+from tildone.log.lease_port import RunLeases
 from tildone.plan.names import check_text
 from tildone.plan.text.safe import printable
 from tildone.run.traces import open_run_traces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tildone.cli.fleet.opening import Fleet
-    from tildone.log.lease_port import RunLeases
-
 
 LOOK_SECONDS = 0.5
 

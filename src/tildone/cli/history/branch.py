@@ -5,25 +5,20 @@ from __future__ import annotations
 from shlex import quote
 
 from tildone.app import moves
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace
 from tildone.base.ids import local_time, timestamp
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_moving, open_for_reading
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
-from tildone.plan.history.branches import branch_lines, branches
+from tildone.log.session import Session
+from tildone.plan.events import Event
+from tildone.plan.history.branches import Branch, branch_lines, branches
 from tildone.plan.history.refs import events_by_label, resolve
 from tildone.plan.history.requests import rows_lines
-from tildone.plan.history.timeline import event_data, timeline
+from tildone.plan.history.timeline import TimelineRow, event_data, timeline
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from tildone.log.session import Session
-    from tildone.plan.events import Event
-    from tildone.plan.history.branches import Branch
-    from tildone.plan.history.timeline import TimelineRow
 
 
 def run_label(args: ParsedArgs) -> int:

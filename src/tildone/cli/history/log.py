@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tildone.app.opening import session_title
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError
 from tildone.base.ids import local_time, timestamp
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output import columns, put, put_spans

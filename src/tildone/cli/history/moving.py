@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tildone.app import moves
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError
 from tildone.base.ids import local_time
 from tildone.cli.opening import open_for_moving, shows_positions
 from tildone.cli.output import put

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from tildone.app.opening import session_title
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import Refused, TildoneError, UsageError
+from tildone.base import Refused, TildoneError, UsageError
 from tildone.base.files import read_text, write_text
 from tildone.base.ids import local_time, now, timestamp
 from tildone.base.private import SHARED_FILE
@@ -16,18 +16,12 @@ from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan.events import branch, by_id, labels
 from tildone.plan.history.requests import TokenUse
-from tildone.plan.history.stats import session_stats
+from tildone.plan.history.stats import Stats, session_stats
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tildone.log.session import Session
-    from tildone.plan.history.stats import Stats
-
 
 STREAM = "-"
 """The name of standard output."""

@@ -9,10 +9,9 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 
 from tildone.app.opening import open_store
-from tildone.app.settings import data_folder
+from tildone.app.settings import Settings, data_folder
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import NotFound, Refused, StoreDamaged, UsageError
+from tildone.base import NotFound, Refused, StoreDamaged, UsageError, value
 from tildone.base.files import publish
 from tildone.base.ids import local_time, now
 from tildone.base.private import REPLACED, make_private_folder, open_private
@@ -23,22 +22,16 @@ from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.output.titles import ProgressLine, session_meant, titled_sessions
 from tildone.cli.table import ParsedArgs
-from tildone.log.copying import copy, preview_copy
+from tildone.log.copying import CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.kept import Severity
+from tildone.log.store import Store
 from tildone.plan.text.amounts import format_count, size
 from tildone.plan.text.safe import printable
-from tildone.stores import parse_address, store_kind
+from tildone.stores import StoreAddress, parse_address, store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SUFFIXES
 from tildone.stores.sqlite.backup import finish_backup, open_backup
 from tildone.stores.sqlite.store import SqliteStore
-
-if TYPE_CHECKING:
-    from tildone.app.settings import Settings
-    from tildone.log.copying import CopyPreview, CopyResult
-    from tildone.log.store import Store
-    from tildone.stores import StoreAddress
-
 
 FOLDER = "backups"
 STREAM = "-"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from shlex import quote
 from shutil import disk_usage
@@ -13,11 +14,9 @@ from tildone.agents.doctor import examine_all, is_present, report, too_old
 from tildone.agents.doctor.probe import probe_all
 from tildone.agents.integrations import INTEGRATIONS
 from tildone.app.opening import open_store
-from tildone.app.settings import data_folder, load_valid, origins
+from tildone.app.settings import Settings, data_folder, load_valid, origins
 from tildone.app.values import CHECK_ALLOW, KEYS
-from tildone.base import TYPE_CHECKING, distribution, value
-from tildone.base.distribution import program, upgrade
-from tildone.base.errors import (
+from tildone.base import (
     NotFound,
     StoreBusy,
     StoreDamaged,
@@ -25,8 +24,11 @@ from tildone.base.errors import (
     StoreTooNew,
     TildoneError,
     UsageError,
+    distribution,
     nearest,
+    value,
 )
+from tildone.base.distribution import program, upgrade
 from tildone.base.private import PRIVATE_FILE, PRIVATE_FOLDER
 from tildone.base.processes import processes_with_open
 from tildone.cli.agents.install import agents_named, sites
@@ -37,7 +39,7 @@ from tildone.cli.output.titles import ProgressLine, finding_lines
 from tildone.cli.table import ParsedArgs
 from tildone.log.kept import Finding, Severity
 from tildone.plan.dialects import DIALECTS
-from tildone.plan.events import Directive, latest_state
+from tildone.plan.events import Directive, State, latest_state
 from tildone.plan.model import progress
 from tildone.plan.shell.danger import told
 from tildone.plan.text.amounts import format_count, size
@@ -45,13 +47,7 @@ from tildone.plan.text.bounds import describe_bound
 from tildone.plan.text.styles import Span, clip_text
 from tildone.stores import StoreAddress, store_kind
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from tildone.app.settings import Settings
-    from tildone.plan.events import State
-
-    Check = tuple[str, Callable[["CheckContext"], Iterator[Finding]]]
+Check = tuple[str, Callable[["CheckContext"], Iterator[Finding]]]
 
 
 @value

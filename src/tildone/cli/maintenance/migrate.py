@@ -6,20 +6,16 @@ import os
 import shlex
 
 from tildone.app.opening import open_store
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreBusy, UsageError
+from tildone.base import StoreBusy, UsageError
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output import put, put_notice
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.output.titles import ProgressLine
 from tildone.cli.table import ParsedArgs
-from tildone.log.copying import copy
+from tildone.log.copying import CopyResult, copy
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from tildone.log.copying import CopyResult
 
 
 def run(args: ParsedArgs) -> int:

@@ -6,24 +6,19 @@ import sys
 
 from tildone.app.sessions import title_of
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import HeadMoved, StoreError, UsageError
+from tildone.base import HeadMoved, StoreError, UsageError, value
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, settings_for
 from tildone.cli.output import max_columns, on_terminal, put, put_spans
 from tildone.cli.output.prompts import confirm, put_data
 from tildone.cli.output.titles import TitledSession
 from tildone.cli.table import ParsedArgs
-from tildone.plan.events import latest_state
+from tildone.log.store import Store
+from tildone.plan.events import SessionInfo, latest_state
 from tildone.plan.model import open_tasks
 from tildone.plan.text.amounts import DAY, days, format_count, size
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span
-
-if TYPE_CHECKING:
-    from tildone.log.store import Store
-    from tildone.plan.events import SessionInfo
-
 
 AGE_UNITS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}
 """The name and the days of each unit that `--older-than` takes."""

@@ -22,30 +22,25 @@ from tildone.app.settings_file import (
     set_trusted,
     trusted_content,
 )
+from tildone.app.trust import Approvals
 from tildone.app.values import EXTENSIONS
 from tildone.app.who import PersonAct
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, Refused
+from tildone.base import NotFound, Refused
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output import put
 from tildone.cli.output.prompts import person_agrees, put_data
 from tildone.cli.plan.approve import show_check
 from tildone.cli.plan.check_progress import put_warnings, session_checks
-from tildone.cli.plan.verify import checks_of
+from tildone.cli.plan.verify import NamedCheck, checks_of
 from tildone.cli.table import ParsedArgs
 from tildone.plan import codec
 from tildone.plan.check_codec import check_to_json
 from tildone.plan.formats.detection import MARKDOWN, PlanFile, detect_format, parse_file, reason
-from tildone.plan.model import numbered
+from tildone.plan.model import Check, numbered
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable
 from tildone.stores import parse_address
-
-if TYPE_CHECKING:
-    from tildone.app.trust import Approvals
-    from tildone.cli.plan.verify import NamedCheck
-    from tildone.plan.model import Check
 
 
 def run(args: ParsedArgs) -> int:

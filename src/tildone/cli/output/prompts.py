@@ -6,8 +6,7 @@ import os
 import select
 import sys
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreDamaged, UsageError
+from tildone.base import TYPE_CHECKING, StoreDamaged, UsageError
 from tildone.cli.output import on_terminal, put_json, put_notice
 from tildone.plan import codec
 from tildone.plan.guard import is_unproved

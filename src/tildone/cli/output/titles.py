@@ -6,8 +6,7 @@ import sys
 from time import monotonic
 
 from tildone.app.sessions import SHORT_ID_CHARACTERS, is_id, title_of
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import StoreDamaged, UsageError
+from tildone.base import TYPE_CHECKING, StoreDamaged, UsageError, value
 from tildone.cli.output import columns, max_columns, on_terminal
 from tildone.log.kept import Finding, Severity
 from tildone.plan.events import latest_state

@@ -6,8 +6,7 @@ import sys
 
 from tildone.app.commands import took_away
 from tildone.app.edits import edit
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError
 from tildone.cli.opening import shows_positions
 from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.prompts import confirm, plan_summary

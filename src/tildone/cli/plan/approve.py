@@ -5,23 +5,19 @@ from __future__ import annotations
 from tildone.app.check_states import check_facts
 from tildone.app.edits import sentence
 from tildone.app.who import PersonAct
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output import put, put_caution
 from tildone.cli.output.prompts import person_agrees, put_data
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.hints import command_hint
-from tildone.cli.plan.verify import check_data, checks_of, state_words, targets_of
+from tildone.cli.plan.verify import NamedCheck, check_data, checks_of, state_words, targets_of
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.guard import PLAN
 from tildone.plan.text.proofs import check_caution
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from tildone.cli.plan.verify import NamedCheck
-    from tildone.log.session import Session
 
 
 def run(args: ParsedArgs) -> int:

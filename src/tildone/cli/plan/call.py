@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from tildone.app.opening import agent_here, open_session
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import Refused, UsageError
+from tildone.base import TYPE_CHECKING, Refused, UsageError
 from tildone.cli.opening import settings_for
 from tildone.cli.output import put_json, put_raw
 from tildone.cli.output.prompts import standard_input

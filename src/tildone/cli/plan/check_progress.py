@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks
 from tildone.app.commands import label, listed
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import Refused
+from tildone.app.edits import Edited
+from tildone.base import Refused, replace
 from tildone.cli.opening import settings_for
 from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.titles import ProgressLine
 from tildone.cli.plan.hints import command_hint
+from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan.guard import PLAN, is_unproved
-from tildone.plan.model import Result, Status
+from tildone.plan.model import Check, Proof, Result, Status
 from tildone.plan.text.proofs import MAX_LINES, check_text
 from tildone.plan.text.safe import printable, printable_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tildone.app.edits import Edited
-    from tildone.cli.table import ParsedArgs
-    from tildone.log.session import Session
-    from tildone.plan.model import Check, Proof
-
 
 DELAY_SECONDS = 1.0
 """A check that ends sooner is not shown."""

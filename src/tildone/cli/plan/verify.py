@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from tildone.app.check_states import NO_FACTS, check_facts, owner_name
+from collections.abc import Container
+
+from tildone.app.check_states import NO_FACTS, CheckFacts, check_facts, owner_name
 from tildone.app.commands import Answer, find_tasks, label
 from tildone.app.edits import error_of
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import Refused
+from tildone.base import Refused, replace, value
 from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.output import put
 from tildone.cli.output.prompts import put_data
 from tildone.cli.plan.applying import words
 from tildone.cli.plan.check_progress import NOT_PASSED, CheckProgress, output_lines, session_checks
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan.check_codec import check_to_json, proof_to_json
 from tildone.plan.guard import PLAN
-from tildone.plan.model import Result
+from tildone.plan.model import Check, Plan, Proof, Result
 from tildone.plan.text.lists import STALE
 from tildone.plan.text.proofs import check_text, proof_words
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from tildone.app.check_states import CheckFacts
-    from tildone.log.session import Session
-    from tildone.plan.model import Check, Plan, Proof
 
 
 @value

@@ -8,6 +8,7 @@ from tildone.cli.table import Option, Verb
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
 
+
 VERBS: VerbTable = Registry(
     __name__,
     "run",

@@ -9,38 +9,32 @@ typing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
 from tildone.app.opening import run_leases
 from tildone.app.values import THEMES
-from tildone.base import TYPE_CHECKING, replace, value
-from tildone.base.errors import TildoneError, UsageError, nearest
+from tildone.base import TildoneError, UsageError, nearest, replace, value
 from tildone.base.ids import local_time
 from tildone.cli.fleet.opening import fleet_settings
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output import put
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing import SHORT
-from tildone.cli.table import UNLIMITED, ParsedArgs
+from tildone.cli.table import UNLIMITED, Option, ParsedArgs, Verb
 from tildone.cli.transfer.export import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
+from tildone.log.lease_port import RunLeases
+from tildone.log.store import Store
 from tildone.plan.dialects import DIALECTS
 from tildone.plan.events import latest_state
 from tildone.plan.formats.detection import FORMATS
 from tildone.plan.history.refs import SHORT_ID_LENGTH, events_by_label
-from tildone.plan.model import Status
+from tildone.plan.model import Plan, Status
 from tildone.plan.text.safe import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tildone.cli.table import Option, Verb
-    from tildone.log.lease_port import RunLeases
-    from tildone.log.store import Store
-    from tildone.plan.model import Plan
-
-    Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
+Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-")
 _QUOTES = "'\""

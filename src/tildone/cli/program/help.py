@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, Refused, RunFenced, StoreError, TildoneError, UsageError
+from tildone.base import TYPE_CHECKING, NotFound, Refused, RunFenced, StoreError, TildoneError, UsageError
 from tildone.cli import INTERRUPTED, PIPE_BROKEN
 from tildone.cli.output import UNLIMITED_COLUMNS, put, width_of_text
 from tildone.cli.parsing import parse
@@ -30,7 +29,7 @@ EXIT_CODES = (
     (INTERRUPTED, "Interrupted with Ctrl-C."),
     (PIPE_BROKEN, "The reader of standard output ended early."),
 )
-"""Each exit code with its meaning. `tildone.base.errors` states the codes of errors."""
+"""Each exit code with its meaning. `tildone.base` states the codes of errors."""
 
 
 PLACEHOLDERS = {

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 
-from tildone.app.check_states import check_facts
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
+from tildone.app.check_states import CheckFacts, check_facts
+from tildone.base import StoreError
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output import max_columns, put
 from tildone.cli.table import ParsedArgs
-from tildone.plan.events import Directive
+from tildone.plan.events import Directive, State
 from tildone.plan.guard import is_unproved
-from tildone.plan.model import Status, next_task, open_tasks, progress
+from tildone.plan.model import Plan, Status, next_task, open_tasks, progress
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import clip_text
-
-if TYPE_CHECKING:
-    from tildone.app.check_states import CheckFacts
-    from tildone.plan.events import State
-    from tildone.plan.model import Plan
 
 HELD = {Directive.PAUSE: "Agents are paused", Directive.STOP: "Agents are stopped"}
 MAX_AGENTS_LISTED = 5

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, Registry
+from collections.abc import Callable, Coroutine
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
+from tildone.base import Registry
+from tildone.cli.run.setup import RunSetup
 
-    from tildone.cli.run.setup import RunSetup
-
-    Mode = Callable[[RunSetup], Coroutine[Any, Any, int]]
+Mode = Callable[[RunSetup], Coroutine[Any, Any, int]]
 
 MODES: Registry[Mode, str] = Registry(
     __name__,

@@ -7,9 +7,8 @@ import sys
 
 from tildone.app.importing import read_file
 from tildone.app.settings import Settings
-from tildone.base import replace, value
+from tildone.base import NotFound, StoreError, UsageError, nearest, replace, value
 from tildone.base.durable import make_folder
-from tildone.base.errors import NotFound, StoreError, UsageError, nearest
 from tildone.cli.opening import settings_for
 from tildone.cli.table import ParsedArgs
 from tildone.plan.formats.detection import MARKDOWN, PlanFile

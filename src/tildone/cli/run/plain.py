@@ -16,8 +16,8 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from tildone.base import closest, did_you_mean
 from tildone.base.editor import edit_text, editor_command
-from tildone.base.errors import closest, did_you_mean
 from tildone.cli import INTERRUPTED
 from tildone.cli.run.headless import closing
 from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome

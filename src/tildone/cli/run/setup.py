@@ -25,9 +25,8 @@ from tildone.app.opening import open_session, open_store, tasks_of_others
 from tildone.app.person import TYPED_SOCKET
 from tildone.app.settings import Settings, data_folder
 from tildone.app.values import CHECK_ALLOW
-from tildone.base import TYPE_CHECKING, replace
+from tildone.base import TildoneError, UsageError, replace
 from tildone.base.distribution import program
-from tildone.base.errors import TildoneError, UsageError
 from tildone.base.ids import now
 from tildone.cli.output import columns, on_terminal, put, put_notice
 from tildone.cli.output.prompts import tell_reach
@@ -74,14 +73,10 @@ from tildone.run.messages import AssistantMessage, JsonObject, UserMessage
 from tildone.run.model import Model, read_prices
 from tildone.run.shell_model import ShellModel, describe_missing, tasks_without_command
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.traces import open_host_traces
+from tildone.run.traces import HostTraces, open_host_traces
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
 from tildone.stores.memory import MemoryStore
-
-if TYPE_CHECKING:
-    from tildone.run.traces import HostTraces
-
 
 ONE_TEXT = ("add", "append")
 """Verbs whose unquoted words are one text."""

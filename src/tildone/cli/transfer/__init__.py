@@ -8,6 +8,7 @@ from tildone.cli.table import DRY_RUN, FORCE, JSON, Option, Verb
 if TYPE_CHECKING:
     from tildone.cli.table import VerbTable
 
+
 VERBOSE = Option("verbose", "", "List everything that cannot be represented, line by line.")
 
 VERBS: VerbTable = Registry(

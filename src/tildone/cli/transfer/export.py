@@ -7,14 +7,14 @@ from itertools import islice
 
 from tildone.app.importing import STREAM
 from tildone.app.opening import session_title
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import Refused, UsageError, nearest
+from tildone.base import Refused, UsageError, nearest
 from tildone.base.files import read_text, write_text
 from tildone.base.private import SHARED_FILE
 from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output import on_terminal, put, put_json, put_raw
 from tildone.cli.output.prompts import print_warnings
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan.events import PlanChanged
 from tildone.plan.formats import ExportedText, archive, todotxt
 from tildone.plan.formats.archive import Archive
@@ -23,9 +23,6 @@ from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.text.safe import printable
 from tildone.stores.pi.drafts import write_history
-
-if TYPE_CHECKING:
-    from tildone.log.session import Session
 
 EXPORT_FORMATS = tuple(each for each in FORMATS if each != CLAUDE)
 MAX_EVENTS_COMPARED = 200

@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from shlex import quote
+from typing import NoReturn
 
 from tildone.app.importing import (
     STREAM,
@@ -28,8 +30,7 @@ from tildone.app.importing import (
     source_of,
 )
 from tildone.app.opening import dialect_of_session, open_session, open_store, session_title
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.base import NotFound, Refused, TildoneError, UsageError, replace
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import open_for_editing, open_to_read, settings_for
 from tildone.cli.output import columns, put, put_spans
@@ -45,11 +46,7 @@ from tildone.plan.text.amounts import format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.safe import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
-
-    Fingerprint = tuple[tuple[str, int, int, int], ...]
+Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 
 def run(args: ParsedArgs) -> int:

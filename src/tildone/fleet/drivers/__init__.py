@@ -9,10 +9,8 @@ agents, so this package imports no driver until it is used.
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, Registry
-
-if TYPE_CHECKING:
-    from tildone.fleet.drivers.launch import Driver
+from tildone.base import Registry
+from tildone.fleet.drivers.launch import Driver
 
 SHELL, RUN = "shell", "run"
 """The agents that are part of tildone. The shell agent needs no model."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from tildone.agents.install.toml import value_text
-from tildone.base import TYPE_CHECKING
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 from tildone.plan.runs import LEASE_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 OF_SERVER = ("TILDONE_", "XDG_", "PG")
 """How the variables begin that say which store and which plan are meant."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.install import jsonc
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.base.files import read_text, write_text
 from tildone.base.private import make_private_folder
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, added_to, agent_environment, agents_folder

@@ -10,27 +10,22 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from tildone.agents.install import USER, Site, edits_for
-from tildone.agents.install.files import ArrayItem, ObjectMember, WholeFile, put_in
+from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, put_in
 from tildone.agents.integrations import INTEGRATIONS
 from tildone.app.settings import data_folder
 from tildone.app.values import CHECK_ALLOW, variable
-from tildone.base import TYPE_CHECKING, distribution, value
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, distribution, value
 from tildone.base.files import read_text, write_text
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import is_secret
 from tildone.plan.names import provider_family
 from tildone.plan.runs import ASK_VARIABLE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from tildone.agents.install.files import Edit
-
-    Driver = Callable[["AgentContext"], "AgentLaunch"]
+Driver = Callable[["AgentContext"], "AgentLaunch"]
 
 
 ANYTHING = "*"

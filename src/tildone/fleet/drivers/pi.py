@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, providers_of, shim_of
 
 

@@ -17,8 +17,7 @@ numbers of the tasks that are new or differ from those in the result before, if 
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, Registry, replace, value
-from tildone.base.errors import UsageError, nearest
+from tildone.base import TYPE_CHECKING, Registry, UsageError, nearest, replace, value
 from tildone.plan.codec import plan_from_json, plan_to_json
 from tildone.plan.model import Plan, Rules, Status, numbered
 from tildone.plan.text.safe import MAX_CONTEXT, MAX_NUDGE, MAX_RESULT, clipped, safe_text

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
+from collections.abc import Sequence
+
 from tildone.plan.formats.markdown import bounded_checklist
+from tildone.plan.model import Plan
 from tildone.plan.text.safe import MAX_CONTEXT, MAX_FRAME, MAX_START, bounded_lines, clipped, reminder, safe_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.plan.model import Plan
-
 
 ALONE = "Nobody reads along. End when every task is done, or say what you need a person for, and end."
 TAKEN_OVER = (

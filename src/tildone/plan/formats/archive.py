@@ -5,15 +5,12 @@ The events are in their stored form, one per line. The current plan is included 
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tildone.base import value
 from tildone.plan import codec
-from tildone.plan.events import PlanChanged, SessionHead, branch, by_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from tildone.plan.events import Event
+from tildone.plan.events import Event, PlanChanged, SessionHead, branch, by_id
 
 FORMAT = "tildone session"
 VERSION = 1

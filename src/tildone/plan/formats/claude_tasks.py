@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan import codec
 from tildone.plan.formats import ImportedPlan, WarningCollector
 from tildone.plan.model import Status, Task, flat
 from tildone.plan.text.safe import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
-
-    Json = Mapping[str, Any]
+Json = Mapping[str, Any]
 
 STATUSES = {
     "pending": Status.PENDING,

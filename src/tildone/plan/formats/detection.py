@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan import codec
-from tildone.plan.events import branch, by_id, latest_state
-from tildone.plan.formats import ConversionWarning, archive, claude_tasks, markdown_reader, todotxt
-
-if TYPE_CHECKING:
-    from tildone.plan.events import Event, SessionHead
-    from tildone.plan.formats import ImportedPlan
-    from tildone.plan.formats.archive import Archive
-    from tildone.plan.model import Plan
+from tildone.plan.events import Event, SessionHead, branch, by_id, latest_state
+from tildone.plan.formats import ConversionWarning, ImportedPlan, archive, claude_tasks, markdown_reader, todotxt
+from tildone.plan.formats.archive import Archive
+from tildone.plan.model import Plan
 
 PI, CLAUDE, MARKDOWN, TODO_TXT, JSON = FORMATS = ("pi", "claude", "markdown", "todo.txt", "json")
 

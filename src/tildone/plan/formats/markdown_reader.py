@@ -7,8 +7,9 @@ an exported plan is still restored after prose was added around it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import replace, value
 from tildone.plan.formats import JS_WHITESPACE, ImportedPlan, WarningCollector
 from tildone.plan.formats.markdown import (
     COMMENT,
@@ -23,10 +24,6 @@ from tildone.plan.formats.markdown import (
 )
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.plan.text.safe import printable, single_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 TAB_COLUMNS = 4
 NESTED_INDENT = 2

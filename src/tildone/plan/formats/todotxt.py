@@ -8,14 +8,12 @@ These two are used only while they match the visible value next to them: an edit
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan.formats import JS_WHITESPACE, ExportedText, ImportedPlan, WarningCollector
 from tildone.plan.model import Phase, Plan, Status, Task, has_attributes
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COMPLETED, CREATED = "completed: ", "created: "
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.plan.events import PlanChanged, by_id, labels, leaves
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from tildone.base import value
+from tildone.plan.events import Event, PlanChanged, by_id, labels, leaves
 from tildone.plan.history.authors import who
 from tildone.plan.history.changes import change_sentences, changes
 from tildone.plan.history.refs import ROOT, short_ids
 from tildone.plan.history.timeline import HeadRelation
-from tildone.plan.model import Plan, progress
+from tildone.plan.model import Plan, PlanProgress, progress
 from tildone.plan.text.safe import printable
-from tildone.plan.text.styles import Role, Span, clip_line, hanging_lines
+from tildone.plan.text.styles import Line, Role, Span, clip_line, hanging_lines
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from tildone.plan.events import Event
-    from tildone.plan.model import PlanProgress
-    from tildone.plan.text.styles import Line
-
-    Known = dict[str, Event]
+Known = dict[str, Event]
 
 
 @value

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from tildone.plan.model import Phase
 
     Pairs = list[tuple[int, int]]
-    Location = tuple[int, int]
     Chain = tuple[int, "Chain | None"]
+
+Location = tuple[int, int]
 
 
 @value

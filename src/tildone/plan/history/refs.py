@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, UnknownEvent
+from tildone.base import TYPE_CHECKING, NotFound, UnknownEvent
 from tildone.plan.events import PlanChanged, labels
 
 if TYPE_CHECKING:

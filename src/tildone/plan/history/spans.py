@@ -10,28 +10,19 @@ until it ended. A run that is retried after its end gets another root in the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.plan.events import PlanChanged
-from tildone.plan.model import Plan, Result, Status, numbered
-from tildone.plan.runs import LeaseState, RunEnded, RunLost, RunQueued, RunReleased, RunTaken, Work, worker_of
+from tildone.base import value
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, numbered
+from tildone.plan.runs import LeaseState, RunEnded, RunFence, RunLost, RunQueued, RunReleased, RunTaken, Work, worker_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from tildone.plan.events import Event
-    from tildone.plan.model import Check, Proof, Task
-    from tildone.plan.runs import RunFence
-
-    Attribute = str | int | float | bool | Sequence[str]
-
-    ShownText = Callable[[str], str] | None
-
-    """Makes a text of a plan fit to leave the machine; None if such texts stay here."""
-
-    Boundary = RunQueued | RunTaken | RunLost | RunReleased | RunEnded
+Attribute = str | int | float | bool | Sequence[str]
+ShownText = Callable[[str], str] | None
+"""Makes a text of a plan fit to leave the machine; None if such texts stay here."""
+Boundary = RunQueued | RunTaken | RunLost | RunReleased | RunEnded
 
 
 TRACE_BYTES, SPAN_BYTES = 16, 8

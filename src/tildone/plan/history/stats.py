@@ -8,37 +8,30 @@ the one before it.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from itertools import islice
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.events import UNKNOWN, Nudged, PlanChanged, Tripped, added, since
-from tildone.plan.history.changes import match_plans, removed_locations, task_at, task_locations
-from tildone.plan.history.requests import total_usage, usage_within
+from tildone.plan.events import UNKNOWN, AgentUsage, Author, Event, Nudged, PlanChanged, Tripped, added, since
+from tildone.plan.history.changes import Location, match_plans, removed_locations, task_at, task_locations
+from tildone.plan.history.requests import TokenUse, total_usage, usage_within
 from tildone.plan.history.timeline import event_data
 from tildone.plan.history.usage import TaskUsage, plan_usage
-from tildone.plan.model import Plan, Status, Task, held_up, numbered, progress
-from tildone.plan.runs import Ask, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Plan, PlanProgress, Status, Task, held_up, numbered, progress
+from tildone.plan.runs import Ask, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
 from tildone.plan.text.charts import MIN_BREAK_MS, Family, Kind, Sample
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
-
-    from tildone.plan.events import AgentUsage, Author, Event
-    from tildone.plan.history.changes import Location
-    from tildone.plan.history.requests import TokenUse
     from tildone.plan.history.timeline import Data, When
-    from tildone.plan.lists import WorkerInfo
-    from tildone.plan.model import PlanProgress
-    from tildone.plan.runs import Lease
 
-    Key = tuple[str, tuple[str, ...]]
 
-    """What is counted, and the values of its labels."""
-
-    Holding = dict[int, object]
+Key = tuple[str, tuple[str, ...]]
+"""What is counted, and the values of its labels."""
+Holding = dict[int, object]
 
 
 CLOSURES = 5

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 
-from tildone.base import TYPE_CHECKING
 from tildone.plan.history.authors import who
-from tildone.plan.history.stats import MarkKind
+from tildone.plan.history.blame import TaskHistory
+from tildone.plan.history.stats import MarkKind, Stats, TaskStats
 from tildone.plan.model import Status
 from tildone.plan.text.amounts import about, dollars, elapsed, token_count
-from tildone.plan.text.charts import bar, column_chart, time_axis
+from tildone.plan.text.charts import TimeAxis, bar, column_chart, time_axis
 from tildone.plan.text.lists import task_line
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import (
     GAP,
     INDENT,
     MIN_TEXT_COLUMNS,
+    Line,
     Role,
     Span,
     clip_line,
@@ -23,15 +25,6 @@ from tildone.plan.text.styles import (
     plain,
     wrap_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tildone.plan.history.blame import TaskHistory
-    from tildone.plan.history.stats import Stats, TaskStats
-    from tildone.plan.text.charts import TimeAxis
-    from tildone.plan.text.styles import Line
-
 
 HEADINGS = ("worked on", "in all", "closed by")
 UNKNOWN = "–"

@@ -6,10 +6,12 @@ bottom: what was worked on, how many tasks were open then, and who intervened.
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace, value
+from collections.abc import Callable, Iterable
+
+from tildone.base import replace, value
 from tildone.plan.events import Tripped
 from tildone.plan.history.authors import who
-from tildone.plan.history.stats import MarkKind
+from tildone.plan.history.stats import MarkKind, Period, Stats, TaskStats, TimeMark
 from tildone.plan.history.stats_lines import (
     LEGEND,
     estimate_sentence,
@@ -21,16 +23,10 @@ from tildone.plan.history.stats_lines import (
 from tildone.plan.model import Status
 from tildone.plan.text.amounts import about, dollars, elapsed, token_count
 from tildone.plan.text.bounds import describe_bound
-from tildone.plan.text.charts import element, escaped, label, style, time_axis
+from tildone.plan.text.charts import TimeAxis, element, escaped, label, style, time_axis
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tildone.plan.history.stats import Period, Stats, TaskStats, TimeMark
-    from tildone.plan.text.charts import TimeAxis
-
-    When = Callable[[int], str]
-    Box = dict[str, str | float]
+When = Callable[[int], str]
+Box = dict[str, str | float]
 
 WIDTH, PADDING = 960, 24
 LABEL_COLUMNS = 44

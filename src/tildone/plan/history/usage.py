@@ -8,16 +8,23 @@ agent used before its first event, or while it had no task or several in progres
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice, pairwise
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.plan.events import UNKNOWN, Actor, AgentUsage, DirectiveSet, Ledger, Nudged, PlanChanged, added, since
+from tildone.base import value
+from tildone.plan.events import (
+    UNKNOWN,
+    Actor,
+    AgentUsage,
+    DirectiveSet,
+    Event,
+    Ledger,
+    Nudged,
+    PlanChanged,
+    added,
+    since,
+)
 from tildone.plan.model import Plan, Status, next_task, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
-
-    from tildone.plan.events import Event
 
 MAX_EVENTS_READ = 1000
 """How many of the newest events are read to find what the task in progress has taken."""

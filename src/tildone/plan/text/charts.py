@@ -6,17 +6,15 @@ The axis is linear in time, with long times without events drawn as short breaks
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import value
 from tildone.plan.text.amounts import HOUR, MINUTE
 from tildone.plan.text.safe import clipped, printable
 from tildone.plan.text.styles import clip_text
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    Attributes = Mapping[str, str | float]
+Attributes = Mapping[str, str | float]
 
 
 _COLUMNS = " ▁▂▃▄▅▆▇█"

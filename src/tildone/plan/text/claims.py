@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
+from collections.abc import Iterable, Mapping
+
+from tildone.base import value
+from tildone.plan.claims import Claim
+from tildone.plan.model import Plan, Task
 from tildone.plan.text.safe import clipped, printable, shown_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from tildone.plan.claims import Claim
-    from tildone.plan.model import Plan, Task
 
 MAX_TEXT = 80
 MAX_AGENT = 16

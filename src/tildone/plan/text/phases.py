@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.plan.model import Status, progress
+from collections.abc import Iterable, Iterator, Sequence
+
+from tildone.plan.model import Phase, Plan, Status, Task, progress
 from tildone.plan.text.safe import printable, single_line
-from tildone.plan.text.styles import LINE_BREAK, Role, Span, ansi
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tildone.plan.model import Phase, Plan, Task
-    from tildone.plan.text.styles import Line
-
+from tildone.plan.text.styles import LINE_BREAK, Line, Role, Span, ansi
 
 NUMERALS = (
     *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL")),

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import shortened
-from tildone.plan.runs import Ask, LeaseState
+from collections.abc import Sequence
+
+from tildone.base import shortened, value
+from tildone.plan.lists import BadRow, RunView, WorkerInfo
+from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.plan.text.amounts import about, dollars
 from tildone.plan.text.safe import printable
-from tildone.plan.text.styles import Role, Span, clip_text, display_width
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.plan.lists import BadRow, RunView, WorkerInfo
-    from tildone.plan.runs import Lease
-    from tildone.plan.text.styles import Line
+from tildone.plan.text.styles import Line, Role, Span, clip_text, display_width
 
 MIN_COLUMNS_FOR_ONE_LINE = 110
 UNLIMITED_COLUMNS = 1_000_000

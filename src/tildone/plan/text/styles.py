@@ -118,9 +118,8 @@ Styled = str | Span | tuple[str | Span, ...]
 
 LINE_BREAK = Span("\n", lines=True)
 
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
-    TextAndSuffix = tuple[Span, tuple[Span, ...]]
+Line = tuple[Span, ...]
+TextAndSuffix = tuple[Span, tuple[Span, ...]]
 
 
 class Theme:

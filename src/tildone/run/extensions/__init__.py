@@ -6,17 +6,15 @@ skeleton unchanged.
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, Registry
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tildone.app.settings import Settings
+from tildone.base import Registry
+from tildone.plan.dialects import Dialect
+from tildone.run.extensions.skeleton import OpenSession
+from tildone.run.host import ExtensionAPI
 
-    from tildone.app.settings import Settings
-    from tildone.plan.dialects import Dialect
-    from tildone.run.extensions.skeleton import OpenSession
-    from tildone.run.host import ExtensionAPI
-
-    ExtensionFactory = Callable[[Dialect, OpenSession, Settings], Callable[[ExtensionAPI], None]]
+ExtensionFactory = Callable[[Dialect, OpenSession, Settings], Callable[[ExtensionAPI], None]]
 
 SKELETON = "skeleton"
 

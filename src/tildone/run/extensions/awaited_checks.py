@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from tildone.app.check_commands import Interrupted
 from tildone.app.check_runner import CheckRunner
 from tildone.app.trust import Consent
-from tildone.base import replace
+from tildone.base import TYPE_CHECKING, replace
 from tildone.log.session import Session
 from tildone.plan.dialects import Reply
 from tildone.plan.guard import PLAN

@@ -20,8 +20,7 @@ from tildone.app.commands import (
 )
 from tildone.app.settings import Settings as Configuration
 from tildone.app.slash import FILE, after_request, command, request_failed
-from tildone.base import replace, value
-from tildone.base.errors import Refused, StoreError, UsageError
+from tildone.base import Refused, StoreError, UsageError, replace, value
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.log.session import Session
 from tildone.plan.changing import ClearResult, Schedule, clear_due, next_due, schedule, without_unproved

@@ -14,8 +14,7 @@ from contextlib import suppress
 from shutil import which
 from subprocess import DEVNULL, SubprocessError, run
 
-from tildone.base import replace
-from tildone.base.errors import StoreError
+from tildone.base import StoreError, replace
 from tildone.log.presence import Presence
 from tildone.log.session import Session
 from tildone.plan.dialects.native import STOPPED

@@ -24,8 +24,7 @@ from itertools import islice
 from typing import Any
 
 from tildone.app.settings import Settings
-from tildone.base import replace
-from tildone.base.errors import StoreError
+from tildone.base import StoreError, replace
 from tildone.base.keys import EXPAND
 from tildone.base.schema import SchemaProblem
 from tildone.log.session import Session

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tildone.base import UsageError, nearest
 from tildone.base.distribution import install_extra, install_package
-from tildone.base.errors import UsageError, nearest
 from tildone.run.model import Model, Price, price_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tildone.base import replace
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, replace
 from tildone.plan.shell.danger import (
     BUNDLED,
     NAMES_VARIABLES,

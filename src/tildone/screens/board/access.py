@@ -19,9 +19,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from tildone.app.person import clean_name
-from tildone.base import value
+from tildone.base import NotFound, Refused, TildoneError, UsageError, value
 from tildone.base.durable import FolderLock
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.base.files import replace_file
 from tildone.base.ids import now
 from tildone.base.private import PRIVATE_FILE, make_private_folder

@@ -17,8 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tildone.app.edits import sentence
-from tildone.base import value
-from tildone.base.errors import NotFound, Refused, StoreError, TildoneError, UsageError
+from tildone.base import NotFound, Refused, StoreError, TildoneError, UsageError, value
 from tildone.plan.text.charts import CONTENT_TYPE
 from tildone.plan.text.safe import printable
 from tildone.screens.board import reading, writing

@@ -24,8 +24,7 @@ from tildone.app.run_requests import offered_requests
 from tildone.app.runs import FleetIndex, RunAsked, WorkerRow
 from tildone.app.sessions import SessionRow
 from tildone.app.settings import Settings
-from tildone.base import replace, value
-from tildone.base.errors import NotFound, TildoneError
+from tildone.base import NotFound, TildoneError, replace, value
 from tildone.base.ids import now
 from tildone.base.private import make_private_folder, open_private
 from tildone.log.lease_port import RunLeases

@@ -15,8 +15,7 @@ from tildone.app.look import phases_data, task_data
 from tildone.app.rebase import Clash
 from tildone.app.sessions import SessionRow
 from tildone.app.who import NotThePerson
-from tildone.base import value
-from tildone.base.errors import Refused, UnknownEvent
+from tildone.base import Refused, UnknownEvent, value
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store

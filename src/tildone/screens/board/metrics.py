@@ -10,19 +10,21 @@ the sessions are read.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
 from threading import Lock
 
 from tildone.app.opening import run_leases
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, StoreDamaged, UsageError
+from tildone.base import NotFound, StoreDamaged, UsageError
 from tildone.base.ids import now
 from tildone.log.lease_port import RunLeases
-from tildone.plan.events import latest_state
+from tildone.log.store import Store
+from tildone.plan.events import AgentUsage, Event, latest_state
 from tildone.plan.history.stats import (
     BoundedNames,
     FleetNow,
+    Key,
     PlanTally,
     counter_families,
     fleet_families,
@@ -31,14 +33,6 @@ from tildone.plan.history.stats import (
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board.board import Board
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tildone.log.store import Store
-    from tildone.plan.events import AgentUsage, Event
-    from tildone.plan.history.stats import Key
-
 
 MAX_EVENTS = 2000
 """How many events of a session are read at once. If the counted head is not among them, the branch was left."""

@@ -21,8 +21,7 @@ from urllib.error import URLError
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person, not_the_person
-from tildone.base import value
-from tildone.base.errors import UsageError
+from tildone.base import UsageError, value
 from tildone.base.ids import now
 from tildone.base.serving import (
     OpenConnections,

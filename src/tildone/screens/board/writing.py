@@ -24,7 +24,7 @@ from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
 from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_all
 from tildone.app.steering import STEERED, steer_sessions
-from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError
 from tildone.base.ids import now
 from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need, NeedAnswered

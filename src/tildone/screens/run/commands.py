@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from tildone.app.values import THEMES
-from tildone.base.errors import closest, did_you_mean
+from tildone.base import closest, did_you_mean
 from tildone.screens.run.composer import Composer
 from tildone.screens.run.conversation import Conversation
 

@@ -12,9 +12,8 @@ from textual import on
 from textual.containers import Vertical
 
 from tildone.app.apply import Notice
-from tildone.base import replace, value
+from tildone.base import TildoneError, replace, value
 from tildone.base.editor import edit_text, editor_command, run_editor
-from tildone.base.errors import TildoneError
 from tildone.base.keys import KeyBindings
 from tildone.plan.dialects.prompts import CONTINUE
 from tildone.plan.text.amounts import format_count

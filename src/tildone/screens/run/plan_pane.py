@@ -9,8 +9,7 @@ from enum import Enum
 from threading import Event, Thread
 
 from tildone.app.index import RETRY_SECONDS, WAIT_SECONDS
-from tildone.base import value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
 from tildone.base.keys import ALL_BINDINGS, EXPAND, KeyBindings
 from tildone.log.store import Store
 from tildone.plan.model import Plan, Status, open_tasks

@@ -10,8 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from tildone.base import value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
 from tildone.base.ids import local_time
 from tildone.base.keys import ALL_BINDINGS, KeyBindings
 from tildone.plan.dialects import dialect_named, dialect_of_tool

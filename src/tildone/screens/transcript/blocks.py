@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import replace, value
 from tildone.base.keys import EXPAND, PAGER, THINKING, KeyBindings, key_of
 from tildone.plan.text.amounts import format_count, stopwatch
 from tildone.plan.text.safe import printable
@@ -21,10 +21,8 @@ from tildone.plan.text.styles import Role, Span, Styled, display_width, plain, s
 from tildone.run.kit.components import Component, KeyHint, RenderOptions, Text, rows
 from tildone.run.kit.definition import ToolResult, fitted
 from tildone.run.kit.drawing import TAB, DrawnLine, Fence, MarkdownReader, Row, Safe, Table, fitted_row
+from tildone.run.rendering import CallRow
 from tildone.screens.widgets.keys import Palette
-
-if TYPE_CHECKING:
-    from tildone.run.rendering import CallRow
 
 
 class CallState(Enum):

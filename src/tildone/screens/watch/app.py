@@ -19,8 +19,7 @@ from tildone.app.apply import Editor, Notice
 from tildone.app.check_states import owner_name
 from tildone.app.index import IndexFollower, SessionIndex
 from tildone.app.sessions import SessionRow
-from tildone.base import value
-from tildone.base.errors import TildoneError
+from tildone.base import TildoneError, value
 from tildone.base.keys import ALL_BINDINGS, NO_KEYS, KeyBindings, key_names
 from tildone.plan.events import Directive
 from tildone.plan.model import next_task

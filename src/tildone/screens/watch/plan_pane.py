@@ -43,6 +43,7 @@ from tildone.screens.widgets.rows import RowList
 if TYPE_CHECKING:
     from tildone.app.edits import Command
 
+
 LOOK_SECONDS = 3
 """How often the files of the plan that is shown are compared with its proofs."""
 

@@ -14,11 +14,8 @@ Each module imports only modules above it in this list:
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
+from tildone.log.store import Store
 from tildone.stores import OpenOptions, StoreAddress, StoreKind
-
-if TYPE_CHECKING:
-    from tildone.log.store import Store
 
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:

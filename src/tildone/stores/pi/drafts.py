@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 
-from tildone.base import TYPE_CHECKING, durable, value
-from tildone.base.errors import NotFound, StoreError, UnknownEvent
+from tildone.base import NotFound, StoreError, UnknownEvent, durable, value
 from tildone.base.private import SHARED_FILE
 from tildone.plan.events import Event, Labelled, SessionHead
-from tildone.stores.pi.entries import deletion_line, event_line, head_line
+from tildone.stores.pi.entries import PlanInEntry, deletion_line, event_line, head_line
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import format_line, header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tildone.stores.pi.entries import PlanInEntry
 
 
 class Draft:

@@ -11,19 +11,16 @@ batch without its last entry is ignored.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
 from tildone.plan import codec
 from tildone.plan.events import Actor, Call, Event, Fact, Labelled, PlanChanged, SessionHead
 from tildone.plan.model import Plan, Status
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    Entry = dict[str, Any]
-    PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
+Entry = dict[str, Any]
+PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 OWN = "tildone"
 """The type of custom entries that only tildone understands, and the key of the exact event in any entry."""

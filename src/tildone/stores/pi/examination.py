@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import Finding, Severity
 from tildone.stores.pi import entries as pi
+from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.folder import Folder, has_session_file_name
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import VERSION, parse_line, read_content, upgraded_entries
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from tildone.stores.pi.entries import PlanInEntry
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 
 MAX_REPORTED = 8

@@ -8,19 +8,21 @@ from __future__ import annotations
 import os
 import re
 from binascii import crc32
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from threading import Condition
+from typing import TypeVar
 
-from tildone.base import TYPE_CHECKING, durable
+from tildone.base import HeadMoved, StoreError, durable
 from tildone.base.durable import FolderLock, store_error
-from tildone.base.errors import HeadMoved, StoreError
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE
 from tildone.log.kept import with_seen
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionInfo
 from tildone.stores.pi.drafts import Draft
+from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import (
@@ -35,13 +37,7 @@ from tildone.stores.pi.session_file import (
 )
 from tildone.stores.polling import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeVar
-
-    from tildone.stores.pi.entries import PlanInEntry
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 ENDING = ".jsonl"

@@ -7,20 +7,17 @@ switch in pi moves the head, and messages that pi appends after an event do not.
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import StoreDamaged, UnknownEvent
+from collections.abc import Iterable
+from typing import Any
+
+from tildone.base import StoreDamaged, UnknownEvent, replace
 from tildone.plan import codec
 from tildone.plan.events import Call, Event, Labelled, PlanChanged, SessionHead
 from tildone.stores.pi import entries as pi
+from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.outline import MISSING, ROOT, Outline, Tree
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tildone.stores.pi.entries import PlanInEntry
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 MAX_CALL_DISTANCE = 200
 """How many ancestors of a tool result are searched for its call: parallel calls are answered in a row."""

@@ -18,9 +18,10 @@ from __future__ import annotations
 import os
 import re
 from array import array
+from types import TracebackType
+from typing import Any, BinaryIO
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreDamaged, StoreError
+from tildone.base import StoreDamaged, StoreError
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.session_file import (
     broken_path_error,
@@ -30,11 +31,7 @@ from tildone.stores.pi.session_file import (
     upgraded_entries,
 )
 
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any, BinaryIO
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 
 ROOT, MISSING = -1, -2

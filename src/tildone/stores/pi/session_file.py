@@ -15,16 +15,13 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from tildone.base import TYPE_CHECKING, durable
-from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew, durable
 from tildone.plan import codec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 VERSION = 3
 

@@ -24,20 +24,22 @@ wrote it, and no agent is running then.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import time_ns
 
-from tildone.base import TYPE_CHECKING, durable
+from tildone.base import HeadMoved, StoreError, UnknownEvent, UnknownNeed, durable
 from tildone.base.durable import FolderLock, set_mtime
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
 from tildone.base.json import dump, parse
 from tildone.log.kept import Finding, KeptSummary, counts_of
 from tildone.log.needs import Need, answered, decode_needs, encode_need, open_needs, without_old
 from tildone.log.presence import Presence, decode_presences, encode_presence, with_presence
+from tildone.log.store import ProgressCallback
 from tildone.plan import claims as claiming
 from tildone.plan.claims import Claim, Claimant, ClaimFence, encode_claimant
 from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
+from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.folder import (
     MAX_BATCH_EVENTS,
     Folder,
@@ -52,13 +54,7 @@ from tildone.stores.pi.folder import (
 from tildone.stores.pi.history import History
 from tildone.stores.polling import Changes
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from tildone.log.store import ProgressCallback
-    from tildone.stores.pi.entries import PlanInEntry
-
-    Fingerprint = tuple[int, int, int]
+Fingerprint = tuple[int, int, int]
 
 
 PRESENCES, NEEDS, SUMMARIES = ".tildone.presence", ".tildone.needs", ".tildone.summaries"

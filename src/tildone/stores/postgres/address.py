@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from configparser import Error, RawConfigParser
 from ipaddress import ip_address
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
+from tildone.base import UsageError, value
 
 ENCRYPTED, VERIFIED = "require", "verify-full"
 

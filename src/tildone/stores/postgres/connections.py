@@ -20,28 +20,25 @@ import logging
 import os
 import selectors
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
 from time import monotonic
+from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, Error, OperationalError, errors
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreBusy, StoreDamaged, StoreError, StoreUnreachable
+from tildone.base import TYPE_CHECKING, StoreBusy, StoreDamaged, StoreError, StoreUnreachable
+from tildone.stores.postgres.address import Address
 from tildone.stores.postgres.schema import prepare_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeVar
-
     from psycopg.abc import PQGen
 
-    from tildone.stores.postgres.address import Address
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 TEMPORARY_MESSAGES = (

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from psycopg import Connection, errors
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import RunFenced, StoreError
+from tildone.base import RunFenced, StoreError
 from tildone.plan import codec
+from tildone.plan.runs import RunFence
+from tildone.stores.postgres.connections import ConnectionPool
 from tildone.stores.postgres.rows import query, scalar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, TypeVar
-
-    from tildone.plan.runs import RunFence
-    from tildone.stores.postgres.connections import ConnectionPool
-
-    T = TypeVar("T")
-    Rows = list[tuple[Any, ...]]
-    Verdict = tuple[str, int, str | None]
-    """Whether an event was appended (`done`), the time, and the claims that it takes or that forbid it."""
+T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+Verdict = tuple[str, int, str | None]
+"""Whether an event was appended (`done`), the time, and the claims that it takes or that forbid it."""
 
 
 class Database:

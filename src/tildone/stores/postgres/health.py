@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import StoreError
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tildone.base import StoreError, value
 from tildone.log.kept import Finding, Severity, counted, error_findings
 from tildone.plan import codec
 from tildone.plan.events import PlanChanged
 from tildone.stores.postgres.rows import from_sql, key, key_or_none
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    Rows = Callable[..., list[tuple[Any, ...]]]
+Rows = Callable[..., list[tuple[Any, ...]]]
 
 
 MAX_CLOCK_DIFFERENCE_MS = 5_000

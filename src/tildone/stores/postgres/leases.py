@@ -16,31 +16,29 @@ is in use is counted under them. Leases without limits need no lock but that of 
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, RunFenced
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tildone.base import TYPE_CHECKING, HeadMoved, RunFenced
 from tildone.base.json import dump
+from tildone.log.kept import Finding
 from tildone.log.lease_rules import Moment, admitted
 from tildone.log.settings import FleetSettings
 from tildone.plan import codec
 from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
+from tildone.plan.runs import Claimer, Kept, Lease, RunFence
 from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.postgres.connections import ANY_SESSION, Listener
+from tildone.stores.postgres.database import Database
 from tildone.stores.postgres.health import ServerFacts, server_findings
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, session_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
-
     from psycopg import Connection
 
-    from tildone.log.kept import Finding
-    from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-    from tildone.stores.postgres.database import Database
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 MAX_EVENTS_TO_PLAN = 1024

@@ -12,10 +12,12 @@ database.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from psycopg import Connection, errors
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, StoreError, UnknownNeed
+from tildone.base import HeadMoved, StoreError, UnknownNeed
 from tildone.base.json import parse
 from tildone.log.kept import KeptSummary, filled
 from tildone.log.needs import Need, NeedAnswered, answered, bounds, decode_need, decode_needs, encode_need, open_needs
@@ -23,13 +25,8 @@ from tildone.log.presence import PRESENCE_LIFETIME_MS, Presence, decode_presence
 from tildone.plan.claims import Claim, Claimant, ClaimFence, Fenced, decode_claim, encode_claimant
 from tildone.plan.events import Event, SessionChange
 from tildone.stores.postgres.connections import ANY_SESSION, Listener
+from tildone.stores.postgres.database import Database, Verdict
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, seen_row, session_row, to_sql
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from tildone.stores.postgres.database import Database, Verdict
 
 
 class PostgresRecords:

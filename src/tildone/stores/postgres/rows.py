@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.base import TYPE_CHECKING, HeadMoved, StoreError, UnknownEvent
 from tildone.plan import codec
 from tildone.plan.events import Event, PlanChanged, SessionHead
 from tildone.stores.lease_transaction import CHANGING_COLUMNS, COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     from psycopg import Connection
 
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 
 MAX_KEY_BYTES = 1000

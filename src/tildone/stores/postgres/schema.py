@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import Connection, errors
 
-from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.stores.postgres.rows import migrations, query
 
 MIGRATION_LOCK = 0x746C646E  # "tldn"

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
+from tildone.base import TYPE_CHECKING, HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
+from tildone.log.kept import Finding
+from tildone.log.store import ProgressCallback
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, SessionInfo
+from tildone.plan.runs import RunFence
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.lease_transaction import READER, Scribe
 from tildone.stores.leasing import StoredLeases, StoredRunLists
@@ -48,14 +52,7 @@ from tildone.stores.postgres.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     from psycopg import Connection
-
-    from tildone.log.kept import Finding
-    from tildone.log.store import ProgressCallback
-    from tildone.plan.runs import RunFence
 
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of

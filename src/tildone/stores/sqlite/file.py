@@ -30,8 +30,7 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, StoreDamaged, StoreError
+from tildone.base import TYPE_CHECKING, NotFound, StoreDamaged, StoreError
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.schema import (
     Transaction,

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from binascii import crc32
+from collections.abc import Iterator
+from typing import Any
 
 import apsw
 
-from tildone.base import TYPE_CHECKING
 from tildone.log.kept import MAX_FINDINGS, Finding, Severity, counted, error_findings
+from tildone.log.store import ProgressCallback
 from tildone.plan import codec
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.rows import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from tildone.log.store import ProgressCallback
 
 _REMEDY = "restore a backup: tildone restore FILE"
 _UPDATE = "any other command migrates it; to make a backup first: tildone backup"

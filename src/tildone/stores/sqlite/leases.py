@@ -9,34 +9,32 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.json import dump
 from tildone.log.kept import Finding, Severity
 from tildone.log.lease_rules import Moment, why_lapsed
 from tildone.log.settings import FleetSettings
+from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged, SessionHead, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
+from tildone.plan.runs import Claimer, Kept, Lease, RunFence
 from tildone.stores.agents import machine_name
 from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite import schema as queries
+from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.fleet_queries import query
 from tildone.stores.sqlite.rows import insert_event, session_head_in
 from tildone.stores.sqlite.schema import from_sql, to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, TypeVar
-
     import apsw
 
-    from tildone.log.store import Store
-    from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-    from tildone.stores.sqlite.file import SqliteFile
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError, UnknownNeed
+from tildone.base import TYPE_CHECKING, StoreError, UnknownNeed
 from tildone.plan import codec
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.rows import change_in, insert_event

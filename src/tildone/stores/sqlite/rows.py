@@ -6,8 +6,7 @@ from binascii import crc32
 
 import apsw
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.base import TYPE_CHECKING, HeadMoved, StoreError, UnknownEvent
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores.sqlite import schema as queries

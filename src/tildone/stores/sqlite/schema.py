@@ -12,8 +12,7 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import NotFound, RunFenced, StoreBusy, StoreDamaged, StoreError, StoreTooNew
+from tildone.base import TYPE_CHECKING, NotFound, RunFenced, StoreBusy, StoreDamaged, StoreError, StoreTooNew
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,7 @@ import os
 
 import apsw
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import HeadMoved, UnknownEvent
+from tildone.base import TYPE_CHECKING, HeadMoved, UnknownEvent
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS

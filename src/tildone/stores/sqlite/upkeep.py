@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from shutil import disk_usage
 
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import StoreError
+from tildone.base import StoreError
+from tildone.log.kept import Finding
+from tildone.log.store import ProgressCallback
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.health import findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tildone.log.kept import Finding
-    from tildone.log.store import ProgressCallback
 
 
 def findings_in_file(path: str, progress: ProgressCallback | None) -> Iterator[Finding]:

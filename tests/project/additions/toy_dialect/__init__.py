@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tildone.base import TYPE_CHECKING
 from tildone.plan.dialects import CompletedCall, Dialect, Hints, Phrasing, Reply, Tool
-from tildone.plan.model import Rules, Status, Task, flat
-from tildone.plan.ops import Write
+from tildone.plan.model import Plan, Rules, Status, Task, flat
+from tildone.plan.ops import Op, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tildone.plan.dialects import Params, ToolCall
-    from tildone.plan.model import Plan
-    from tildone.plan.ops import Op
+
 
 PREFIXES = {Status.IN_PROGRESS: "> ", Status.COMPLETED: "x "}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tildone.app import commands
 from tildone.app.commands import Place, phases_like
-from tildone.base import TYPE_CHECKING
-from tildone.base.errors import UsageError
+from tildone.base import TYPE_CHECKING, UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.output import put
 from tildone.cli.output.prompts import standard_input

@@ -7,8 +7,8 @@ import os
 from tildone.app.check_states import check_facts
 from tildone.app.commands import Answer, find_task
 from tildone.app.edits import error_of, sentence
-from tildone.base import TYPE_CHECKING, replace
-from tildone.base.errors import UsageError
+from tildone.app.settings import Settings
+from tildone.base import UsageError, replace
 from tildone.base.ids import local_time
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output import put, put_notice
@@ -16,18 +16,13 @@ from tildone.cli.output.prompts import put_data
 from tildone.cli.plan.applying import put_edited, words
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.hints import command_hint
-from tildone.cli.plan.verify import check_data, checks_of, state_words
+from tildone.cli.plan.verify import NamedCheck, check_data, checks_of, state_words
 from tildone.cli.table import ParsedArgs, command
+from tildone.log.session import Session
 from tildone.plan.guard import PLAN
-from tildone.plan.model import DEFAULT_SECONDS, Check
+from tildone.plan.model import DEFAULT_SECONDS, Check, Task
 from tildone.plan.text.proofs import check_text, program_words
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from tildone.app.settings import Settings
-    from tildone.cli.plan.verify import NamedCheck
-    from tildone.log.session import Session
-    from tildone.plan.model import Task
 
 DETAILS = ("folder", "seconds", "retries", "watch")
 """The options that describe a check."""

@@ -9,20 +9,16 @@ import tempfile
 
 from tildone.app.commands import Answer, OpenEditor, as_edited, written_plan
 from tildone.app.slash import after_request, draft, request_failed
-from tildone.base import TYPE_CHECKING
+from tildone.base import Refused, TildoneError, UsageError
 from tildone.base.editor import editor_command, run_editor
-from tildone.base.errors import Refused, TildoneError, UsageError
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import read_line
 from tildone.cli.plan.applying import apply_answer
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
 from tildone.plan.events import Actor
-from tildone.plan.model import Plan
-
-if TYPE_CHECKING:
-    from tildone.log.session import Session
-    from tildone.plan.model import Check
+from tildone.plan.model import Check, Plan
 
 
 def run(args: ParsedArgs) -> int:

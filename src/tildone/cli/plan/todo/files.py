@@ -8,7 +8,7 @@ from base64 import b64encode
 
 from tildone.app.commands import Answer, CopyText, ReadFile, WriteFile
 from tildone.app.slash import FILE, after_request, export, request_failed
-from tildone.base.errors import Refused
+from tildone.base import Refused
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output import on_terminal, put, put_notice, put_raw

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from tildone.app.check_states import check_facts
+from collections.abc import Iterable
+
+from tildone.app.check_states import CheckFacts, check_facts
 from tildone.app.commands import label
 from tildone.app.opening import agent_here, claims_of_others
-from tildone.base import TYPE_CHECKING, replace
+from tildone.base import replace
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.plan.hints import no_tasks
 from tildone.cli.table import ParsedArgs
-from tildone.plan.claims import next_free
+from tildone.log.session import Session
+from tildone.plan.claims import Claim, next_free
 from tildone.plan.guard import is_unproved
 from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, next_task, open_tasks, waiting_tasks
 from tildone.plan.text.lists import task_lines
 from tildone.plan.text.safe import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tildone.app.check_states import CheckFacts
-    from tildone.log.session import Session
-    from tildone.plan.claims import Claim
 
 MAX_LINES = 5
 NOTHING_READY = "Nothing is ready for you: other agents have what is left, or it waits for them."

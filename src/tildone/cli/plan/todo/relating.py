@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.app import commands
-from tildone.base.errors import UsageError
+from tildone.base import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.plan.applying import apply_answer, words
 from tildone.cli.table import ParsedArgs, command

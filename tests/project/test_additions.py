@@ -182,7 +182,7 @@ def test_a_store_is_a_module_and_a_line(checkout: Checkout) -> None:
 
 def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
     checkout.add("toy_verb.py", "cli/maintenance/toy.py")
-    row = '        "toy": Verb("toy", "WORD…", "Print words in reverse order."),'
+    row = '        "toy": Verb("toy WORD…", "Print words in reverse order."),'
     checkout.insert(row, before='        "doctor"', into="cli/maintenance/__init__.py")
 
     assert checkout.tildone("toy", "one", "two") == "two one\n"
@@ -274,10 +274,10 @@ def test_a_field_of_a_task_is_a_row(checkout: Checkout) -> None:
     kind = '    TAGS_SET = ("set the tags of", "set the tags of {} tasks")'
     checkout.insert(kind, before="    FILES_SET", into="plan/history/changes.py")
     function = "def tags(args: ParsedArgs) -> int:\n    return touches(args)\n\n"
-    checkout.insert(function, before="def touches(", into="cli/plan/todo/relating.py")
-    verb = '        "relating:tags": Verb("tags", "TASK [TAG…]", "Say which tags a task has.", '
+    checkout.insert(function, before="def touches(", into="cli/plan/changing.py")
+    verb = '        "changing:tags": Verb("tags TASK [TAG…]", "Say which tags a task has.", '
     verb += 'options=(Option("none", "", "No tags."), JSON)),'
-    checkout.insert(verb, before='        "relating:touches"', into="cli/plan/todo/__init__.py")
+    checkout.insert(verb, before='        "changing:touches"', into="cli/plan/__init__.py")
     checkout.insert('    "task.tags": "t",', before='    "task.touches"', into="base/keys.py")
     key = '    ScreenKey("task.tags", "set its tags", "words(\'tags\')", Pane.PLAN),'
     checkout.insert(key, before='    ScreenKey("task.touches"', into="screens/watch/actions.py")

@@ -26,7 +26,7 @@ from tildone.app.opening import open_store
 from tildone.app.settings import load
 from tildone.base import StoreError
 from tildone.cli.run.lines import LineOutput
-from tildone.cli.run.plain_ui import PlainUI
+from tildone.cli.run.modes import PlainUI
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store

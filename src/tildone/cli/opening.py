@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.app.opening import agent_here, dialect_name, dialect_of_session, open_session, open_store
+from tildone.app.opening import agent_here, dialect_name, dialect_of_session, open_session, open_store, session_title
 from tildone.app.settings import Settings, load
 from tildone.base import TYPE_CHECKING, NotFound, UsageError, nearest, replace
 from tildone.cli.output import put_notice
@@ -155,3 +155,23 @@ def missing_package(error: ModuleNotFoundError, what: str, extra: str, package: 
     from tildone.base.distribution import install_extra
 
     return UsageError(f"{what} needs the package {package or name}: {install_extra(extra)}")
+
+
+BEGIN = "add a task with: tildone todo add TEXT"
+"""The hint for a plan that does not exist yet."""
+
+
+def no_tasks(session: str) -> str:
+    """The sentence that is shown for an empty plan."""
+    return f"No tasks in {session_title(session)}. Add one with: tildone todo add TEXT"
+
+
+def command_hint(args: ParsedArgs, verb: str) -> str:
+    """The command for a verb of this copy of tildone, with the session and the store that this command line names."""
+    # Late, because only some messages need them.
+    import shlex
+
+    from tildone.base.distribution import program
+
+    given = [f" --{name} {shlex.quote(args.options[name])}" for name in ("session", "store") if args.has(name)]
+    return f"{program()} {verb}{''.join(given)}"

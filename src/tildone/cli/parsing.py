@@ -140,8 +140,7 @@ def _group(package: str) -> Group:
 
 
 ROOT = Verb(
-    "tildone",
-    "[VERB …]",
+    "tildone [VERB …]",
     "The plan your agents actually finish.",
     description=(
         "A session is an agent's plan and its history. Each project (a git repository, or else the working folder) "

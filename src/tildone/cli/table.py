@@ -32,7 +32,7 @@ class Option:
 class Verb:
     """One row of a table of verbs.
 
-    `arguments` is how the help writes the positional arguments, with those in brackets that may be left out.
+    `usage` is the name and, as the help writes them, the positional arguments: those in brackets may be left out.
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
     `for_text` names the one that is meant if the first word contains a space, as no name of a verb does.
@@ -41,8 +41,7 @@ class Verb:
     `--` is a command, not arguments of the verb.
     """
 
-    name: str
-    arguments: str
+    usage: str
     summary: str
     description: str = ""
     options: tuple[Option, ...] = ()
@@ -54,6 +53,14 @@ class Verb:
     aliases: tuple[str, ...] = ()
     unknown: str = ""
     takes_command: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def arguments(self) -> str:
+        return self.usage.partition(" ")[2]
 
     @property
     def min_args(self) -> int:

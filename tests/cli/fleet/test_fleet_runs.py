@@ -217,7 +217,7 @@ def test_old_runs_become_reports(operator: Operator, monkeypatch: pytest.MonkeyP
     assert not reports.exists()
 
     later = now() + 31 * DAY
-    monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: later)
+    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: later)
     assert operator.json("gc", "--dry-run")["runs"][0]["run"] == run
     assert operator.json("ls", "--all")["runs"]
     assert operator.run("fleet", "gc", "--reports", str(reports))[0] == 0

@@ -434,7 +434,7 @@ def add(operator: Operator, run: str, work: Work) -> None:
 def test_gc_removes_workers_that_were_silent_for_long(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(operator, WorkerInfo("here/1/a", "here"))
     days = 29
-    monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: now() + days * DAY)
+    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: now() + days * DAY)
 
     def left() -> list[str]:
         operator.fleet("gc")
@@ -462,7 +462,7 @@ def test_gc_removes_files_checkpoints_and_rows_and_keeps_branch_and_log(
     assert len(git(remote, "for-each-ref", "refs/tildone/").splitlines()) == 2
 
     later = now() + 31 * DAY
-    monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: later)
+    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: later)
     assert operator.run("fleet", "gc")[0] == 0
 
     assert operator.json("ls", "--all")["runs"] == []

@@ -19,8 +19,7 @@ VERBS: VerbTable = Registry(
     "run",
     {
         "run": Verb(
-            "run",
-            "[TASK|PLAN.md]",
+            "run [TASK|PLAN.md]",
             "Let an agent work through the plan.",
             description=(
                 "Without an argument, works through this project's plan, the one that tildone todo shows, from where "
@@ -64,9 +63,8 @@ VERBS: VerbTable = Registry(
                 "tildone run --continue",
             ),
         ),
-        "extensions": Verb(
+        "run:list_extensions": Verb(
             "extensions",
-            "",
             "List the extensions of tildone run.",
             description=(
                 "An extension adds tools, commands and event handlers to tildone run. They are provided by installed "
@@ -78,8 +76,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone extensions", "tildone extensions --extension counting.py --json"),
         ),
         "install:run_install": Verb(
-            "install",
-            "[AGENT …]",
+            "install [AGENT …]",
             "Install the plan's tools and hooks into a coding agent.",
             description=(
                 "Adds the MCP server and the hooks to the agent's own settings files, then starts both as the agent "
@@ -104,8 +101,7 @@ VERBS: VerbTable = Registry(
             ),
         ),
         "install:run_uninstall": Verb(
-            "uninstall",
-            "AGENT …",
+            "uninstall AGENT …",
             "Remove the plan's tools and hooks from a coding agent.",
             description=(
                 "Settings files that nobody else has changed are restored exactly. Plans are kept. In the shell of an "
@@ -116,7 +112,6 @@ VERBS: VerbTable = Registry(
         ),
         "mcp": Verb(
             "mcp",
-            "",
             "Serve the plan over the Model Context Protocol.",
             description=(
                 "Agents start the server themselves and talk to it on standard input and output; with --http it "
@@ -135,8 +130,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone mcp", "tildone mcp --http --port 8633"),
         ),
         "mcp:hook": Verb(
-            "hook",
-            "AGENT [EVENT]",
+            "hook AGENT [EVENT]",
             "Answer a hook of a coding agent: keep the agent on its plan.",
             description=(
                 "AGENT is one of {agents_with_hooks}. EVENT is the agent's own name "
@@ -152,28 +146,24 @@ VERBS: VerbTable = Registry(
         ),
         "steering:pause": Verb(
             "pause",
-            "",
             "Let the agents here rest at the end of their turn.",
             description="Applies to the agents of this project, now and later; with --session, to those on that plan.",
             examples=("tildone pause",),
         ),
         "steering:resume": Verb(
             "resume",
-            "",
             "Keep the agents here on their plan again.",
             description="Use it after pause or stop, or after a limit was reached. All counters start again at 0.",
             examples=("tildone resume",),
         ),
         "steering:stop": Verb(
             "stop",
-            "",
             "Make the agents here end their turn before the next tool call.",
             description="No process is killed. A new prompt does not lift it; tildone resume does.",
             examples=("tildone stop",),
         ),
         "answer": Verb(
-            "answer",
-            "[QUESTION] [ANSWER]",
+            "answer [QUESTION] [ANSWER]",
             "List the questions that agents of tildone run wait for, and answer them.",
             description=(
                 "While tildone run asks whether a command may run or a file may be changed, anybody with this "
@@ -184,9 +174,8 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone answer", "tildone answer 4f0c once", "tildone answer 4f0c 'no: use rg instead'"),
         ),
-        "share": Verb(
-            "share",
-            "[STATE]",
+        "steering:run_share": Verb(
+            "share [STATE]",
             "Let all agents in this project work on one plan.",
             description=(
                 "STATE is on or off. Without sharing, the first agent in a project works on the project's plan, and "
@@ -198,16 +187,14 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone share on", "tildone share", "tildone share off"),
         ),
-        "status": Verb(
+        "steering:status": Verb(
             "status",
-            "",
             "Show the plan in one line, and the agents and subagents that work on it.",
             options=(Option("line", "", "Print only the line, for a status bar."), JSON),
             examples=("tildone status", "tildone status --line"),
         ),
-        "watch": Verb(
-            "watch",
-            "[SESSION]",
+        "screens:watch": Verb(
+            "watch [SESSION]",
             "Watch the plans of all agents live, and edit them, in a full-screen view.",
             description=(
                 "Lists all sessions of the store, those that need you first, and shows the plan of one of them: who "
@@ -222,9 +209,8 @@ VERBS: VerbTable = Registry(
             options=(Option("theme", "THEME", "The colours: dark, light, safe-dark, safe-light or terminal."),),
             examples=("tildone watch", "tildone watch grammar-parser", "tildone watch --theme light"),
         ),
-        "board": Verb(
-            "board",
-            "[token [add|remove NAME]]",
+        "screens:board": Verb(
+            "board [token [add|remove NAME]]",
             "Show the plans of all agents as web pages, live and editable.",
             description=(
                 "Serves this machine and opens the browser, by a link that works once; over SSH, the link is printed "

@@ -17,7 +17,7 @@ from tildone.app.settings import data_folder
 from tildone.app.who import PersonAct, check_person
 from tildone.base import TildoneError, UsageError, distribution, nearest, replace
 from tildone.base.distribution import program
-from tildone.cli.agents.share import share
+from tildone.cli.agents.steering import share
 from tildone.cli.opening import settings_for
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.titles import ProgressLine, finding_lines

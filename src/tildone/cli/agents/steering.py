@@ -1,28 +1,32 @@
-"""`tildone pause`, `resume` and `stop`, and the agents and the sessions that they apply to."""
+"""`tildone status`, `pause`, `resume`, `stop` and `share`: the agents here, and how they are steered."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tildone.app.opening import open_agents, open_session, open_store, session_title
+from tildone.app.plan_agents import SubagentList, plan_agents
+from tildone.app.settings import Settings
 from tildone.app.steering import STEERED, steer_sessions
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import UsageError, replace, value
 from tildone.base.ids import now
-from tildone.cli.opening import settings_for, with_session
-from tildone.cli.output import put
-from tildone.cli.output.titles import MAX_NAME_CHARACTERS, agent_name
+from tildone.cli.opening import no_tasks, open_to_read, settings_for, with_session
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.output.titles import MAX_NAME_CHARACTERS, agent_name, sharing_data, subagent_line
 from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
+from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Directive
-from tildone.plan.model import open_tasks
+from tildone.plan.events import Directive, State
+from tildone.plan.model import next_task, open_tasks, progress
 from tildone.plan.text.amounts import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tildone.app.settings import Settings
-    from tildone.log.session import Session
-    from tildone.log.store import Store
-    from tildone.plan.events import State
-    from tildone.stores.agents import Agent
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.lists import plan_lines
+from tildone.plan.text.safe import status_line
+from tildone.plan.text.styles import Span
+from tildone.stores.agents import Agent
+from tildone.stores.assignment import is_shared, set_shared
 
 
 @value
@@ -101,3 +105,113 @@ def _print_agents(agents: list[Agent], sessions: list[Session]) -> None:
     put(f"Active here: {format_count(len(agents), 'agent')}.")
     for agent in agents:
         put(agent_line(agent, states[agent.session]))
+
+
+INDENT = "    "
+
+
+def status(args: ParsedArgs) -> int:
+    """Print one line for a status bar, or several for a person."""
+    settings = settings_for(args)
+    store = open_to_read(settings)
+    settings = with_session(args, settings, store)
+    agents, sessions = agents_and_sessions(settings, store)
+    states = {session.name: session.state for session in sessions}
+    asides = {session.name: session.held_up for session in sessions}
+    state = states[settings.session]
+    lines = {name: status_line(each, held_up=asides[name]) for name, each in states.items()}
+    line = lines[settings.session]
+    if args.has("json"):
+        data = _status_data(settings.session, state, asides[settings.session], agents, lines)
+        put_data(**data, **sharing_data(plan_agents(settings, store)))
+        return 0
+    if args.has("line"):
+        put(line)
+        return 0
+    put(line or no_tasks(settings.session))
+    if state.directive is not Directive.GO:
+        put(f"{STEERED[state.directive].capitalize()}. To resume: tildone resume")
+    if any(asides.values()):
+        put("To let the agent work on it again: tildone todo unblock N. To agree: tildone todo note N TEXT")
+    for name, reached in [(name, each.tripped) for name, each in states.items() if each.tripped]:
+        plan = "" if name == settings.session else f" on {session_title(name)}"
+        put(f"The agent{plan} was let go: {describe_bound(reached.bound, reached.limit)}.")
+        put("To hold it to its plan again: tildone resume")
+    found = plan_agents(settings, store)
+    tasks = {str(each.agent.id): each.tasks for each in found.agents}
+    for agent in agents:
+        put(agent_line(agent, states[agent.session], tasks.get(str(agent.id), ())))
+    if found.shared:
+        put("  The plan is shared: each agent is held to its own tasks and to those that nobody has taken.")
+    for each in found.subagents:
+        _print_subagent(each)
+    return 0
+
+
+def _print_subagent(found: SubagentList) -> None:
+    put(f"  {subagent_line(found)}")
+    width = columns()
+    lines = plan_lines(found.plan, None if width is None else width - len(INDENT))
+    put_spans([(Span(INDENT), *line) for line in lines])
+
+
+def _status_data(
+    session: str, state: State, aside: str, agents: list[Agent], lines: Mapping[str, str]
+) -> dict[str, object]:
+    counts, upcoming = progress(state.plan), next_task(state.plan)
+    return {
+        "session": session,
+        "line": lines[session],
+        "closed": counts.closed,
+        "total": counts.total,
+        "next": upcoming and {"number": upcoming[1].number, "text": upcoming[1].text},
+        "directive": state.directive.value,
+        "nudges": state.nudges,
+        "tripped": state.tripped is not None,
+        "held_up": aside,
+        "agents": [
+            {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": lines[agent.session]}
+            for agent in agents
+        ],
+    }
+
+
+STATES = {"on": True, "off": False}
+SHARED = "agents share one plan; each is held to its own tasks and to those that nobody has taken."
+SEPARATE = "each agent has a plan of its own; the first one works on the project's."
+
+
+def run_share(args: ParsedArgs) -> int:
+    """Set whether agents share the project's plan; without an argument, tell whether they do."""
+    settings = settings_for(args)
+    word = next(iter(args.positional), "")
+    if word and word not in STATES:
+        raise UsageError(f"sharing is on or off, not {word!r}")
+    changed = word != "" and set_shared(open_agents(settings), shared=STATES[word])
+    shared = is_shared(open_agents(settings))
+    if args.has("json"):
+        put_data(project=settings.project, shared=shared, changed=changed)
+        return 0
+    put(f"In {settings.project}, {SHARED if shared else SEPARATE}")
+    _tell_exceptions(settings, shared=shared)
+    if not word:
+        put(f"To change it: tildone share {'off' if shared else 'on'}")
+    return 0
+
+
+def share(settings: Settings) -> None:
+    """Let all agents of the project work on its plan, and say so."""
+    set_shared(open_agents(settings), shared=True)
+    put(f"In {settings.project}, {SHARED} To change it: tildone share off")
+
+
+def _tell_exceptions(settings: Settings, *, shared: bool) -> None:
+    """Name the agents at work that keep the plan they have."""
+    agents = list(open_agents(settings).active(now()))
+    on_project = [agent for agent in agents if agent.session == settings.project]
+    exceptions = [agent for agent in agents if agent.session != settings.project] if shared else on_project[1:]
+    if not exceptions:
+        return
+    names = ", ".join(agent_name(agent.id) for agent in (exceptions if shared else on_project))
+    kept = "have plans of their own" if shared else "share the project's plan"
+    put(f"At work already, and unchanged until they start a new conversation: {names}, which {kept}.")

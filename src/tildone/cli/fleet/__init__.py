@@ -25,17 +25,15 @@ SCHEDULES: VerbTable = Registry(
     __name__,
     "run",
     {
-        "schedules:list_schedules": Verb(
+        "adding:list_schedules": Verb(
             "list",
-            "",
             "List the plans that are run again and again.",
             options=(JSON,),
             examples=("tildone fleet schedule list",),
             aliases=("ls",),
         ),
-        "schedules:add_schedule": Verb(
-            "add",
-            "CRON PLAN",
+        "adding:add_schedule": Verb(
+            "add CRON PLAN",
             "Run a plan again and again, or change when.",
             description=(
                 'CRON has five fields, as cron has them: minute, hour, day of the month, month, day of the week; "0 3 '
@@ -60,9 +58,8 @@ SCHEDULES: VerbTable = Registry(
                 'tildone fleet schedule add "30 8 * * mon-fri" triage.md --zone Europe/Berlin --agent claude',
             ),
         ),
-        "schedules:remove_schedules": Verb(
-            "remove",
-            "NAME…",
+        "adding:remove_schedules": Verb(
+            "remove NAME…",
             "Do not run plans again. Runs that are queued stay.",
             options=(JSON,),
             examples=("tildone fleet schedule remove nightly",),
@@ -77,7 +74,6 @@ FLEET_VERBS: VerbTable = Registry(
     {
         "doctor:up": Verb(
             "up",
-            "",
             "Prepare the store for a fleet, and check it.",
             description=(
                 "Creates the tables that are missing, and stores the settings that all workers share. Then it checks "
@@ -100,8 +96,7 @@ FLEET_VERBS: VerbTable = Registry(
             examples=("tildone fleet up", "tildone fleet up --limit anthropic=4/50", "tildone fleet up --check"),
         ),
         "adding:add": Verb(
-            "add",
-            "PLAN…",
+            "add PLAN…",
             "Queue plans, for workers to run.",
             description=(
                 "PLAN is a file that tildone import reads, or the name of a session. All plans are queued, or none. A "
@@ -130,7 +125,6 @@ FLEET_VERBS: VerbTable = Registry(
         ),
         "work:work": Verb(
             "work",
-            "",
             "Be a worker: take runs, and let agents work on them.",
             description=(
                 "Each run gets a git worktree of its own. Only commands that --allow matches are run, whatever a plan "
@@ -160,7 +154,6 @@ FLEET_VERBS: VerbTable = Registry(
         ),
         "lists:list_runs": Verb(
             "ls",
-            "",
             "List the runs: state, worker, task, progress, cost, since when.",
             description=(
                 "What waits for a person is first. Without --all, runs that have not ended, and those that ended "
@@ -172,23 +165,20 @@ FLEET_VERBS: VerbTable = Registry(
         ),
         "lists:watch": Verb(
             "watch",
-            "",
             "List the runs, live, until Ctrl-C.",
             description="With --json, prints an object on a line whenever something has changed.",
             options=(ALL, JSON),
             examples=("tildone fleet watch", "tildone fleet watch --json"),
         ),
         "lists:show": Verb(
-            "show",
-            "RUN",
+            "show RUN",
             "Show a run: its plan, its questions, and what happened to it.",
             description=RUN,
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
         ),
-        "questions:approve": Verb(
-            "approve",
-            "[RUN…]",
+        "lists:approve": Verb(
+            "approve [RUN…]",
             "Permit the commands and checks that runs wait for.",
             description=(f"Without RUN, lists what waits for approval. {RUN} In the shell of an agent it is refused."),
             options=(
@@ -203,9 +193,8 @@ FLEET_VERBS: VerbTable = Registry(
                 "tildone fleet approve docs-4f2a1c --deny --reason 'use the test database'",
             ),
         ),
-        "questions:answer": Verb(
-            "answer",
-            "[RUN [TEXT…]]",
+        "lists:answer": Verb(
+            "answer [RUN [TEXT…]]",
             "Answer the question that a run waits for.",
             description=(
                 f"Without TEXT, lists the open questions. {RUN} The words of TEXT are joined by spaces. In the shell "
@@ -214,41 +203,36 @@ FLEET_VERBS: VerbTable = Registry(
             options=(QUESTION, JSON),
             examples=("tildone fleet answer", "tildone fleet answer docs-4f2a1c Use the second one"),
         ),
-        "requests:cancel": Verb(
-            "cancel",
-            "RUN…",
+        "lists:cancel": Verb(
+            "cancel RUN…",
             "End runs for good.",
             description=f"{RUN} A run that a worker has ends when its next task is done. Its branch and plan are kept.",
             options=(NOW, JSON),
             examples=("tildone fleet cancel docs-4f2a1c", "tildone fleet cancel docs-4f2a1c --now"),
         ),
-        "requests:pause": Verb(
-            "pause",
-            "RUN…",
+        "lists:pause": Verb(
+            "pause RUN…",
             "Let runs rest, until they are resumed.",
             description=f"{RUN} A run that a worker has rests when its next task is done. Its slot is free then.",
             options=(NOW, JSON),
             examples=("tildone fleet pause docs-4f2a1c",),
         ),
-        "requests:resume": Verb(
-            "resume",
-            "RUN…",
+        "lists:resume": Verb(
+            "resume RUN…",
             "Queue paused runs again.",
             description=f"{RUN} In the shell of an agent it is refused.",
             options=(JSON,),
             examples=("tildone fleet resume docs-4f2a1c",),
         ),
-        "requests:retry": Verb(
-            "retry",
-            "RUN…",
+        "lists:retry": Verb(
+            "retry RUN…",
             "Queue runs again that failed or were cancelled.",
             description=f"{RUN} It continues where the plan stands. In the shell of an agent it is refused.",
             options=(JSON,),
             examples=("tildone fleet retry docs-4f2a1c",),
         ),
         "schedule": Verb(
-            "schedule",
-            "[CRON PLAN | VERB …]",
+            "schedule [CRON PLAN | VERB …]",
             "Run a plan again and again, list such plans, or remove one.",
             description="With times as cron has them and a plan, the same as add. Without anything, they are listed.",
             options=(JSON,),
@@ -257,9 +241,8 @@ FLEET_VERBS: VerbTable = Registry(
             default="list",
             for_text="add",
         ),
-        "requests:drain": Verb(
-            "drain",
-            "[WORKER…]",
+        "lists:drain": Verb(
+            "drain [WORKER…]",
             "Let workers finish what they have, and end.",
             description="WORKER is an id, the beginning of one, or a machine. Without it, the workers are listed.",
             options=(Option("all", "", "All workers."), JSON),
@@ -267,7 +250,6 @@ FLEET_VERBS: VerbTable = Registry(
         ),
         "doctor:doctor": Verb(
             "doctor",
-            "",
             "Find what is stuck, and why.",
             description=(
                 "Looks for lapsed leases, runs that no worker can take, silent workers, and processes on this machine "
@@ -276,9 +258,8 @@ FLEET_VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone fleet doctor", "tildone fleet doctor --json"),
         ),
-        "gc:gc": Verb(
+        "doctor:gc": Verb(
             "gc",
-            "",
             "Turn old runs into reports, and remove them from the list.",
             description=(
                 "For each run that ended long ago, writes a Markdown report, and removes its row, its working tree on "
@@ -301,8 +282,7 @@ VERBS: VerbTable = Registry(
     "run",
     {
         "fleet": Verb(
-            "fleet",
-            "[VERB …]",
+            "fleet [VERB …]",
             "Run many plans at once, on one machine or on many.",
             description=(
                 "Plans are queued, and workers run them. The store has the queue: a SQLite file for the workers of one "

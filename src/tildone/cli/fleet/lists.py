@@ -1,4 +1,4 @@
-"""`tildone fleet ls`, `watch` and `show`: the runs as a list, once or live, and one of them with all that is known."""
+"""`tildone fleet` lists runs and shows one, answers what they ask persons, changes their state, and drains workers."""
 
 from __future__ import annotations
 
@@ -7,26 +7,158 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from tildone.base import StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
+from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
+from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
+from tildone.app.who import PersonAct, check_outside_runs, check_person
+from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
-from tildone.cli.fleet.questions import put_questions, question_data, questions_of
-from tildone.cli.output import colored, columns, max_columns, on_terminal, put, put_notice, put_spans
+from tildone.cli.output import (
+    colored,
+    columns,
+    max_columns,
+    on_terminal,
+    put,
+    put_caution,
+    put_notice,
+    put_raw,
+    put_spans,
+)
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import State, apply_event, latest_state
 from tildone.plan.history.usage import plan_usage
-from tildone.plan.lists import RunView
+from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.model import next_task, progress
 from tildone.plan.names import is_address
-from tildone.plan.runs import Lease, RunFact
-from tildone.plan.text.amounts import DAY, format_count
+from tildone.plan.runs import Ask, Lease, LeaseState, RunFact
+from tildone.plan.text.amounts import DAY, ago, format_count
 from tildone.plan.text.lists import plan_lines
-from tildone.plan.text.runs import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.plan.text.runs import (
+    RunRow,
+    bad_row_text,
+    hand_name,
+    listed_first,
+    row_state,
+    run_lines,
+    state_counts,
+    why_queued,
+)
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, ansi, clip_text
 from tildone.plan.text.views_runs import describe_run_fact
+from tildone.run.traces import open_run_traces
+
+
+def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:
+    return open_questions(fleet.store, (view.lease for view in views))
+
+
+def chosen(found: Sequence[OpenQuestion], wanted: str | None, run: str) -> OpenQuestion:
+    """Return the question that is meant: the one whose id begins with `wanted`, else the only one."""
+    matching = [question for question in found if question.id.startswith(wanted or "")]
+    matching = [question for question in matching if question.id == wanted] or matching
+    if not matching:
+        which = f" {printable(wanted)!r}" if wanted else ""
+        raise NotFound(f"run {run} has no open question{which}; to list them: tildone fleet answer")
+    if len(matching) > 1:
+        ids = ", ".join(printable(question.id) for question in matching)
+        raise UsageError(f"run {run} has {len(matching)} open questions; choose one with --question: {ids}")
+    return matching[0]
+
+
+def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
+    if not found:
+        put(nothing)
+    for question in found:
+        put(f"{question.run}  {printable(question.kind)}  {printable(question.id)}")
+        put_raw("\n".join(f"  {line}" for line in question.text.splitlines()))
+        put_caution(question.caution)
+        verb = "approve" if question.is_permission else "answer"
+        text = "" if question.is_permission else " TEXT"
+        put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")
+
+
+def question_data(question: OpenQuestion) -> dict[str, object]:
+    return {"run": question.run, "id": question.id, "kind": question.kind, "text": question.text}
+
+
+def answer(args: ParsedArgs) -> int:
+    """List the open questions, or answer one."""
+    name, *words = args.positional or ("",)
+    if not name:
+        return _put_open(args, _all_questions(args), "No run waits for an answer.")
+    fleet = open_existing_fleet(args)
+    if words:
+        # An agent is refused before it learns what there is to answer.
+        check_person(fleet.settings, PersonAct.ANSWER)
+    views = fleet.run_named(name)
+    found = questions_of(fleet, views)
+    if not words:
+        return _put_open(args, found, "No run waits for an answer.")
+    question = chosen(found, args.options.get("question"), views[0].lease.run)
+    text = " ".join(words)
+    answer_question(fleet.settings, fleet.store, fleet.leases, question, RunAnswer(text, fleet.person))
+    if args.has("json"):
+        put_data(answered=[{**question_data(question), "answer": text}])
+    else:
+        put(f"Answered {question.run}: {printable(text)}")
+    return 0
+
+
+def _all_questions(args: ParsedArgs) -> list[OpenQuestion]:
+    fleet = fleet_if_any(args)
+    return questions_of(fleet, fleet.leases.look()) if fleet else []
+
+
+def _put_open(args: ParsedArgs, found: Sequence[OpenQuestion], nothing: str) -> int:
+    if args.has("json"):
+        put_data(questions=[question_data(question) for question in found])
+    else:
+        put_questions(found, nothing)
+    return 0
+
+
+def approve(args: ParsedArgs) -> int:
+    """List what waits for approval, or approve it."""
+    if args.has("reason") and not args.has("deny"):
+        raise UsageError("--reason goes with --deny")
+    if not args.positional:
+        waiting = [question for question in _all_questions(args) if question.is_permission]
+        return _put_open(args, waiting, "No run waits for approval.")
+    fleet = open_existing_fleet(args)
+    check_person(fleet.settings, PersonAct.APPROVE_RUN)
+    selected = [
+        question for word in args.positional for question in _selected(fleet, word, args.options.get("question"))
+    ]
+    reason = args.options.get("reason", "")
+    text = YES if not args.has("deny") else f"{NO}: {reason}" if reason else NO
+    given = RunAnswer(text, fleet.person, PersonAct.APPROVE_RUN)
+    for question in selected:
+        answer_question(fleet.settings, fleet.store, fleet.leases, question, given)
+        if not args.has("json"):
+            put(f"{'Denied' if args.has('deny') else 'Approved'} for {question.run}: {printable(question.text)}")
+    if args.has("json"):
+        put_data(answered=[{**question_data(question), "answer": text} for question in selected])
+    return 0
+
+
+def _selected(fleet: Fleet, word: str, wanted: str | None) -> list[OpenQuestion]:
+    """Return what a run waits for approval of: all of it, or the one question that is named."""
+    views = fleet.run_named(word)
+    run, found = views[0].lease.run, questions_of(fleet, views)
+    if wanted:
+        question = chosen(found, wanted, run)
+        if not question.is_permission:
+            raise Refused(f"{question.id} is a question; to answer it: tildone fleet answer {run} TEXT")
+        return [question]
+    waiting = [question for question in found if question.is_permission]
+    if not waiting:
+        hint = f"; to answer its question: tildone fleet answer {run} TEXT" if found else ""
+        raise NotFound(f"run {run} waits for no approval{hint}")
+    return waiting
+
 
 Doing = tuple[str, int, int, float | None]
 
@@ -361,3 +493,110 @@ def _happened(fleet: Fleet, lease: Lease) -> list[tuple[int, str]]:
         for event in fleet.store.events(lease.session)
         if isinstance(event.fact, RunFact) and event.fact.run == lease.run
     ]
+
+
+_STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}
+
+
+def request(args: ParsedArgs) -> int:
+    """Request what the verb says of the runs that the command line names, or of none of them."""
+    request = RunRequest(args.verb.name)
+    check_allowed(fleet_settings(args), request)
+    fleet = open_existing_fleet(args)
+    runs: dict[str, None] = {}
+    for views in map(fleet.run_named, args.positional):
+        runs[views[0].lease.run] = None
+        check_state([view.lease for view in views], request)
+    changed = [lease for run in runs for lease in request_run(fleet.leases, run, request, at_once=args.has("now"))]
+    if request in STOPS:
+        _trace(fleet, changed)
+    if args.has("json"):
+        put_data(runs=[_request_data(lease, request) for lease in changed])
+        return 0
+    for lease in changed:
+        put(_sentence(lease, request, now=args.has("now")))
+    return 0
+
+
+cancel = pause = resume = retry = request
+
+
+def _trace(fleet: Fleet, changed: Sequence[Lease]) -> None:
+    """Tell of the runs that have ended because no worker had them."""
+    ended = [lease for lease in changed if not lease.state.is_active]
+    traces = open_run_traces(fleet.settings, fleet.store, os.environ, put_notice) if ended else None
+    if traces:
+        for lease in ended:
+            traces.over(lease)
+        traces.close()
+
+
+def _sentence(lease: Lease, request: RunRequest, *, now: bool) -> str:
+    name = hand_name(lease)
+    if request in STOPS and lease.is_held:
+        end = "is cancelled" if request is RunRequest.CANCEL else "is paused"
+        when = "now" if now else "when its next task is done"
+        return f"{name} {end} {when}; worker {printable(lease.worker)} has been told."
+    return f"{name} is {'queued' if request in QUEUES and lease.is_queued else lease.state.value}."
+
+
+def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
+    found: dict[str, object] = {"run": lease.run, "hand": lease.hand, "state": lease.state.value}
+    if request in STOPS:
+        found |= {"asked": lease.ask.value or None, "done": lease.state is _STATES[request]}
+    return found
+
+
+def drain(args: ParsedArgs) -> int:
+    """List the workers, or ask some of them to take nothing more."""
+    if args.positional and args.has("all"):
+        raise UsageError("name workers, or use --all")
+    if args.positional or args.has("all"):
+        check_outside_runs(PersonAct.DRAIN)
+    fleet = open_existing_fleet(args) if args.positional else fleet_if_any(args, read_only=not args.has("all"))
+    workers = fleet.leases.workers() if fleet else []
+    named = (
+        workers if args.has("all") else [worker for word in args.positional for worker in _workers_named(workers, word)]
+    )
+    drained = [worker for worker in dict.fromkeys(named) if fleet and fleet.leases.drain(worker.id)]
+    if args.has("json"):
+        put_data(workers=[_worker_data(worker, drained) for worker in workers])
+    elif not args.positional and not args.has("all"):
+        _put_workers(workers)
+    else:
+        for worker in drained:
+            put(f"Worker {printable(worker.id)} takes nothing more, and ends when its runs have ended.")
+        if not drained:
+            put("There are no workers.")
+    return 0
+
+
+def _workers_named(workers: Sequence[WorkerInfo], word: str) -> list[WorkerInfo]:
+    """Return the workers of a machine, or the worker whose id begins with the word."""
+    found = [worker for worker in workers if worker.host == word]
+    found = found or [worker for worker in workers if worker.id.startswith(word)]
+    if not found:
+        raise NotFound(f"there is no worker {printable(word)!r}; to list them: tildone fleet drain")
+    return found
+
+
+def _put_workers(workers: Sequence[WorkerInfo]) -> None:
+    if not workers:
+        put("There are no workers. To start one: tildone fleet work")
+    for worker in workers:
+        labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
+        draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
+        seen = ago(now() - worker.seen)
+        put(f"{printable(worker.id)}  {format_count(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
+
+
+def _worker_data(worker: WorkerInfo, drained: Sequence[WorkerInfo]) -> dict[str, object]:
+    return {
+        "id": worker.id,
+        "host": worker.host,
+        "version": worker.version,
+        "slots": worker.slots,
+        "labels": list(worker.labels),
+        "seen": timestamp(worker.seen),
+        "draining": worker in drained or worker.ask is Ask.DRAIN,
+    }

@@ -19,7 +19,6 @@ VERBS: VerbTable = Registry(
     {
         "log": Verb(
             "log",
-            "",
             "Show what happened to the plan, newest first.",
             description=(
                 "Events that end a task's time in progress show how long it was. With --tasks, lists every task of "
@@ -35,7 +34,6 @@ VERBS: VerbTable = Registry(
         ),
         "stats": Verb(
             "stats",
-            "",
             "Show pictures of the plan's history: open tasks over time, time per task, nudges.",
             description=(
                 "Shows the current branch: the number of open tasks over time; when changes were made, by agents and "
@@ -50,9 +48,8 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone stats", "tildone stats --svg plan.svg", "tildone stats --json"),
         ),
-        "diff": Verb(
-            "diff",
-            "[EVENT] [EVENT]",
+        "points:diff": Verb(
+            "diff [EVENT] [EVENT]",
             "Show what changed in the plan.",
             description=(
                 "Without EVENT, shows the newest change; with one, the changes since then; with two, the changes from "
@@ -62,9 +59,8 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone diff", "tildone diff head~3", "tildone diff root before-lunch"),
         ),
-        "blame": Verb(
-            "blame",
-            "[TASK]",
+        "points:blame": Verb(
+            "blame [TASK]",
             "Show who added and who closed each task, and in which call.",
             description=(
                 "TASK is a part of the text, or a number. With it, shows the whole history of the task, including the "
@@ -75,30 +71,26 @@ VERBS: VerbTable = Registry(
             examples=("tildone blame", "tildone blame parser", "tildone blame --at head~5"),
         ),
         "moving:undo": Verb(
-            "undo",
-            "[N]",
+            "undo [N]",
             "Undo the newest change of the plan, or the newest N.",
             description="Changes by agents are undone as well. Nothing is lost: tildone redo restores them.",
             options=(JSON,),
             examples=("tildone undo", "tildone undo 3"),
         ),
         "moving:redo": Verb(
-            "redo",
-            "[N]",
+            "redo [N]",
             "Redo the change that was undone last, or the last N.",
             options=(JSON,),
             examples=("tildone redo", "tildone redo 3"),
         ),
         "moving:checkout": Verb(
-            "checkout",
-            "EVENT",
+            "checkout EVENT",
             "Move to another point of the plan's history and continue from there.",
             description=f"Nothing is lost: later changes stay on a branch of their own.\n{EVENTS}",
             examples=("tildone checkout head~3", "tildone checkout before-lunch"),
         ),
-        "branch:run_branch": Verb(
-            "branch",
-            "[NAME]",
+        "points:run_branch": Verb(
+            "branch [NAME]",
             "List the branches of the plan's history, or label the current point.",
             description=(
                 "A branch begins where the plan was changed after an undo or a checkout. With NAME, the current point "
@@ -107,9 +99,8 @@ VERBS: VerbTable = Registry(
             options=(FORCE, JSON),
             examples=("tildone branch", "tildone branch first-try"),
         ),
-        "branch:run_label": Verb(
-            "label",
-            "[NAME] [EVENT]",
+        "points:run_label": Verb(
+            "label [NAME] [EVENT]",
             "Label a point of the plan's history, or list the labels.",
             description=f"EVENT defaults to the current point. --force moves a label from another event.\n{EVENTS}",
             options=(Option("remove", "", "Remove the label."), FORCE, JSON),

@@ -15,7 +15,6 @@ VERBS: VerbTable = Registry(
     {
         "sessions": Verb(
             "sessions",
-            "",
             "List the sessions in the store.",
             description=(
                 "Each line shows the title, the closed and all tasks, the time of the last change and the name. "
@@ -25,8 +24,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone sessions", "tildone todo --session another-project"),
         ),
         "doctor": Verb(
-            "doctor",
-            "[AGENT …]",
+            "doctor [AGENT …]",
             "Check the installation and the store, and suggest remedies.",
             description=(
                 "Checks the program and its extras, settings and their origin, the project's plan, the store and its "
@@ -46,8 +44,7 @@ VERBS: VerbTable = Registry(
             ),
         ),
         "trust": Verb(
-            "trust",
-            "[PLAN.md]",
+            "trust [PLAN.md]",
             "Let the settings file of this project apply, or the checks of a plan file run.",
             description=(
                 "tildone.toml in a project comes with its repository, so somebody else may have written it. Until you "
@@ -66,8 +63,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone trust", "tildone trust --revoke", "tildone trust PLAN.md"),
         ),
         "backup:run_backup": Verb(
-            "backup",
-            "[FILE]",
+            "backup [FILE]",
             "Write every session to one file.",
             description=(
                 "FILE is a SQLite database, whatever the kind of the store; by default a dated file in the folder "
@@ -78,8 +74,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone backup", "tildone backup /media/usb/plans.db", "tildone backup - | gzip > plans.db.gz"),
         ),
         "backup:run_restore": Verb(
-            "restore",
-            "FILE",
+            "restore FILE",
             "Restore the sessions of a backup.",
             description=(
                 "FILE is a backup; - is standard input. Nothing is lost: each session returns to its state in the "
@@ -89,9 +84,8 @@ VERBS: VerbTable = Registry(
             options=(Option("session", "NAME", "Restore only this session."), DRY_RUN, JSON),
             examples=("tildone restore plans.db --dry-run", "tildone restore plans.db --session /path/to/project"),
         ),
-        "prune": Verb(
+        "sessions:run_prune": Verb(
             "prune",
-            "",
             "Delete sessions that have not changed for a long time.",
             description=(
                 "Lists them and asks for confirmation. They are deleted permanently, with their history: make a "
@@ -107,9 +101,8 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone prune --older-than 90d --dry-run", "tildone prune --older-than 1y --open --yes"),
         ),
-        "migrate": Verb(
-            "migrate",
-            "TO",
+        "backup:run_migrate": Verb(
+            "migrate TO",
             "Copy every session to another store.",
             description=(
                 "TO is {stores}. Both stores are compared at the end. Events that TO already has are kept; rerun the "

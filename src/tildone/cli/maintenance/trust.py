@@ -29,9 +29,8 @@ from tildone.base import NotFound, Refused
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output import put
 from tildone.cli.output.prompts import person_agrees, put_data
-from tildone.cli.plan.approve import show_check
 from tildone.cli.plan.check_progress import put_warnings, session_checks
-from tildone.cli.plan.verify import NamedCheck, checks_of
+from tildone.cli.plan.checks import NamedCheck, checks_of, show_check
 from tildone.cli.table import ParsedArgs
 from tildone.plan import codec
 from tildone.plan.check_codec import check_to_json

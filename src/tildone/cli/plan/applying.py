@@ -7,10 +7,9 @@ import sys
 from tildone.app.commands import took_away
 from tildone.app.edits import edit
 from tildone.base import TYPE_CHECKING, UsageError
-from tildone.cli.opening import shows_positions
+from tildone.cli.opening import command_hint, shows_positions
 from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.prompts import confirm, plan_summary
-from tildone.cli.plan.hints import command_hint
 from tildone.cli.table import ParsedArgs, command
 from tildone.plan.events import Actor
 from tildone.plan.model import has_checks

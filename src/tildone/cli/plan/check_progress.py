@@ -12,10 +12,12 @@ from tildone.app.checks import SessionChecks
 from tildone.app.commands import label, listed
 from tildone.app.edits import Edited
 from tildone.base import Refused, replace
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import (
+    command_hint,
+    settings_for,
+)
 from tildone.cli.output import on_terminal, put, put_notice
 from tildone.cli.output.titles import ProgressLine
-from tildone.cli.plan.hints import command_hint
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.plan.guard import PLAN, is_unproved
@@ -90,9 +92,9 @@ def report_unproved(args: ParsedArgs, edited: Edited) -> int:
             put(f"Done: {printable(listed(done))}")
     for task in outcome.after.tasks:
         if task.number in outcome.unproved:
-            _report(args, task.number, label(task), task.proof)
+            _put_unproved(args, task.number, label(task), task.proof)
     if is_unproved(outcome.after):
-        _report(args, PLAN, "the plan", outcome.after.proof)
+        _put_unproved(args, PLAN, "the plan", outcome.after.proof)
         return NOT_PASSED
     return NOT_PASSED if outcome.unproved else 0
 
@@ -111,7 +113,7 @@ def output_lines(args: ParsedArgs, number: int, proof: Proof) -> list[str]:
     return lines
 
 
-def _report(args: ParsedArgs, number: int, name: str, proof: Proof | None) -> None:
+def _put_unproved(args: ParsedArgs, number: int, name: str, proof: Proof | None) -> None:
     reason = "its check was not run" if proof is None else proof.reason or proof.result.value
     lines = [f"tildone: {printable(name)} is not done: {printable(reason)}"]
     if proof is not None:

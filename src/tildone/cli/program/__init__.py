@@ -14,16 +14,14 @@ VERBS: VerbTable = Registry(
     "run",
     {
         "help": Verb(
-            "help",
-            "[VERB …]",
+            "help [VERB …]",
             "Show the help of a verb.",
             description="tildone help exit-codes explains the exit codes.",
             options=(Option("man", "", "Print the manual page, for man -l -."),),
             examples=("tildone help todo add", "tildone help exit-codes", "tildone help --man | man -l -"),
         ),
         "completion:run_completion": Verb(
-            "completion",
-            "SHELL",
+            "completion SHELL",
             "Print the script that lets a shell complete commands.",
             description=(
                 "SHELL is bash, zsh or fish. With it, the Tab key completes verbs, options and their values, sessions, "
@@ -35,15 +33,13 @@ VERBS: VerbTable = Registry(
             examples=("tildone completion bash", "tildone completion fish | source"),
         ),
         "completion:run_complete_words": Verb(
-            "complete-words",
-            "SHELL [WORD…]",
+            "complete-words SHELL [WORD…]",
             "Print what can complete a command line; the completion scripts call it.",
             examples=('tildone complete-words fish -- todo done ""',),
             hidden=True,
         ),
         "overview": Verb(
             "overview",
-            "",
             "Show where this project stands; tildone alone does the same.",
             examples=("tildone overview",),
             hidden=True,

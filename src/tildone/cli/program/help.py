@@ -7,7 +7,7 @@ from tildone.base import TYPE_CHECKING, NotFound, Refused, RunFenced, StoreError
 from tildone.cli import INTERRUPTED, PIPE_BROKEN
 from tildone.cli.output import UNLIMITED_COLUMNS, put, width_of_text
 from tildone.cli.parsing import parse
-from tildone.cli.table import Option, ParsedArgs, Verb, command
+from tildone.cli.table import Option, ParsedArgs, Verb
 from tildone.plan.dialects import DEFAULT_DIALECT, DIALECTS
 from tildone.plan.model import Status
 from tildone.plan.text.styles import wrap_text
@@ -93,12 +93,16 @@ class HelpLayout:
     def help_lines(self, path: tuple[Verb, ...]) -> list[str]:
         """The help of the verb at the end of `path`."""
         verb = path[-1]
-        lines = [*self._wrapped(f"{command(path)} {verb.arguments}".rstrip()), "", *self._wrapped(summary_of(verb))]
+        lines = [
+            *self._wrapped(" ".join([*(each.name for each in path[:-1]), verb.usage])),
+            "",
+            *self._wrapped(summary_of(verb)),
+        ]
         if verb.description:
             lines += ["", *self._wrapped(filled(verb.description))]
-        width = max((len(_usage(each)) for each in verb.verbs if not each.hidden), default=0)
+        width = max((len(each.usage) for each in verb.verbs if not each.hidden), default=0)
         for group in verb.groups:
-            rows = [(_usage(each), summary_of(each)) for each in group.table.entries.values() if not each.hidden]
+            rows = [(each.usage, summary_of(each)) for each in group.table.entries.values() if not each.hidden]
             lines += ["", f"{group.title} verbs:".lstrip().capitalize(), *self.table(rows, width)]
         lines += ["", "Options:", *self.table([_option_row(option) for option in options_of(path)])]
         examples = [line for example in verb.examples for line in self._example(example)]
@@ -145,10 +149,6 @@ def _shell_words(line: str) -> list[str]:
             quote = "" if quote else char
         words[-1] += char
     return words
-
-
-def _usage(verb: Verb) -> str:
-    return f"{verb.name} {verb.arguments}".rstrip()
 
 
 def _option_row(option: Option) -> tuple[str, str]:
@@ -207,7 +207,7 @@ def _verb(path: tuple[Verb, ...]) -> Iterator[str]:
     verb = path[-1]
     if verb.hidden:
         return
-    yield f".SS {_text(f'{command(path)} {verb.arguments}'.rstrip())}"
+    yield f".SS {_text(' '.join([*(each.name for each in path[:-1]), verb.usage]))}"
     yield _text(summary_of(verb))
     yield from _paragraphs(verb.description)
     yield from _options(verb.options)

@@ -37,11 +37,14 @@ from tildone.cli.run.arguments import (
     STARTUP,
     check_writable,
     choose_conversation,
+    describe_permissions,
+    options_of_run,
     parse_arguments,
+    recorder,
     with_options,
+    with_stored_options,
 )
 from tildone.cli.run.lines import OutcomeReport
-from tildone.cli.run.remembered import describe_permissions, options_of_run, recorder, with_stored_options
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.log.store import Store

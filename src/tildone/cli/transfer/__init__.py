@@ -16,8 +16,7 @@ VERBS: VerbTable = Registry(
     "run",
     {
         "watch": Verb(
-            "import",
-            "FILE…",
+            "import FILE…",
             "Import plans and histories from the files of other programs.",
             description=(
                 "Formats: pi (session files, with all their branches), claude (a task folder or task file of Claude "
@@ -42,8 +41,7 @@ VERBS: VerbTable = Registry(
             ),
         ),
         "export": Verb(
-            "export",
-            "[FILE]",
+            "export [FILE]",
             "Write the plan, or the session with its whole history, to a file.",
             description=(
                 "The suffix of FILE selects the format: .md, .txt (todo.txt), .json (the whole session, for tildone "

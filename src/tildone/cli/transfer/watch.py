@@ -32,10 +32,9 @@ from tildone.app.importing import (
 from tildone.app.opening import dialect_of_session, open_session, open_store, session_title
 from tildone.base import NotFound, Refused, TildoneError, UsageError, replace
 from tildone.cli import INTERRUPTED
-from tildone.cli.opening import open_for_editing, open_to_read, settings_for
+from tildone.cli.opening import command_hint, open_for_editing, open_to_read, settings_for
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import plan_summary, print_warnings, put_data
-from tildone.cli.plan.hints import command_hint
 from tildone.cli.table import ParsedArgs
 from tildone.log.store import Store
 from tildone.plan.formats import ConversionWarning

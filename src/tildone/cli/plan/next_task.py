@@ -8,9 +8,8 @@ from tildone.app.check_states import CheckFacts, check_facts
 from tildone.app.commands import label
 from tildone.app.opening import agent_here, claims_of_others
 from tildone.base import replace
-from tildone.cli.opening import open_for_reading, settings_for, shows_positions
+from tildone.cli.opening import no_tasks, open_for_reading, settings_for, shows_positions
 from tildone.cli.output import columns, put, put_spans
-from tildone.cli.plan.hints import no_tasks
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.plan.claims import Claim, next_free

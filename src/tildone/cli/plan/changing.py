@@ -5,19 +5,19 @@ from __future__ import annotations
 from tildone.app import commands
 from tildone.app.commands import Place, phases_like
 from tildone.base import TYPE_CHECKING, UsageError
-from tildone.cli.opening import open_for_editing, shows_positions
+from tildone.cli.opening import command_hint, open_for_editing, shows_positions
 from tildone.cli.output import put
 from tildone.cli.output.prompts import standard_input
 from tildone.cli.plan.applying import apply_answer, confirmed, words
-from tildone.cli.plan.hints import command_hint
 from tildone.cli.table import ParsedArgs, command
-from tildone.plan.model import Status
+from tildone.plan.model import WORD_FIELDS, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tildone.app.commands import Answer
     from tildone.plan.model import Plan
+
 
 STDIN = "-"
 APPEND = "tildone todo append"
@@ -119,3 +119,25 @@ def _lines() -> list[str]:
     if not found:
         raise UsageError("standard input has no tasks")
     return found
+
+
+def after(args: ParsedArgs) -> int:
+    """Set the tasks that a task comes after, in place of those before."""
+    task, *others = words(args)
+    if bool(others) is args.has("none"):
+        raise UsageError(f"after which tasks? {command(args.path)} {task} OTHER…; for none: --none")
+    session = open_for_editing(args)
+    answer = commands.order(session.plan, task, others, positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)
+
+
+def touches(args: ParsedArgs) -> int:
+    """Set the field of a task that the verb is named after, in place of the words before."""
+    field, (task, *given) = args.path[-1].name, words(args)
+    if bool(given) is args.has("none"):
+        facts = WORD_FIELDS[field]
+        one = facts.words.removesuffix("s").upper()
+        raise UsageError(f"which {facts.thing}? {command(args.path)} {task} {one}…; for none: --none")
+    session = open_for_editing(args)
+    answer = commands.set_words(session.plan, field, task, given, positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)

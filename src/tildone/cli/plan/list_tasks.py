@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tildone.app.check_states import check_facts
 from tildone.base import TYPE_CHECKING, replace
-from tildone.cli.opening import open_for_reading, settings_for, shows_positions
+from tildone.cli.opening import command_hint, no_tasks, open_for_reading, settings_for, shows_positions
 from tildone.cli.output import columns, put, put_spans
-from tildone.cli.plan.hints import command_hint, no_tasks
 from tildone.cli.table import ParsedArgs
 from tildone.plan.text.lists import plan_lines
 

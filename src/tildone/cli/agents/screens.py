@@ -1,22 +1,64 @@
-"""`tildone board`: the plans of all agents as web pages, and the tokens of the people who may see them."""
+"""`tildone watch` and `board`: the plans of all agents, live in the terminal or as web pages."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import sys
+from functools import partial
 
+from tildone.app.opening import open_store, patience_of
+from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
-from tildone.base import TYPE_CHECKING, UsageError, shortened
+from tildone.base import NotFound, UsageError, replace, shortened
 from tildone.base.ids import local_time, now, timestamp
-from tildone.cli.opening import missing_package, settings_for
-from tildone.cli.output import put
+from tildone.cli.opening import missing_package, settings_for, with_session
+from tildone.cli.output import on_terminal, put
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
+from tildone.log.store import Store
 from tildone.plan.text.safe import printable
+from tildone.screens.board.access import People
+from tildone.screens.watch.app import WatchApp
 
-if TYPE_CHECKING:
-    from tildone.app.settings import Settings
-    from tildone.screens.board.access import People
+
+def watch(args: ParsedArgs) -> int:
+    """Show the sessions of the store until the person leaves."""
+    if not sys.stdin.isatty() or not on_terminal(sys.stdout):
+        raise UsageError("watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log")
+    given = next(iter(args.positional), args.options.get("session", ""))
+    args = replace(args, options={**args.options, "session": given} if given else args.options)
+    settings = settings_for(args)
+    store = open_store(settings)
+    try:
+        settings = with_session(args, settings, store)
+        if given and store.session_head(settings.session).head is None:
+            raise NotFound(f"there is no session {given!r}; to list them: tildone sessions")
+        app = _app(settings, store, opened=bool(given))
+        app.run()
+        return app.return_code or 0
+    finally:
+        store.close()
+
+
+def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
+    try:
+        # Optional extra, and slow to import.
+        from tildone.app.apply import Editor  # noqa: PLC0415  see above
+        from tildone.app.index import open_index  # noqa: PLC0415  see above
+        from tildone.screens.watch.app import Start, WatchApp  # noqa: PLC0415  see above
+        from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above
+        from tildone.screens.widgets.prompt import DetailReader  # noqa: PLC0415  see above
+    except ModuleNotFoundError as error:
+        raise missing_package(error, "watch", "tui") from error
+    clock = partial(local_time, form="%H:%M")
+    theme = theme_for(os.environ, settings.theme)
+    reader = DetailReader(store, when=clock, patience=patience_of(settings))
+    start = Start(settings.session, opened, theme, dict(settings.keys))
+    index = open_index(settings, store)
+    return WatchApp(index, reader, Editor(settings, store), start, now=now, clock=clock)
+
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 4747
 TOKEN_USAGE = "use: tildone board token, tildone board token add NAME, or tildone board token remove NAME"  # noqa: S105  no secret
@@ -27,7 +69,7 @@ _PUBLIC = r"(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?|)/*"
 _HEADER = r"([A-Za-z0-9-]*)"
 
 
-def run(args: ParsedArgs) -> int:
+def board(args: ParsedArgs) -> int:
     """Serve the board until a signal arrives, or manage tokens."""
     settings = settings_for(args)
     try:

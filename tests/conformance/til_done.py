@@ -23,8 +23,8 @@ from tildone.run.kit.components import Component, RenderOptions
 from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult, markup, result_to_json
 from tildone.run.messages import CustomMessage, DeveloperMessage
 from tildone.run.parameters import checked
-from tildone.run.queues import Delivery
 from tildone.run.transcript import Transcript
+from tildone.run.turn_loop import Delivery
 from tildone.stores.memory import MemoryStore
 
 Json = dict[str, Any]

@@ -13,8 +13,7 @@ from tildone.run.host import Host
 from tildone.run.kit.definition import AbortSignal, ToolDefinition
 from tildone.run.messages import Cost, StopReason, TextBlock, ToolResultMessage, Usage, text_of, tool_call
 from tildone.run.model import ChatRequest, RetryPolicy, assistant_message
-from tildone.run.subagents import OpenedSubagent, Subagents, SubagentTask, subagent_host
-from tildone.run.tools.task import task_tool
+from tildone.run.subagents import OpenedSubagent, Subagents, SubagentTask, subagent_host, task_tool
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 

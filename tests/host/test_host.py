@@ -40,8 +40,8 @@ from tildone.run.kit.definition import (
 )
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, Usage, tool_call
 from tildone.run.model import ChatRequest, LimitedModel, ModelFailure, RetryPolicy, assistant_message
-from tildone.run.queues import Delivery
 from tildone.run.transcript import Transcript
+from tildone.run.turn_loop import Delivery
 from tildone.stores.pi.session_file import header
 
 ANY_OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}

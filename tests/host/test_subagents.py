@@ -35,12 +35,11 @@ from tildone.run.host import ExtensionAPI, ExtensionContext, Host
 from tildone.run.kit.definition import AbortSignal, ToolResult, text_result
 from tildone.run.messages import CustomMessage, DeveloperMessage, ToolResultMessage, text_of
 from tildone.run.model import ModelFailure
-from tildone.run.queues import Delivery
 from tildone.run.subagents import subagent_host, usage_of_subagents
 from tildone.run.tools.builtin import builtin_tools
 from tildone.run.tools.permissions import PermissionPolicy
 from tildone.run.transcript import Transcript
-from tildone.run.turn_loop import PendingWork
+from tildone.run.turn_loop import Delivery, PendingWork
 from tildone.stores.pi.session_file import header
 
 

@@ -20,7 +20,7 @@ from tildone.run.kit.definition import AbortController, AbortSignal, ImageConten
 from tildone.run.model import ChatRequest
 from tildone.run.tools import commands as command_exec
 from tildone.run.tools.commands import ExecResult
-from tildone.run.tools.result_view import ToolFailure
+from tildone.run.tools.files import ToolFailure
 
 HI = (TextContent("hi"),)
 

@@ -206,8 +206,8 @@ def test_the_headers_of_the_exporter_are_secret_from_agents_and_their_commands(t
 
 def test_while_traces_are_off_nothing_of_opentelemetry_is_imported() -> None:
     program = """
-import sys, tildone.run.traces, tildone.cli.fleet.work, tildone.cli.run.setup, tildone.fleet.worker
-from tildone.run.traces import open_host_traces, open_run_traces
+import sys, tildone.run.metering, tildone.cli.fleet.work, tildone.cli.run.setup, tildone.fleet.worker
+from tildone.run.metering import open_host_traces, open_run_traces
 from tildone.app.settings import load
 settings = load({}, {"HOME": "/"}, "/")
 assert open_run_traces(settings, None, {}, print) is None

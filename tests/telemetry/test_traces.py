@@ -42,8 +42,8 @@ from tildone.run.events import MessageEnd, MessageStart
 from tildone.run.host import Host
 from tildone.run.hosting import open_conversations, open_host
 from tildone.run.messages import AssistantMessage, Cost, StopReason, Usage
+from tildone.run.metering import FollowedPlan, HostTraces, ModelCalls, TraceContext
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.traces import FollowedPlan, HostTraces, ModelCalls, TraceContext
 
 SETTINGS = FleetSettings(lease=20_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 

@@ -33,7 +33,7 @@ from tildone.plan.text.safe import printable, single_line
 from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.model import LimitedModel, Model
 from tildone.run.shell_model import ShellModel
-from tildone.run.tools.patterns import EVERYTHING, is_pattern, not_allowed
+from tildone.run.tools.permissions import EVERYTHING, is_pattern, not_allowed
 
 NOT_ASKED = PermissionReply(
     PermissionAnswer.NO, "Nobody was asked: the settings of this worker do not let persons approve it."

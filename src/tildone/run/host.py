@@ -123,12 +123,22 @@ from tildone.run.messages import (
 )
 from tildone.run.model import ChatRequest, Model, ModelFailure, RetryPolicy, ToolSpec, assistant_message
 from tildone.run.parameters import checked, served
-from tildone.run.queues import Delivery, MessageQueues, QueuedMessage
-from tildone.run.tool_search import FIND_TOOLS, find_tools, found_tools
 from tildone.run.tools.commands import ExecResult, execute_command
-from tildone.run.tools.yield_result import yield_tool
 from tildone.run.transcript import Transcript
-from tildone.run.turn_loop import PendingWork, compact, event_loop_timer, result_problem, sound_result
+from tildone.run.turn_loop import (
+    FIND_TOOLS,
+    Delivery,
+    MessageQueues,
+    PendingWork,
+    QueuedMessage,
+    compact,
+    event_loop_timer,
+    find_tools,
+    found_tools,
+    result_problem,
+    sound_result,
+    yield_tool,
+)
 
 E = TypeVar("E", bound=ExtensionEvent)
 Handler = Callable[[E, "ExtensionContext"], Awaitable[Reply | None] | Reply | None]

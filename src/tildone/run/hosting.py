@@ -44,10 +44,9 @@ from tildone.run.messages import JsonObject
 from tildone.run.metering import HostUsage
 from tildone.run.model import Model
 from tildone.run.shell_model import ShellModel
-from tildone.run.subagents import SubagentOpener, Subagents
+from tildone.run.subagents import SubagentOpener, Subagents, task_tool
 from tildone.run.tools.builtin import builtin_tools
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.tools.task import task_tool
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
 

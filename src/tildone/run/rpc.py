@@ -31,10 +31,10 @@ from tildone.run.messages import (
     text_of,
     tool_calls,
 )
-from tildone.run.queues import Delivery
 from tildone.run.subagents import usage_of_subagents
 from tildone.run.tools.commands import on_signals
 from tildone.run.transcript import Conversations, Transcript
+from tildone.run.turn_loop import Delivery
 
 Record = dict[str, Any]
 COMMANDS = (

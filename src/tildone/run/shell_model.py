@@ -35,7 +35,7 @@ from tildone.run.messages import (
     tool_calls,
 )
 from tildone.run.model import ChatRequest, ModelFailure, assistant_message
-from tildone.run.tool_search import FIND_TOOLS
+from tildone.run.turn_loop import FIND_TOOLS
 
 if TYPE_CHECKING:
     from tildone.plan.dialects import ToolCall

@@ -1,22 +1,40 @@
-"""Parts of the host's loop: the compaction of a conversation, sound results of tools, and what a run waits for."""
+"""Parts of the host's loop: queues, compaction, sound results, pending work, and the tools of the loop itself."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from math import isfinite
+from typing import TypedDict
 
 from tildone.base import replace
+from tildone.base.schema import SchemaProblem
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.styles import clip_text
 from tildone.run.codec import encode_usage
 from tildone.run.events import AnswerDone, CompactionEntry, CustomEvent, EntryAppended, PublicEvent
-from tildone.run.kit.definition import AbortSignal, ImageContent, TextContent, ToolResult, error_result
+from tildone.run.kit.definition import (
+    AbortSignal,
+    ImageContent,
+    TextContent,
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    text_result,
+)
 from tildone.run.messages import (
     AssistantMessage,
+    CustomMessage,
+    DeveloperMessage,
     JsonObject,
     JsonValue,
+    Message,
     TextBlock,
     Usage,
     UserMessage,
@@ -25,6 +43,61 @@ from tildone.run.messages import (
 )
 from tildone.run.model import ChatRequest, Model, ModelFailure
 from tildone.run.transcript import Transcript
+
+QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
+
+
+class Delivery(Enum):
+    """When a message is delivered that arrives while a turn is running."""
+
+    STEER = "steer"
+    """Before the next request to the model."""
+
+    FOLLOW_UP = "follow_up"
+    """When the model has stopped."""
+
+    NEXT_TURN = "next_turn"
+    """With the next prompt of the person."""
+
+
+class MessageQueues:
+    """Messages that are waiting for delivery, by the time of their delivery."""
+
+    def __init__(self) -> None:
+        self.steering: deque[QueuedMessage] = deque()
+        self.follow_up: deque[QueuedMessage] = deque()
+        self.next_turn: deque[QueuedMessage] = deque()
+
+    def add(self, message: QueuedMessage, delivery: Delivery) -> None:
+        self._queue(delivery).append(message)
+
+    def next(self, *, stopped: bool) -> QueuedMessage | None:
+        """Remove and return the next message: a steering message or, once the model has stopped, a follow-up."""
+        queue = self.steering or (self.follow_up if stopped else None)
+        return queue.popleft() if queue else None
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Return the texts of steering messages and of follow-ups."""
+        return _texts(self.steering), _texts(self.follow_up)
+
+    def clear(self) -> None:
+        """Drop steering messages and follow-ups."""
+        self.steering.clear()
+        self.follow_up.clear()
+
+    def _queue(self, delivery: Delivery) -> deque[QueuedMessage]:
+        match delivery:
+            case Delivery.STEER:
+                return self.steering
+            case Delivery.FOLLOW_UP:
+                return self.follow_up
+            case Delivery.NEXT_TURN:  # exhaustive
+                return self.next_turn
+
+
+def _texts(queue: Iterable[Message]) -> list[str]:
+    return [text_of(message) for message in queue]
+
 
 COMPACTION_START, COMPACTION_END = "compaction_start", "compaction_end"
 """The types of the events around a compaction, as pi names them. The second has the `usage` of the request."""
@@ -174,3 +247,142 @@ class PendingWork:
 def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
     """Call back after a delay, on the running event loop; call the returned function to cancel."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel
+
+
+FIND_TOOLS = "find_tools"
+
+MAX_LISTED = 20
+MAX_FOUND = 10
+MAX_PURPOSE = 120
+MAX_DESCRIPTION = 500
+MIN_PREFIX = 3
+"""A shorter word of a query has to be a whole word of the tool's texts."""
+
+FIND_PARAMETERS = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "Words that describe what the tool should do"}},
+    "required": ["query"],
+}
+
+
+class FindToolsParams(TypedDict):
+    """The arguments, as the schema describes them."""
+
+    query: str
+
+
+def found_tools(transcript: Transcript) -> set[str]:
+    """Return the names of the discoverable tools that take room in requests, read from the branch of the conversation.
+
+    A tool was found once `find_tools` has named it in the details of a result, or the model has called it unsearched.
+    """
+    found: set[str] = set()
+    for result in transcript.tool_results():
+        found.add(result.tool_name)
+        if result.tool_name == FIND_TOOLS and isinstance(result.details, dict):
+            named = result.details.get("found")
+            found.update(name for name in (named if isinstance(named, list) else ()) if isinstance(name, str))
+    return found
+
+
+def find_tools(tools: Sequence[ToolDefinition]) -> ToolDefinition:
+
+    async def execute(
+        _call_id: str, params: FindToolsParams, _signal: object, _on_update: object, _ctx: object
+    ) -> ToolResult:
+        return _answer(params["query"], _matches(params["query"], tools), tools)
+
+    return ToolDefinition(
+        name=FIND_TOOLS,
+        label="Find tools",
+        description=_description(tools),
+        parameters=FIND_PARAMETERS,
+        execute=execute,
+        prompt_snippet="Find further tools, which can then be called",
+    )
+
+
+def _description(tools: Sequence[ToolDefinition]) -> str:
+    lines = [f"- {tool.name}: {_purpose(tool)}" for tool in tools[:MAX_LISTED]]
+    lines += [f"- and {len(tools) - MAX_LISTED} more"] if len(tools) > MAX_LISTED else []
+    return "\n".join(["Find further tools by a few words. A tool that was found can be called. There are:", *lines])
+
+
+def _purpose(tool: ToolDefinition) -> str:
+    return clip_text(tool.prompt_snippet or tool.description.partition("\n")[0], MAX_PURPOSE)
+
+
+def _matches(query: str, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
+    """Return the tools that match a word of the query, those that match the most words first."""
+    wanted = set(_words(query))
+    counted = [(sum(_has_word(tool, word) for word in wanted), tool) for tool in tools]
+    return [tool for count, tool in sorted(counted, key=lambda pair: -pair[0]) if count]
+
+
+def _has_word(tool: ToolDefinition, word: str) -> bool:
+    words = _words(f"{tool.name} {tool.label} {tool.description} {tool.prompt_snippet}")
+    if len(word) < MIN_PREFIX:
+        return word in words
+    return any(each.startswith(word) for each in words)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def _answer(query: str, matches: Sequence[ToolDefinition], tools: Sequence[ToolDefinition]) -> ToolResult:
+    if not matches:
+        names = ", ".join(tool.name for tool in tools[:MAX_LISTED])
+        return text_result(f"No tool matches {query!r}. Tools that can be found: {names}", {"found": []})
+    found, rest = matches[:MAX_FOUND], len(matches) - MAX_FOUND
+    lines = [f"- {tool.name}: {clip_text(tool.description, MAX_DESCRIPTION)}" for tool in found]
+    lines += [f"{rest} more match; search with other words for them."] if rest > 0 else []
+    text = "\n".join([f"Found {format_count(len(found), 'tool')}, which can be called from now on:", *lines])
+    return text_result(text, {"found": [tool.name for tool in found]})
+
+
+YIELD = "yield"
+
+YIELD_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "result": {"type": "string", "description": "Your report: what was asked for, complete and by itself"},
+        "error": {"type": "string", "description": "Instead of a result: why the task cannot be done"},
+    },
+    "additionalProperties": False,
+}
+
+
+class YieldParams(TypedDict, total=False):
+    """The arguments, as the schema describes them."""
+
+    result: str
+    error: str
+
+
+def yield_tool(end: Callable[[ToolResult], None]) -> ToolDefinition:
+    """Return the tool; `end` is called with the result, and ends the run."""
+
+    async def execute(
+        _call_id: str, params: YieldParams, _signal: object, _on_update: object, _ctx: object
+    ) -> ToolResult:
+        why = params.get("error", "").strip()
+        end(error_result(why) if why else text_result(params.get("result", "")))
+        return text_result("Done.")
+
+    return ToolDefinition(
+        name=YIELD,
+        label="Yield",
+        description="Report the result of your task, and end. Call it once, when the task is done or cannot be done.",
+        parameters=YIELD_PARAMETERS,
+        execute=execute,
+        prompt_snippet="Report your result, and end",
+        prompt_guidelines=("Call yield when your task is done: only its result is read.",),
+        exclusive=True,
+        demands=_demands,
+    )
+
+
+def _demands(params: YieldParams) -> Sequence[SchemaProblem]:
+    given = params.get("result", "") + params.get("error", "")
+    return () if given.strip() else [SchemaProblem("result", "a result or an error is required")]

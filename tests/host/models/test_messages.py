@@ -35,8 +35,14 @@ from tildone.plan import codec
 from tildone.run.codec import encode_block, encode_message
 from tildone.run.messages import NO_RESULT
 from tildone.run.model import ModelFailure
-from tildone.run.providers.coding import StreamAssembler, answer, block_of, history, without_lone_surrogates
-from tildone.run.providers.failures import to_model_failure
+from tildone.run.providers.provider_model import (
+    StreamAssembler,
+    answer,
+    block_of,
+    history,
+    to_model_failure,
+    without_lone_surrogates,
+)
 
 SPEAKER = SilentModel("scripted-stream", "local", "scripted")
 

@@ -28,7 +28,7 @@ from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.run.model import Model, ModelFailure, ToolSpec
-from tildone.run.providers.coding import parameters
+from tildone.run.providers.provider_model import parameters
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}

@@ -18,12 +18,12 @@ from tests.host.tools.tool_bench import ToolBench, marked_processes, size_of, sl
 from tests.suite.waiting import until_async
 from tildone.base.secrets import MAX_HELD_BYTES, REDACTED, Redactor, StreamRedactor, command_environment, is_secret
 from tildone.run.kit.definition import AbortController, ToolResult
-from tildone.run.providers.failures import KEY_VARIABLES
+from tildone.run.providers.provider_model import KEY_VARIABLES
 from tildone.run.tools import commands as command_output
 from tildone.run.tools import commands as process_tree
 from tildone.run.tools.commands import CommandOutput
+from tildone.run.tools.files import ToolFailure
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.tools.result_view import ToolFailure
 
 TOO_LONG = 60.0
 """In seconds. The processes sleep for hours."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tildone.base import UsageError
 from tildone.plan.shell.danger import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
 from tildone.plan.shell.syntax import MAX_CHARACTERS, split_line
-from tildone.run.tools.patterns import describe_pattern, not_allowed, parse_pattern
+from tildone.run.tools.permissions import describe_pattern, not_allowed, parse_pattern
 
 
 def refused(line: str, *allow: str, windows: bool = False) -> tuple[str, ...]:

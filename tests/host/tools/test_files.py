@@ -22,10 +22,17 @@ from tests.needs import need
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.kit.definition import ImageContent, TextContent
 from tildone.run.tools import files, read
-from tildone.run.tools.diffs import Replacement, apply_replacements, hunks, split_lines, unified_diff
-from tildone.run.tools.files import read_file, replace_file
+from tildone.run.tools.files import (
+    Replacement,
+    ToolFailure,
+    apply_replacements,
+    hunks,
+    read_file,
+    replace_file,
+    split_lines,
+    unified_diff,
+)
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.tools.result_view import ToolFailure
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 

@@ -15,9 +15,8 @@ from tests.plans import plan_of
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest, answer_labels
 from tildone.run.kit.definition import AbortController, Aborted
-from tildone.run.tools.files import MAX_DIFF_LINES, matches_path
+from tildone.run.tools.files import MAX_DIFF_LINES, ToolFailure, matches_path
 from tildone.run.tools.permissions import PermissionPolicy, plan_commands
-from tildone.run.tools.result_view import ToolFailure
 
 BEYOND = "../outside.txt"
 

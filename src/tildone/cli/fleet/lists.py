@@ -48,7 +48,7 @@ from tildone.plan.text.runs import (
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, ansi, clip_text
 from tildone.plan.text.views_runs import describe_run_fact
-from tildone.run.traces import open_run_traces
+from tildone.run.metering import open_run_traces
 
 
 def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:

@@ -24,7 +24,7 @@ from tildone.fleet.worksite import WorkerOptions
 from tildone.log.lease_port import RunLeases
 from tildone.plan.names import check_text
 from tildone.plan.text.safe import printable
-from tildone.run.traces import open_run_traces
+from tildone.run.metering import open_run_traces
 
 LOOK_SECONDS = 0.5
 

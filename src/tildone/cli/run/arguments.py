@@ -20,7 +20,7 @@ from tildone.run.extensions.skeleton import OWN_LIST, RUN_ENTRY, SESSION
 from tildone.run.host import Host
 from tildone.run.hosting import RunPlan, stored_options
 from tildone.run.messages import JsonObject
-from tildone.run.tools.patterns import EVERYTHING, describe_pattern, is_pattern
+from tildone.run.tools.permissions import EVERYTHING, describe_pattern, is_pattern
 from tildone.run.transcript import Conversations, Transcript
 
 MODES = ("terminal", "print", "json", "rpc")

@@ -73,10 +73,10 @@ from tildone.run.hosting import (
 )
 from tildone.run.kit.definition import Aborted
 from tildone.run.messages import AssistantMessage, JsonObject, UserMessage
+from tildone.run.metering import HostTraces, open_host_traces
 from tildone.run.model import Model, read_prices
 from tildone.run.shell_model import ShellModel, describe_missing, tasks_without_command
 from tildone.run.tools.permissions import PermissionPolicy
-from tildone.run.traces import HostTraces, open_host_traces
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
 from tildone.stores.memory import MemoryStore

@@ -35,7 +35,7 @@ from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, RenderOptions, Text
 from tildone.run.kit.definition import ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, StopReason, last_answer, text_of
-from tildone.run.queues import Delivery
+from tildone.run.turn_loop import Delivery
 
 CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY_STATUS, ACTIVE_STATUS = "til-done", "til-done-active"

@@ -63,7 +63,7 @@ from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, last_answer, tool_calls
-from tildone.run.queues import Delivery
+from tildone.run.turn_loop import Delivery
 
 Entries = Sequence[Mapping[str, Any]]
 

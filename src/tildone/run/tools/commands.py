@@ -30,7 +30,7 @@ from typing import BinaryIO, Protocol, TypeVar
 from tildone.base import value
 from tildone.base.secrets import Redactor, StreamRedactor, command_environment
 from tildone.run.kit.definition import MAX_BYTES, MAX_LINES, AbortSignal, keep_tail
-from tildone.run.tools.result_view import ToolFailure
+from tildone.run.tools.files import ToolFailure
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 

@@ -58,9 +58,9 @@ from tildone.run.messages import (
     text_of,
 )
 from tildone.run.metering import RunMeter
-from tildone.run.queues import Delivery
 from tildone.run.rendering import CallRow, custom_component
 from tildone.run.transcript import Transcript
+from tildone.run.turn_loop import Delivery
 from tildone.screens.run.backend import RunBackend
 from tildone.screens.run.composer import Composer, existing_file, page_text
 from tildone.screens.run.questions import AskedQuestion, RunUI

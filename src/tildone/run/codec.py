@@ -1,101 +1,147 @@
 """Messages, entries and events as the JSON objects of pi. Events are never decoded.
 
 Decoding never fails: a message that lacks a required field becomes an `UnknownMessage`, so a damaged or foreign record
-is preserved but shown to nobody. Encoding a decoded record restores its fields and values; only missing content
-becomes an empty list, and the text content of an assistant message or tool result a list with one block.
+is preserved but shown to nobody. Encoding a decoded record restores it: a field that is unknown, or whose value has an
+unexpected type, stays in `Fields.rest` and is written back unchanged. A known field that is absent is read as None, and
+None is not written. Only missing content becomes an empty list, and the text content of an assistant message or tool
+result a list with one block.
+
+How a field is read and written follows from its annotation in the class of the record (`CODINGS`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import assert_never
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar, assert_never
 
 from tildone.base import replace
-from tildone.run import events
-from tildone.run.events import (
-    BlockDelta,
-    BlockEnd,
-    BlockEvent,
-    BlockKind,
-    BlockStart,
-    BranchSummaryEntry,
-    CompactionEntry,
-    ContextEditEntry,
-    ConversationInfoEntry,
-    CustomEntry,
-    CustomMessageEntry,
-    Entry,
-    EntryBody,
-    LabelEntry,
-    MessageEntry,
-    ModelChangeEntry,
-    PublicEvent,
-    UnknownEntry,
-)
+from tildone.run import events, messages
+from tildone.run.events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, Entry, EntryBody, PublicEvent
 from tildone.run.kit.definition import ToolResult, result_to_json
 from tildone.run.messages import (
-    AssistantMessage,
-    BashExecutionMessage,
+    NO_EXTRA,
     Block,
-    BranchSummaryMessage,
-    CompactionSummaryMessage,
     Content,
-    Cost,
     CustomMessage,
-    DeveloperMessage,
-    Fields,
-    ImageBlock,
+    Extra,
     JsonObject,
+    JsonValue,
     Message,
-    Shape,
-    Shapes,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
-    ToolResultMessage,
     UnknownBlock,
     UnknownMessage,
     Usage,
-    UserMessage,
-    WireField,
 )
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
-# Pi preserves unknown fields of a block and sends them to no provider.
-_STATE = WireField("provider_state", Fields.object, wire="tildone")
+R = TypeVar("R")
 
-BLOCKS: Shapes[Block] = Shapes(
-    "type",
-    {
-        "text": Shape(TextBlock, WireField("text", needed=True), WireField("signature", wire="textSignature"), _STATE),
-        "thinking": Shape(
-            ThinkingBlock,
-            WireField("thinking", needed=True),
-            WireField("signature", wire="thinkingSignature"),
-            WireField("redacted", Fields.flag),
-            _STATE,
-        ),
-        "image": Shape(ImageBlock, WireField("data", needed=True), WireField("mime_type", needed=True)),
-        "toolCall": Shape(
-            ToolCallBlock,
-            WireField("id", needed=True),
-            WireField("name", needed=True),
-            WireField("arguments", Fields.object, needed=True),
-            WireField("raw_arguments"),
-            WireField("signature", wire="thoughtSignature"),
-            _STATE,
-        ),
-    },
-)
 
-_COUNTS = ("input", "output", "cache_read", "cache_write")
-_COST = Shape(Cost, *(WireField(name, Fields.number) for name in (*_COUNTS, "total")))
-_USAGE = Shape(
-    Usage,
-    *(WireField(name, Fields.number) for name in (*_COUNTS, "total_tokens")),
-    WireField("cost", _COST.nested, write=_COST.encode),
-    WireField("reasoning", Fields.number),
-)
+class Fields:
+    """The fields of one JSON object.
+
+    Each accessor removes a field from `rest` and returns its value, or returns None if the field is absent or has
+    another type.
+    """
+
+    def __init__(self, record: Extra, *known: str) -> None:
+        self.rest = {name: value for name, value in record.items() if name not in known}
+
+    def text(self, name: str) -> str | None:
+        """Take a string."""
+        return self.rest.pop(name) if isinstance(self.rest.get(name), str) else None
+
+    def number(self, name: str) -> int | None:
+        """Take a number. One with a fraction stays a float, so that it is written back unchanged."""
+        value = self.rest.get(name)
+        return self.rest.pop(name) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def flag(self, name: str) -> bool | None:
+        """Take a boolean."""
+        return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else None
+
+    def object(self, name: str) -> JsonObject | None:
+        return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
+
+    def anything(self, name: str) -> JsonValue:
+        """Take a value of any type."""
+        return self.rest.pop(name, None)
+
+    def not_null(self, name: str) -> JsonValue:
+        """Take a value of any type other than null."""
+        return self.rest.pop(name) if self.rest.get(name) is not None else None
+
+
+class Shape(Generic[R]):
+    """The fields of one kind of record in JSON.
+
+    Their names are those of the attributes in camel case, unless `wire` has others. A record without a field that
+    cannot be None is none, unless `reads` has a function that says what takes its place. A field that is None is left
+    out, unless it is `kept`. Unknown fields are in the attribute `extra`, if the class has it.
+    """
+
+    def __init__(
+        self,
+        kind: Callable[..., R],
+        wire: Mapping[str, str] | None = None,
+        *,
+        reads: Mapping[str, Callable[[Fields, str], JsonValue]] | None = None,
+        kept: str = "",
+    ) -> None:
+        self.kind = kind
+        self._kept = kept
+        types: dict[str, str] = dict(vars(kind)["__annotations__"])
+        self._has_extra = types.pop("extra", None) is not None
+        self._needed = {name for name, of in types.items() if " | None" not in of and of != "JsonValue"} - set(
+            reads or ()
+        )
+        codings = {name: CODINGS[of.removesuffix(" | None")] for name, of in types.items()}
+        self._reads = {name: read for name, (read, _) in codings.items()} | dict(reads or {})
+        self._writes = {name: write for name, (_, write) in codings.items()}
+        self._wire = {name: camel_case(name) for name in types} | dict(wire or {})
+
+    def decode(self, fields: Fields) -> R | None:
+        """Return the record in these fields; None if a needed one is missing."""
+        found = {}
+        for name, read in self._reads.items():
+            found[name] = item = read(fields, self._wire[name])
+            if item is None and name in self._needed:
+                return None
+        return self.kind(**found, extra=fields.rest) if self._has_extra else self.kind(**found)
+
+    def encode(self, record: object) -> JsonObject:
+        encoded: JsonObject = {}
+        for name, write in self._writes.items():
+            item = getattr(record, name)
+            if item is not None or name == self._kept:
+                encoded[self._wire[name]] = write(item) if write else item
+        return encoded | dict(getattr(record, "extra", NO_EXTRA))
+
+
+class Shapes(Generic[R]):
+    """The shapes of a union by the value of the field `tag`."""
+
+    def __init__(self, tag: str, shapes: Mapping[str, Shape[R]]) -> None:
+        self._tag = tag
+        self._shapes = shapes
+        self.kinds: dict[object, str] = {shape.kind: kind for kind, shape in shapes.items()}
+
+    def decode(self, record: Extra, *common: str) -> R | None:
+        """Return the record in a JSON object, but for the fields that all records have in common."""
+        kind = record.get(self._tag)
+        shape = self._shapes.get(kind) if isinstance(kind, str) else None
+        return shape.decode(Fields(record, self._tag, *common)) if shape else None
+
+    def encode(self, record: object) -> JsonObject:
+        kind = self.kinds[type(record)]
+        return {self._tag: kind, **self._shapes[kind].encode(record)}
+
+
+def camel_case(name: str) -> str:
+    return re.sub("_([a-z])", lambda letter: letter[1].upper(), name)
 
 
 def decode_blocks(content: object) -> tuple[Block, ...]:
@@ -137,11 +183,6 @@ def encode_message(message: Message) -> JsonObject:
     return message.record if isinstance(message, UnknownMessage) else MESSAGES.encode(message)
 
 
-def decode_custom(fields: Fields) -> CustomMessage | None:
-    """Return the custom message in the fields of a message or of an entry; None if a required field is missing."""
-    return _CUSTOM.decode(fields)
-
-
 def encode_custom(message: CustomMessage) -> JsonObject:
     """Return the fields that a custom message and its entry have in common."""
     return _CUSTOM.encode(replace(message, timestamp=None))
@@ -154,78 +195,72 @@ def _content(fields: Fields, name: str) -> Content | None:
     return decode_blocks(content) if isinstance(content, list) else None
 
 
-def _content_or_none(fields: Fields, name: str) -> Content:
-    content = _content(fields, name)
-    return () if content is None else content
+def _nested(decode: Callable[[JsonObject], object]) -> Callable[[Fields, str], JsonValue]:
+    """Return a function that takes the record in the object that a field holds."""
+    return lambda fields, name: None if (record := fields.object(name)) is None else decode(record)
 
 
-def _blocks(fields: Fields, name: str) -> tuple[Block, ...]:
-    return decode_blocks(fields.anything(name))
+CODINGS: dict[str, tuple[Callable[[Fields, str], JsonValue], Callable[[JsonValue], JsonValue] | None]] = {
+    "str": (Fields.text, None),
+    "int": (Fields.number, None),
+    "float": (Fields.number, None),
+    "bool": (Fields.flag, None),
+    "JsonObject": (Fields.object, None),
+    "JsonValue": (Fields.not_null, None),
+    "Content": (_content, lambda content: content if isinstance(content, str) else encode_blocks(content)),
+    "tuple[Block, ...]": (lambda fields, name: decode_blocks(fields.anything(name)), encode_blocks),
+    "Message": (_nested(decode_message), encode_message),
+    "Usage": (_nested(decode_usage), encode_usage),
+}
+"""How a field of a type is taken from the fields of a record, and how its value is written if that is not JSON."""
 
+# Pi preserves unknown fields of a block and sends them to no provider.
+_STATE = {"provider_state": "tildone"}
 
-def _usage(fields: Fields, name: str) -> Usage | None:
-    usage = fields.object(name)
-    return None if usage is None else decode_usage(usage)
-
-
-def _encode_content(content: Content) -> str | list[JsonObject]:
-    return content if isinstance(content, str) else encode_blocks(content)
-
-
-_AT = WireField("timestamp", Fields.number)
-_CONTENT = WireField("content", _content, write=_encode_content, needed=True)
-_CUSTOM_FIELDS = (
-    WireField("custom_type", needed=True),
-    _CONTENT,
-    WireField("display", Fields.flag),
-    WireField("details", Fields.not_null),
-    _AT,
+BLOCKS: Shapes[Block] = Shapes(
+    "type",
+    {
+        "text": Shape(TextBlock, {"signature": "textSignature", **_STATE}),
+        "thinking": Shape(ThinkingBlock, {"signature": "thinkingSignature", **_STATE}),
+        "image": Shape(messages.ImageBlock),
+        "toolCall": Shape(ToolCallBlock, {"signature": "thoughtSignature", **_STATE}),
+    },
 )
-_CUSTOM = Shape(CustomMessage, *_CUSTOM_FIELDS)
+_CUSTOM, _COST = Shape(CustomMessage), Shape(messages.Cost)
+CODINGS["Cost"] = (_nested(lambda record: _COST.decode(Fields(record))), _COST.encode)
+_USAGE = Shape(Usage)
 
 MESSAGES: Shapes[Message] = Shapes(
     "role",
     {
-        "user": Shape(UserMessage, WireField("content", _content_or_none, write=_encode_content), _AT),
-        "assistant": Shape(
-            AssistantMessage,
-            WireField("content", _blocks, write=encode_blocks),
-            *(WireField(name) for name in ("api", "provider", "model")),
-            WireField("usage", _usage, write=encode_usage),
-            WireField("stop_reason"),
-            _AT,
-            *(WireField(name) for name in ("error_message", "response_id", "response_model", "raw_stop_reason")),
+        "user": Shape(
+            messages.UserMessage,
+            reads={"content": lambda fields, name: () if (content := _content(fields, name)) is None else content},
         ),
-        "toolResult": Shape(
-            ToolResultMessage,
-            WireField("tool_call_id", needed=True),
-            WireField("tool_name", needed=True),
-            WireField("content", _blocks, write=encode_blocks),
-            WireField("details", Fields.not_null),
-            WireField("is_error", Fields.flag),
-            _AT,
-        ),
-        "custom": Shape(CustomMessage, *_CUSTOM_FIELDS),
-        "developer": Shape(DeveloperMessage, _CONTENT, WireField("attribution"), _AT),
-        "bashExecution": Shape(
-            BashExecutionMessage,
-            WireField("command", needed=True),
-            WireField("output", needed=True),
-            WireField("exit_code", Fields.number),
-            WireField("cancelled", Fields.flag),
-            WireField("truncated", Fields.flag),
-            WireField("full_output_path"),
-            WireField("exclude_from_context", Fields.flag),
-            _AT,
-        ),
-        "branchSummary": Shape(BranchSummaryMessage, WireField("summary", needed=True), WireField("from_id"), _AT),
-        "compactionSummary": Shape(
-            CompactionSummaryMessage, WireField("summary", needed=True), WireField("tokens_before", Fields.number), _AT
-        ),
+        "assistant": Shape(messages.AssistantMessage),
+        "toolResult": Shape(messages.ToolResultMessage),
+        "custom": Shape(CustomMessage),
+        "developer": Shape(messages.DeveloperMessage),
+        "bashExecution": Shape(messages.BashExecutionMessage),
+        "branchSummary": Shape(messages.BranchSummaryMessage),
+        "compactionSummary": Shape(messages.CompactionSummaryMessage),
     },
 )
-
-
+ENTRIES: Shapes[EntryBody] = Shapes(
+    "type",
+    {
+        "message": Shape(events.MessageEntry),
+        "custom": Shape(events.CustomEntry, kept="data"),
+        "label": Shape(events.LabelEntry, kept="label"),
+        "session_info": Shape(
+            events.ConversationInfoEntry, reads={"name": lambda fields, name: fields.text(name) or ""}
+        ),
+        "model_change": Shape(events.ModelChangeEntry),
+        "compaction": Shape(events.CompactionEntry, {"first_kept_id": "firstKeptEntryId"}),
+        "branch_summary": Shape(events.BranchSummaryEntry),
+        "context_edit": Shape(events.ContextEditEntry, kept="replacement"),
+    },
+)
 _COMMON = ("id", "parentId", "timestamp")
 CUSTOM_MESSAGE = "custom_message"
 
@@ -245,10 +280,10 @@ def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) ->
 
 def decode_body(record: JsonObject) -> EntryBody:
     fields = Fields(record, "type", *_COMMON)
-    unknown = UnknownEntry(str(record["type"]), dict(fields.rest))
+    unknown = events.UnknownEntry(str(record["type"]), dict(fields.rest))
     if unknown.type == CUSTOM_MESSAGE:
-        message = decode_custom(fields)
-        return unknown if message is None else CustomMessageEntry(message)
+        message = _CUSTOM.decode(fields)
+        return unknown if message is None else events.CustomMessageEntry(message)
     body = ENTRIES.decode(record, *_COMMON)
     return unknown if body is None else body
 
@@ -256,124 +291,46 @@ def decode_body(record: JsonObject) -> EntryBody:
 def encode_body(body: EntryBody) -> tuple[str, JsonObject]:
     """Return the type of an entry, and the fields that are specific to that type."""
     match body:
-        case CustomMessageEntry(message):
+        case events.CustomMessageEntry(message):
             return CUSTOM_MESSAGE, encode_custom(message)
-        case UnknownEntry(kind, fields):
+        case events.UnknownEntry(kind, fields):
             return kind, fields
         case _:
             encoded = ENTRIES.encode(body)
             return encoded.pop("type"), encoded
 
 
-def _message(fields: Fields, name: str) -> Message | None:
-    message = fields.object(name)
-    return None if message is None else decode_message(message)
-
-
-def _name(fields: Fields, name: str) -> str:
-    return fields.text(name) or ""
-
-
-_SUMMARY, _TARGET = WireField("summary", needed=True), WireField("target_id", needed=True)
-
-ENTRIES: Shapes[EntryBody] = Shapes(
-    "type",
-    {
-        "message": Shape(MessageEntry, WireField("message", _message, write=encode_message, needed=True), extra=False),
-        "custom": Shape(
-            CustomEntry,
-            WireField("custom_type", needed=True),
-            WireField("data", Fields.anything, kept=True),
-            extra=False,
-        ),
-        "label": Shape(LabelEntry, _TARGET, WireField("label", kept=True), extra=False),
-        "session_info": Shape(ConversationInfoEntry, WireField("name", _name), extra=False),
-        "model_change": Shape(
-            ModelChangeEntry, WireField("provider", needed=True), WireField("model_id", needed=True), extra=False
-        ),
-        "compaction": Shape(
-            CompactionEntry,
-            _SUMMARY,
-            WireField("first_kept_id", wire="firstKeptEntryId"),
-            WireField("tokens_before", Fields.number),
-            extra=False,
-        ),
-        "branch_summary": Shape(BranchSummaryEntry, _SUMMARY, WireField("from_id"), extra=False),
-        "context_edit": Shape(
-            ContextEditEntry, _TARGET, WireField("replacement", Fields.anything, kept=True), extra=False
-        ),
-    },
-)
+_EVENT_FIELDS = {"call_id": "toolCallId", "extension": "extensionPath"}
+"""The fields of events that pi calls otherwise."""
 
 
 def encode_event(event: PublicEvent) -> JsonObject:
-    return {"type": event.type, **_fields(event)}
-
-
-def encode_result(result: ToolResult) -> JsonObject:
-    """Return the JSON object of a tool's result, without the error flag: records have that in a field of their own."""
-    record = result_to_json(result)
-    return {"content": record["content"], "details": record["details"]}
-
-
-def _fields(event: PublicEvent) -> JsonObject:
     match event:
-        case events.AgentStart() | events.AgentSettled() | events.TurnStart():
-            return {}
-        case events.AgentEnd(added, will_retry):
-            return {"messages": [encode_message(message) for message in added], "willRetry": will_retry}
-        case events.TurnEnd(message, results):
-            return {"message": encode_message(message), "toolResults": [encode_message(result) for result in results]}
-        case events.MessageStart(message) | events.MessageEnd(message):
-            return {"message": encode_message(message)}
+        case events.CustomEvent(kind, fields):
+            return {"type": kind, **fields}
         case events.MessageUpdate(usage, progress):
-            return {"usage": encode_usage(usage), "assistantMessageEvent": encode_block_event(progress)}
-        case events.ToolExecutionStart() | events.ToolExecutionUpdate() | events.ToolExecutionEnd():
-            return {"toolCallId": event.call_id, "toolName": event.tool_name, **_execution_fields(event)}
-        case events.EntryAppended(entry):
-            return {"entry": entry.record}
-        case events.CustomEvent(_, fields):
-            return fields
-        case _:
-            return _report_fields(event)
-
-
-def _execution_fields(
-    event: events.ToolExecutionStart | events.ToolExecutionUpdate | events.ToolExecutionEnd,
-) -> JsonObject:
-    match event:
-        case events.ToolExecutionStart(args=args):
-            return {"args": args}
-        case events.ToolExecutionUpdate(args=args, partial_result=partial):
-            return {"args": args, "partialResult": encode_result(partial)}
-        case events.ToolExecutionEnd(result=result, is_error=is_error):
-            return {"result": encode_result(result), "isError": is_error}
-        case _:
-            assert_never(event)
-
-
-def _report_fields(
-    event: events.QueueUpdate
-    | events.RetryStart
-    | events.RetryEnd
-    | events.ConversationRenamed
-    | events.ExtensionError,
-) -> JsonObject:
-    match event:
-        case events.QueueUpdate(steering, follow_up):
-            return {"steering": list(steering), "followUp": list(follow_up)}
-        case events.RetryStart(attempt, max_attempts, delay_ms, error):
-            return {"attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "errorMessage": error}
-        case events.RetryEnd(attempt, None):
-            return {"success": True, "attempt": attempt}
+            fields = {"usage": encode_usage(usage), "assistantMessageEvent": encode_block_event(progress)}
         case events.RetryEnd(attempt, error):
-            return {"success": False, "attempt": attempt, "finalError": error}
-        case events.ConversationRenamed(name):
-            return {"name": name}
-        case events.ExtensionError(extension, name, error):
-            return {"extensionPath": extension, "event": name, "error": error}
+            fields = {"success": error is None, "attempt": attempt}
+            fields |= {} if error is None else {"finalError": error}
         case _:
-            assert_never(event)
+            given = {name: getattr(event, name) for name in event.__match_args__}
+            fields = {_EVENT_FIELDS.get(name) or camel_case(name): _encoded(item) for name, item in given.items()}
+    return {"type": event.type, **fields}
+
+
+def _encoded(item: object) -> JsonValue:
+    match item:
+        case ToolResult():
+            # Without the error flag: records have that in a field of their own.
+            record = result_to_json(item)
+            return {"content": record["content"], "details": record["details"]}
+        case Entry(record=record):
+            return record
+        case list() | tuple():
+            return [_encoded(each) for each in item]
+        case _:
+            return encode_message(item) if isinstance(item, Message) else item
 
 
 def encode_block_event(event: BlockEvent) -> JsonObject:

@@ -21,7 +21,7 @@ from tests.host.tools.tool_bench import AnsweringUI, ToolBench
 from tests.needs import need
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.kit.definition import ImageContent, TextContent
-from tildone.run.tools import files, read
+from tildone.run.tools import builtin, files
 from tildone.run.tools.files import (
     Replacement,
     ToolFailure,
@@ -153,7 +153,7 @@ async def test_images_are_recognized_by_their_content(bench: ToolBench, data: by
 
 
 async def test_a_large_image_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "MAX_IMAGE_BYTES", 10)
+    monkeypatch.setattr(builtin, "MAX_IMAGE_BYTES", 10)
     put(bench, "a.png", PNG)
 
     with pytest.raises(ToolFailure, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):

@@ -152,9 +152,10 @@ async def with_checks(
 ) -> Reply:
     """Return the reply to a call on a session whose checks are run in a thread, while the host goes on.
 
-    A session runs the checks that a call needs before it changes anything. Here its prover runs none: it knows the proofs,
-    or raises `ChecksNeeded`. The call is tried, the person is asked about checks that were only proposed, the missing ones
-    are awaited, and the call is tried again. An abort ends the process group of the check that runs, and the call.
+    A session runs the checks that a call needs before it changes anything. Here its prover runs none: it knows the
+    proofs, or raises `ChecksNeeded`. The call is tried, the person is asked about checks that were only proposed, the
+    missing ones are awaited, and the call is tried again. An abort ends the process group of the check that runs, and
+    the call.
 
     Raises:
         Aborted: the operation was aborted while a check ran; nothing has changed.

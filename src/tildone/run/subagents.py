@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypedDict
 
 from tildone.app.opening import open_agents, open_session
 from tildone.app.settings import Settings
@@ -64,6 +63,7 @@ from tildone.run.kit.definition import (
 from tildone.run.messages import (
     SUBAGENT_PREAMBLE,
     AssistantMessage,
+    JsonObject,
     StopReason,
     ToolResultMessage,
     Usage,
@@ -407,18 +407,11 @@ PARAMETERS = {
 }
 
 
-class TaskParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    description: str
-    prompt: str
-
-
 def task_tool(subagents: Subagents) -> ToolDefinition:
     """Return the tool for the subagents of one host. Subagents do not inherit it."""
 
     async def execute(
-        call_id: str, params: TaskParams, signal: AbortSignal | None, on_update: OnUpdate | None, _ctx: object
+        call_id: str, params: JsonObject, signal: AbortSignal | None, on_update: OnUpdate | None, _ctx: object
     ) -> ToolResult:
         return await subagents.run(SubagentTask(params["description"], params["prompt"]), call_id, signal, on_update)
 

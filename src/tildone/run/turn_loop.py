@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from math import isfinite
-from typing import TypedDict
 
 from tildone.base import replace
 from tildone.base.schema import SchemaProblem
@@ -265,12 +264,6 @@ FIND_PARAMETERS = {
 }
 
 
-class FindToolsParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    query: str
-
-
 def found_tools(transcript: Transcript) -> set[str]:
     """Return the names of the discoverable tools that take room in requests, read from the branch of the conversation.
 
@@ -288,7 +281,7 @@ def found_tools(transcript: Transcript) -> set[str]:
 def find_tools(tools: Sequence[ToolDefinition]) -> ToolDefinition:
 
     async def execute(
-        _call_id: str, params: FindToolsParams, _signal: object, _on_update: object, _ctx: object
+        _call_id: str, params: JsonObject, _signal: object, _on_update: object, _ctx: object
     ) -> ToolResult:
         return _answer(params["query"], _matches(params["query"], tools), tools)
 
@@ -353,18 +346,11 @@ YIELD_PARAMETERS = {
 }
 
 
-class YieldParams(TypedDict, total=False):
-    """The arguments, as the schema describes them."""
-
-    result: str
-    error: str
-
-
 def yield_tool(end: Callable[[ToolResult], None]) -> ToolDefinition:
     """Return the tool; `end` is called with the result, and ends the run."""
 
     async def execute(
-        _call_id: str, params: YieldParams, _signal: object, _on_update: object, _ctx: object
+        _call_id: str, params: JsonObject, _signal: object, _on_update: object, _ctx: object
     ) -> ToolResult:
         why = params.get("error", "").strip()
         end(error_result(why) if why else text_result(params.get("result", "")))
@@ -383,6 +369,6 @@ def yield_tool(end: Callable[[ToolResult], None]) -> ToolDefinition:
     )
 
 
-def _demands(params: YieldParams) -> Sequence[SchemaProblem]:
+def _demands(params: JsonObject) -> Sequence[SchemaProblem]:
     given = params.get("result", "") + params.get("error", "")
     return () if given.strip() else [SchemaProblem("result", "a result or an error is required")]

@@ -8,12 +8,11 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from signal import strsignal
 from time import monotonic
-from typing import NotRequired, TypedDict
 
 from tildone.base.keys import EXPAND
 from tildone.base.secrets import Redactor, command_environment
@@ -47,6 +46,7 @@ from tildone.run.kit.definition import (
     send_update,
     text_result,
 )
+from tildone.run.messages import JsonObject
 from tildone.run.tools.commands import (
     ENVIRONMENT,
     CommandOutput,
@@ -79,6 +79,21 @@ from tildone.run.tools.files import (
 from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy, PlanOf
 
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
+
+
+def _renderer(
+    label: str, doing: str, view: Callable[[ToolResult, RenderOptions], Component]
+) -> Callable[[ToolResult, RenderOptions], Component]:
+    """Return the function that renders results: partial ones, those without a summary, and the `view` of the others."""
+
+    def render(result: ToolResult, options: RenderOptions) -> Component:
+        if options.is_partial:
+            return partial_message(label, doing)
+        if options.is_error or "summary" not in result.details:
+            return error_message(result)
+        return view(result, options)
+
+    return render
 
 
 def argument(args: object, name: str) -> str:
@@ -142,18 +157,10 @@ READ_PARAMETERS = {
 }
 
 
-class ReadParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    path: str
-    offset: NotRequired[int]
-    limit: NotRequired[int]
-
-
 def read_tool(guard: PermissionGuard) -> ToolDefinition:
     async def execute(
         _call_id: str,
-        params: ReadParams,
+        params: JsonObject,
         signal: AbortSignal | None,
         _on_update: OnUpdate | None,
         ctx: ExtensionContext,
@@ -176,23 +183,17 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
         prompt_snippet="Read files and images, list directories",
         prompt_guidelines=("Read a file before you edit it",),
         render_call=_read_call,
-        render_result=_read_result,
+        render_result=_renderer(
+            "Read",
+            "reading",
+            lambda result, options: result_view(Text(result.details["summary"]), result.text, options),
+        ),
     )
 
 
 def _read_call(args: object) -> Component:
-    """Return the header of a call: the path and the range of lines."""
     options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
     return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))
-
-
-def _read_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Return the view of a result: a summary, and a preview of the text or all of it."""
-    if options.is_partial:
-        return partial_message("Read", "reading")
-    if options.is_error or "summary" not in result.details:
-        return error_message(result)
-    return result_view(Text(result.details["summary"]), result.text, options)
 
 
 def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
@@ -208,7 +209,8 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
         raise ToolFailure(_missing(real, shown, os.path.realpath(cwd))) from None
     except OSError as error:
         raise os_failure(shown, error) from error
-    mime_type = _image_type(data)
+    is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+    mime_type = "image/webp" if is_webp else next((kind for magic, kind in _IMAGES if data.startswith(magic)), "")
     if mime_type:
         return _image(data, mime_type, shown)
     if is_binary(data):
@@ -239,12 +241,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # a link that leads in a circle
-
-
-def _image_type(data: bytes) -> str:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime_type for magic, mime_type in _IMAGES if data.startswith(magic)), "")
 
 
 def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
@@ -317,19 +313,10 @@ WRITE_PARAMETERS = {
 _MAX_EXCERPT_BYTES = 1000
 
 
-class WriteParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    path: str
-    content: str
-
-
 def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
-    """Return the tool, under a permission guard; calls for the same file run one at a time."""
-
     async def execute(
         _call_id: str,
-        params: WriteParams,
+        params: JsonObject,
         signal: AbortSignal | None,
         _on_update: OnUpdate | None,
         ctx: ExtensionContext,
@@ -356,7 +343,7 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
         prompt_snippet="Make files or replace them whole",
         prompt_guidelines=("Change a file with edit; write is for new files and for all of one",),
         render_call=_write_call,
-        render_result=_write_result,
+        render_result=_renderer("Write", "writing", lambda result, _options: Text(result.details["summary"])),
         exclusive=True,
     )
 
@@ -375,20 +362,10 @@ def utf8(text: str, name: str) -> bytes:
 
 
 def _write_call(args: object) -> Component:
-    """Return the header of a call: the path and the beginning of the content."""
     kept = keep_head(argument(args, "content"), PREVIEW_LINES, _MAX_EXCERPT_BYTES)
     more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""
     excerpt = (Item("", kept.content.rstrip() + more),) if kept.content else ()
     return ToolCallHeader("Write", main_arg=argument(args, "path"), long_args=excerpt)
-
-
-def _write_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Return the view of a result: whether the file was created or replaced, and its size."""
-    if options.is_partial:
-        return partial_message("Write", "writing")
-    if options.is_error or "summary" not in result.details:
-        return error_message(result)
-    return Text(result.details["summary"])
 
 
 EDIT_PARAMETERS = {
@@ -409,21 +386,10 @@ _MAX_LINES_SEARCHED = 5000
 _MAX_LINE_CHARACTERS = 200
 
 
-class EditParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    path: str
-    old_text: str
-    new_text: str
-    all: NotRequired[bool]
-
-
 def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
-    """Return the tool, under a permission guard; calls for the same file run one at a time."""
-
     async def execute(
         _call_id: str,
-        params: EditParams,
+        params: JsonObject,
         signal: AbortSignal | None,
         _on_update: OnUpdate | None,
         ctx: ExtensionContext,
@@ -450,28 +416,21 @@ def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
         prompt_snippet="Replace exact text in a file",
         prompt_guidelines=("Give edit just enough of old_text to be found once",),
         render_call=_edit_call,
-        render_result=_edit_result,
+        render_result=_renderer(
+            "Edit",
+            "editing",
+            lambda result, options: diff_view(Text(result.details["summary"]), result.details["diff"], options),
+        ),
         exclusive=True,
     )
 
 
 def _edit_call(args: object) -> Component:
-    """Return the header of a call: the path. The change itself is shown with the result."""
     options = ("all=true",) if argument(args, "all") == "True" else ()
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
 
 
-def _edit_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Return the view of a result: a summary and the diff."""
-    if options.is_partial:
-        return partial_message("Edit", "editing")
-    if options.is_error or "diff" not in result.details:
-        return error_message(result)
-    return diff_view(Text(result.details["summary"]), result.details["diff"], options)
-
-
-def _prepared(real: str, shown: str, params: EditParams) -> tuple[PreparedChange, ToolResult]:
-    """Return the change, and the result to be returned once it is written."""
+def _prepared(real: str, shown: str, params: JsonObject) -> tuple[PreparedChange, ToolResult]:
     data = content(real, shown)
     if data is None:
         raise ToolFailure(f"{shown} does not exist; to make a file, use write")
@@ -491,7 +450,7 @@ def _prepared(real: str, shown: str, params: EditParams) -> tuple[PreparedChange
     return change, _edited(text, changes, found, shown)
 
 
-def _replacements(text: str, shown: str, params: EditParams) -> list[Replacement]:
+def _replacements(text: str, shown: str, params: JsonObject) -> list[Replacement]:
     """Return a replacement for every match of the old text; line ends match any, and the new text adopts them."""
     old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
     found = list(re.finditer(old, text))
@@ -504,14 +463,9 @@ def _replacements(text: str, shown: str, params: EditParams) -> list[Replacement
             f"old_text stands {len(found)} times in {shown}, on lines {lines}{more}. "
             "Give more of the text around the one you mean, or set all to true."
         )
-    usual = _usual_line_end(text)
-    return [Replacement(*place.span(), _with_line_ends(params["new_text"], place[0], usual)) for place in found]
-
-
-def _usual_line_end(text: str) -> str | None:
-    windows = text.count("\r\n")
     feeds = text.count("\n")
-    return None if not feeds else "\r\n" if windows * 2 > feeds else "\n"
+    usual = None if not feeds else "\r\n" if text.count("\r\n") * 2 > feeds else "\n"
+    return [Replacement(*place.span(), _with_line_ends(params["new_text"], place[0], usual)) for place in found]
 
 
 def _with_line_ends(new: str, old: str, usual: str | None) -> str:
@@ -559,13 +513,14 @@ def _showable(diff: str) -> str:
 TIMEOUT_SECONDS = 600
 """The timeout of a command whose call names none."""
 
-_TIMEOUT_HELP = f"Seconds after which it is ended; {TIMEOUT_SECONDS} unless given"
-
 BASH_PARAMETERS = {
     "type": "object",
     "properties": {
         "command": {"type": "string", "description": "Command line for the shell"},
-        "timeout": {"type": "number", "description": _TIMEOUT_HELP},
+        "timeout": {
+            "type": "number",
+            "description": f"Seconds after which it is ended; {TIMEOUT_SECONDS} unless given",
+        },
     },
     "required": ["command"],
     "additionalProperties": False,
@@ -574,16 +529,9 @@ BASH_PARAMETERS = {
 _MAX_PROCESSES_NAMED = 5
 
 
-class BashParams(TypedDict):
-    """The arguments, as the schema describes them."""
-
-    command: str
-    timeout: NotRequired[float]
-
-
 def bash_tool(guard: PermissionGuard) -> ToolDefinition:
     async def execute(
-        _call_id: str, params: BashParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
+        _call_id: str, params: JsonObject, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT_SECONDS)
         if not line:
@@ -597,7 +545,14 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         output = CommandOutput(guard.create_output_file, Redactor(os.environ))
         environ = command_environment(os.environ, guard.policy.pass_env)
         command = RunningCommand(shell_arguments(line), ctx.cwd, {**environ, **ENVIRONMENT}, output)
-        ending = await command.wait(seconds, signal, lambda: send_update(on_update, _partial_result(output)))
+
+        def update() -> None:
+            part = output.excerpt()
+            send_update(
+                on_update, text_result(part.text, {"totalLines": part.total_lines, "totalBytes": part.total_bytes})
+            )
+
+        ending = await command.wait(seconds, signal, update)
         return _finished(command, ending, output.excerpt(), seconds, round((monotonic() - started) * 1000))
 
     return ToolDefinition(
@@ -619,14 +574,12 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
 
 
 def _bash_call(args: object) -> Component:
-    """Return the header of a call: the command line and its timeout."""
     seconds = argument(args, "timeout")
     options = (f"timeout={seconds}s",) if seconds else ()
     return ToolCallHeader("Bash", main_arg=argument(args, "command"), option_args=options)
 
 
 def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Return the view of a result: how the command ended, and the tail of its output."""
     if options.is_partial:
         return _running(result, options)
     details = result.details
@@ -645,11 +598,6 @@ def _running(result: ToolResult, options: RenderOptions) -> Component:
         return ToolFooter((Item("", message.content), Item("", KeyHint(EXPAND, "to show its output"))))
     lines = result.text.rstrip("\n").split("\n")[-PREVIEW_LINES:]
     return stacked(message, Text("\n".join(lines), Role.TOOL_OUTPUT))
-
-
-def _partial_result(output: CommandOutput) -> ToolResult:
-    excerpt = output.excerpt()
-    return text_result(excerpt.text, {"totalLines": excerpt.total_lines, "totalBytes": excerpt.total_bytes})
 
 
 def _finished(
@@ -703,9 +651,6 @@ def _still_running(command: RunningCommand) -> str:
 
 
 def builtin_tools(policy: PermissionPolicy, plan_of: PlanOf | None = None) -> tuple[ToolDefinition, ...]:
-    """Return the tools under a policy. They share one guard, which remembers what the person has allowed.
-
-    With `plan_of`, the person may allow all commands of the plan at once.
-    """
+    """Return the tools under a policy. With `plan_of`, the person may allow all commands of the plan at once."""
     guard, locks = PermissionGuard(policy, plan_of), FileLocks()
     return read_tool(guard), write_tool(guard, locks), edit_tool(guard, locks), bash_tool(guard)

@@ -36,57 +36,8 @@ from typing import Any, TypeVar
 
 from tildone.base import TildoneError, value
 from tildone.base.schema import SchemaProblem, without_nulls
-from tildone.run.events import (
-    AgentEnd,
-    AgentEvent,
-    AgentSettled,
-    AgentStart,
-    AnswerDone,
-    ConversationInfoEntry,
-    ConversationRenamed,
-    CustomEntry,
-    CustomEvent,
-    CustomMessageEntry,
-    Entry,
-    EntryAppended,
-    ExtensionError,
-    MessageEnd,
-    MessageEntry,
-    MessageStart,
-    MessageUpdate,
-    ModelChangeEntry,
-    PublicEvent,
-    QueueUpdate,
-    RetryEnd,
-    RetryStart,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    ToolExecutionUpdate,
-    TurnEnd,
-    TurnStart,
-)
-from tildone.run.extension import (
-    UI,
-    AgentStartReply,
-    BeforeAgentStart,
-    BeforeSettle,
-    BlockCall,
-    BranchChange,
-    ChangeArguments,
-    ContextReply,
-    ContextRequest,
-    ConversationEnd,
-    ConversationStart,
-    ExtensionEvent,
-    Interruption,
-    KeepGoing,
-    NoUI,
-    PersonSpoke,
-    ReplaceResult,
-    Reply,
-    ToolCallRequest,
-    ToolResultReady,
-)
+from tildone.run import events, extension
+from tildone.run.extension import UI
 from tildone.run.kit.components import Component
 from tildone.run.kit.definition import (
     ABORTED,
@@ -103,10 +54,8 @@ from tildone.run.messages import (
     CustomMessage,
     DeveloperMessage,
     ImageBlock,
-    JsonObject,
     JsonValue,
     Message,
-    ModelMessage,
     StopReason,
     TextBlock,
     ToolCallBlock,
@@ -140,10 +89,10 @@ from tildone.run.turn_loop import (
     yield_tool,
 )
 
-E = TypeVar("E", bound=ExtensionEvent)
-Handler = Callable[[E, "ExtensionContext"], Awaitable[Reply | None] | Reply | None]
+E = TypeVar("E", bound=extension.ExtensionEvent)
+Handler = Callable[[E, "ExtensionContext"], Awaitable[extension.Reply | None] | extension.Reply | None]
 AnyHandler = Handler[Any]
-Listener = Callable[[PublicEvent], None]
+Listener = Callable[[events.PublicEvent], None]
 Renderer = Callable[[CustomMessage], Component]
 RunCommand = Callable[[str, "ExtensionContext"], Awaitable[None]]
 Extension = Callable[["ExtensionAPI"], None]
@@ -184,15 +133,11 @@ class ConversationView:
     def file(self) -> str | None:
         return self._host.transcript.file
 
-    def branch(self) -> list[Entry]:
+    def branch(self) -> list[events.Entry]:
         """Return the entries from the root to the leaf, oldest first."""
         return self._host.transcript.branch()
 
-    def branch_records(self) -> list[JsonObject]:
-        """Return the entries of `branch` as JSON objects, the form from which dialects recover a plan."""
-        return [entry.record for entry in self.branch()]
-
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[events.Entry]:
         """Return every entry of every branch."""
         return self._host.transcript.entries
 
@@ -211,7 +156,6 @@ class ExtensionContext:
 
     @property
     def ui(self) -> UI:
-        """The UI; without one, questions are declined."""
         return self._host.ui
 
     @property
@@ -221,7 +165,6 @@ class ExtensionContext:
 
     @property
     def cwd(self) -> str:
-        """The working directory."""
         return self._host.cwd
 
     @property
@@ -231,7 +174,6 @@ class ExtensionContext:
 
     @property
     def model(self) -> Model:
-        """The model that answers."""
         return self._host.model
 
     @property
@@ -280,50 +222,46 @@ class Dispatcher:
         self.handlers: dict[type, tuple[tuple[str, AnyHandler], ...]] = {}
         self._listeners: list[Listener] = []
 
-    def on(self, extension: str, kind: type[E], handler: Handler[E]) -> None:
+    def on(self, name: str, kind: type[E], handler: Handler[E]) -> None:
         """Register a handler of an extension for one kind of event."""
-        self.handlers[kind] = (*self.handlers.get(kind, ()), (extension, handler))
+        self.handlers[kind] = (*self.handlers.get(kind, ()), (name, handler))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Deliver every public event to `listener`; call the returned function to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def emit(self, event: ExtensionEvent) -> list[Reply]:
+    async def emit(self, event: extension.ExtensionEvent) -> list[extension.Reply]:
         """Deliver an event to extensions, then to listeners if it is public; return the replies of the extensions."""
-        replies = [await self._reply(extension, handler, event) for extension, handler in self._handlers_of(event)]
-        if isinstance(event, AgentEvent):
+        replies = [await self._reply(name, handler, event) for name, handler in self.handlers.get(type(event), ())]
+        if isinstance(event, events.AgentEvent):
             self.publish(event)
         return [reply for reply in replies if reply is not None]
 
-    async def fold(self, event: E, step: Callable[[E, Reply], E]) -> E:
-        """Deliver an event to the handlers in turn; `step` applies each reply to the event for the next handler."""
-        for extension, handler in self._handlers_of(event):
-            reply = await self._reply(extension, handler, event)
-            if reply is not None:
-                event = step(event, reply)
-        return event
+    async def context(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages of a request. Extensions may change them, one after another."""
+        for name, handler in self.handlers.get(extension.ContextRequest, ()):
+            reply = await self._reply(name, handler, extension.ContextRequest(messages))
+            messages = reply.messages if isinstance(reply, extension.ContextReply) else messages
+        return messages
 
-    def publish(self, event: PublicEvent) -> None:
+    def publish(self, event: events.PublicEvent) -> None:
         """Deliver an event to listeners only."""
         for listener in tuple(self._listeners):
             listener(event)
 
-    def report(self, extension: str, event: str, error: Exception) -> ExtensionError:
+    def report(self, name: str, event: str, error: Exception) -> events.ExtensionError:
         """Tell listeners that an extension has raised."""
-        report = ExtensionError(extension, event, str(error))
+        report = events.ExtensionError(name, event, str(error))
         self.publish(report)
         return report
 
-    def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, AnyHandler]]:
-        return self.handlers.get(type(event), ())
-
-    async def _reply(self, extension: str, handler: AnyHandler, event: ExtensionEvent) -> Reply | None:
+    async def _reply(self, name: str, handler: AnyHandler, event: extension.ExtensionEvent) -> extension.Reply | None:
         try:
             reply = handler(event, self._ctx)
             return await reply if inspect.isawaitable(reply) else reply
         except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others run
-            self.report(extension, event.type, error)
+            self.report(name, event.type, error)
             return None
 
 
@@ -415,11 +353,12 @@ class ExtensionAPI:
 
     def publish(self, kind: str, **fields: JsonValue) -> None:
         """Publish a custom event to listeners."""
-        self._host.publish(CustomEvent(kind, fields))
+        self._host.publish(events.CustomEvent(kind, fields))
 
     def append_entry(self, custom_type: str, data: JsonValue) -> None:
         """Append an entry to the conversation that the model does not see."""
-        self._host.append_custom_entry(custom_type, data)
+        entry = self._host.transcript.append(events.CustomEntry(custom_type, data))
+        self._host.publish(events.EntryAppended(entry))
 
 
 class Host:
@@ -450,7 +389,7 @@ class Host:
         self.transcript = transcript
         self.cwd = cwd
         self.now = now
-        self.ui = ui or NoUI()
+        self.ui = ui or extension.NoUI()
         self.mode = mode
         self.after = after or event_loop_timer
         self.retry = retry or RetryPolicy()
@@ -466,6 +405,8 @@ class Host:
         self.task: asyncio.Task[None] | None = None
         self.ctx = ExtensionContext(self)
         self.dispatcher = Dispatcher(self.ctx)
+        self.listen = self.dispatcher.listen
+        self.publish = self.dispatcher.publish
         self._executor = ToolExecutor(self)
         self._include_yield = include_yield
         self._permission_scope = permission_scope
@@ -529,17 +470,17 @@ class Host:
             return find_tools(discoverable)
         return next((tool for tool in active if tool.name == name), None)
 
-    def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[ExtensionError]:
+    def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[events.ExtensionError]:
         """Load extensions under their names; publish and return the errors of those that raised.
 
         Nothing stays registered of an extension that raised.
         """
         failures = []
-        for name, extension in extensions:
+        for name, register in extensions:
             tables: list[dict[Any, Any]] = [self.tools, self.dispatcher.handlers, self.commands, self.renderers]
             before, inactive = [dict(table) for table in tables], self.inactive
             try:
-                extension(ExtensionAPI(name, self))
+                register(ExtensionAPI(name, self))
             except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others load
                 for table, entries in zip(tables, before, strict=True):
                     table.clear()
@@ -548,17 +489,9 @@ class Host:
                 failures.append(self.dispatcher.report(name, "load", error))
         return failures
 
-    def listen(self, listener: Listener) -> Cancel:
-        """Deliver every public event to `listener`; call the returned function to unsubscribe."""
-        return self.dispatcher.listen(listener)
-
-    def publish(self, event: PublicEvent) -> None:
-        """Deliver an event to listeners only."""
-        self.dispatcher.publish(event)
-
     async def start(self, reason: str = "startup") -> None:
         """Tell extensions that the conversation is open, so that they read their state from it."""
-        await self.dispatcher.emit(ConversationStart(reason))
+        await self.dispatcher.emit(extension.ConversationStart(reason))
 
     async def close(self) -> None:
         """Abort the running turn, wait for its end, and tell the extensions; do not wait for what takes too long."""
@@ -566,11 +499,11 @@ class Host:
         try:
             await _within_timeout(self.settled())
         finally:
-            await _within_timeout(self.dispatcher.emit(ConversationEnd()))
+            await _within_timeout(self.dispatcher.emit(extension.ConversationEnd()))
 
     async def interrupt(self) -> None:
         """Tell extensions that the person takes over: countdowns are cancelled."""
-        await self.dispatcher.emit(Interruption())
+        await self.dispatcher.emit(extension.Interruption())
 
     async def prompt(self, text: str, images: Sequence[ImageBlock] = (), behavior: Delivery | None = None) -> None:
         """Process a line from the person: run a command, or start a turn or queue the text for the running one.
@@ -581,7 +514,10 @@ class Host:
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self.commands:
             await self.interrupt()
-            await self._run_command(self.commands[name], rest)
+            try:
+                await self.commands[name].run(rest, self.ctx)
+            except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported
+                self.dispatcher.report(name, "command", error)
         else:
             await self._speak((TextBlock(text), *images), behavior)
 
@@ -608,9 +544,9 @@ class Host:
         elif self.is_running and self._run is not None and self._run.at_work:
             queues.add(dated, Delivery.FOLLOW_UP if deliver_as is Delivery.FOLLOW_UP else Delivery.STEER)
         elif not trigger_turn:
-            self.publish(MessageStart(dated))
+            self.publish(events.MessageStart(dated))
             self.remember(dated)
-            self.publish(MessageEnd(dated))
+            self.publish(events.MessageEnd(dated))
         elif self.is_running:
             queues.add(dated, Delivery.FOLLOW_UP)
         else:
@@ -618,12 +554,10 @@ class Host:
 
     def remember(self, message: Message) -> None:
         """Add a message to the conversation."""
-        body = CustomMessageEntry(message) if isinstance(message, CustomMessage) else MessageEntry(message)
+        body = (
+            events.CustomMessageEntry(message) if isinstance(message, CustomMessage) else events.MessageEntry(message)
+        )
         self.transcript.append(body)
-
-    def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
-        """Add an entry that the model does not see."""
-        self.publish(EntryAppended(self.transcript.append(CustomEntry(custom_type, data))))
 
     def request_abort(self, reason: str = BY_PERSON) -> None:
         """Stop the running turn, and whatever its end would start; `settled` waits until it has."""
@@ -660,14 +594,14 @@ class Host:
         await self.interrupt()
         waiting = self.queues.texts()
         self.queues.clear()
-        self._publish_queues()
+        self.publish_queues()
         return waiting
 
     async def rename(self, name: str) -> None:
         """Name the conversation; an empty name removes it."""
         await self.interrupt()
-        self.transcript.append(ConversationInfoEntry(name))
-        self.publish(ConversationRenamed(name))
+        self.transcript.append(events.ConversationInfoEntry(name))
+        self.publish(events.ConversationRenamed(name))
 
     async def open(self, transcript: Transcript, reason: str) -> None:
         """Stop the turn, and continue in another conversation."""
@@ -687,7 +621,7 @@ class Host:
         """
         await self.abort("the conversation goes on from another point")
         self.transcript.move(entry_id)
-        await self.dispatcher.emit(BranchChange(self.transcript.leaf))
+        await self.dispatcher.emit(extension.BranchChange(self.transcript.leaf))
 
     async def compact(self, plan_text: str) -> None:
         """Replace the conversation in later requests by a summary that the model writes, and the text of the plan.
@@ -711,7 +645,7 @@ class Host:
     def set_model(self, model: Model) -> None:
         """Let another model answer, from the next request on."""
         self.model = model
-        self.publish(EntryAppended(self.transcript.append(ModelChangeEntry(model.provider, model.id))))
+        self.publish(events.EntryAppended(self.transcript.append(events.ModelChangeEntry(model.provider, model.id))))
 
     async def _speak(self, content: tuple[TextBlock | ImageBlock, ...], behavior: Delivery | None) -> None:
         """Deliver a message of the person. A turn that was aborted takes no more: its end is waited for.
@@ -722,7 +656,7 @@ class Host:
         requests = self._abort_requests
         while self.signal is not None and self.signal.aborted and self.task is not None:
             await asyncio.shield(self.task)
-        await self.dispatcher.emit(PersonSpoke())
+        await self.dispatcher.emit(extension.PersonSpoke())
         self._deliver(UserMessage(content, self.now()), behavior)
         if self._abort_requests != requests:
             self.request_abort()
@@ -738,7 +672,7 @@ class Host:
         if behavior is None:
             raise HostBusy("a turn is running: say whether to steer it or to wait for its end")
         self.queues.add(message, behavior)
-        self._publish_queues()
+        self.publish_queues()
 
     def _begin(self, opening: QueuedMessage) -> None:
         if self.yielded is not None:
@@ -747,14 +681,8 @@ class Host:
         self._run = Run(self, self._executor, [opening], controller.signal)
         self.task = asyncio.get_running_loop().create_task(self._run.complete())
 
-    async def _run_command(self, command: SlashCommand, arguments: str) -> None:
-        try:
-            await command.run(arguments, self.ctx)
-        except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported
-            self.dispatcher.report(command.name, "command", error)
-
-    def _publish_queues(self) -> None:
-        self.publish(QueueUpdate(*self.queues.texts()))
+    def publish_queues(self) -> None:
+        self.publish(events.QueueUpdate(*self.queues.texts()))
 
 
 async def _within_timeout(work: Coroutine[Any, Any, object]) -> None:
@@ -787,25 +715,29 @@ class Run:
         while True:
             last = await self._turns()
             attempt += 1
-            again = self.at_work = self._may_retry(last, attempt)
-            await self._dispatcher.emit(AgentEnd(self._added, again))
+            failed = last.stop_reason == StopReason.ERROR
+            again = self.at_work = (
+                failed and not self._signal.aborted and self._host.retry.allows(self._failure, attempt)
+            )
+            await self._dispatcher.emit(events.AgentEnd(self._added, again))
             if not again:
-                self._report_retries(last, attempt)
+                if attempt > 1:
+                    self._dispatcher.publish(events.RetryEnd(attempt, (last.error_message or "") if failed else None))
                 if self._host.yielded is None and await self._keeps_going(last):
                     attempt = 0
                     continue
                 break
             if not await self._back_off(last, attempt):
-                self._dispatcher.publish(RetryEnd(attempt, ABORTED))
+                self._dispatcher.publish(events.RetryEnd(attempt, ABORTED))
                 break
         if self._signal.aborted:
-            await self._dispatcher.emit(Interruption())
-        await self._dispatcher.emit(AgentSettled())
+            await self._dispatcher.emit(extension.Interruption())
+        await self._dispatcher.emit(events.AgentSettled())
 
     async def _keeps_going(self, last: AssistantMessage) -> bool:
         """Return whether an extension or a queued message keeps the agent from settling."""
-        for reply in await self._dispatcher.emit(BeforeSettle(self._added, last.stop_reason)):
-            if isinstance(reply, KeepGoing):
+        for reply in await self._dispatcher.emit(extension.BeforeSettle(self._added, last.stop_reason)):
+            if isinstance(reply, extension.KeepGoing):
                 self._opening.extend(stamped(message, self._host.now()) for message in reply.messages)
         if self._signal.aborted:
             return False
@@ -816,10 +748,10 @@ class Run:
     async def _prepare(self) -> None:
         """Let extensions replace the system prompt, and add their messages and those of the queue to this prompt."""
         host = self._host
-        event = BeforeAgentStart(text_of(self._opening[0]), self._system_prompt(host.offered_tools()))
+        event = extension.BeforeAgentStart(text_of(self._opening[0]), self._system_prompt(host.offered_tools()))
         for reply in await self._dispatcher.emit(event):
             match reply:
-                case AgentStartReply(message, system):
+                case extension.AgentStartReply(message, system):
                     if message is not None:
                         self._opening.append(stamped(message, host.now()))
                     self._given_system = self._given_system if system is None else system
@@ -832,9 +764,9 @@ class Run:
     async def _turns(self) -> AssistantMessage:
         """Run turns until the model stops or fails, and return its last message."""
         self.at_work = True
-        await self._dispatcher.emit(AgentStart())
+        await self._dispatcher.emit(events.AgentStart())
         while True:
-            await self._dispatcher.emit(TurnStart())
+            await self._dispatcher.emit(events.TurnStart())
             for message in self._opening:
                 await self._add(message)
             self._opening = []
@@ -842,7 +774,7 @@ class Run:
             results = [] if answer.failed else await self._executor.execute(tool_calls(answer), self._signal)
             for result in results:
                 await self._add(result)
-            await self._dispatcher.emit(TurnEnd(answer, results))
+            await self._dispatcher.emit(events.TurnEnd(answer, results))
             if answer.failed or self._host.yielded is not None:
                 return answer
             self._opening = [] if self._signal.aborted else self._queued(stopped=not results)
@@ -853,13 +785,13 @@ class Run:
         message = self._host.queues.next(stopped=stopped)
         if message is None:
             return []
-        self._dispatcher.publish(QueueUpdate(*self._host.queues.texts()))
+        self._host.publish_queues()
         return [message]
 
     async def _answer(self) -> AssistantMessage:
         """Request and record the model's next message; a failure or an abort is also recorded as a message."""
         model, now = self._host.model, self._host.now
-        await self._dispatcher.emit(MessageStart(assistant_message([], model, StopReason.PENDING, now())))
+        await self._dispatcher.emit(events.MessageStart(assistant_message([], model, StopReason.PENDING, now())))
         try:
             answer = await self._streamed()
         except (Aborted, asyncio.CancelledError):
@@ -869,7 +801,7 @@ class Run:
             self._failure = failure
         self._added.append(answer)
         self._host.remember(answer)
-        await self._dispatcher.emit(MessageEnd(answer))
+        await self._dispatcher.emit(events.MessageEnd(answer))
         return answer
 
     async def _streamed(self) -> AssistantMessage:
@@ -878,50 +810,32 @@ class Run:
         offered = host.offered_tools()
         tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in offered)
         system = self._system_prompt(offered) if self._given_system is None else self._given_system
-        request = ChatRequest(system, await self._context(), tools)
+        request = ChatRequest(system, model_messages(await self._dispatcher.context(host.transcript.messages())), tools)
         answer: AssistantMessage | None = None
         async with contextlib.aclosing(host.model.stream(request, self._signal)) as stream:
             async for event in stream:
-                if isinstance(event, AnswerDone):
+                if isinstance(event, events.AnswerDone):
                     answer = event.message
                 else:
-                    await self._dispatcher.emit(MessageUpdate(event.usage or Usage(), event))
+                    await self._dispatcher.emit(events.MessageUpdate(event.usage or Usage(), event))
         if answer is None:
             raise ModelFailure("the model's answer ended before it was complete", transient=True)
         return answer
 
-    async def _context(self) -> list[ModelMessage]:
-        """Return the messages of the request. Extensions may change them, one after another."""
-        event = ContextRequest(self._host.transcript.messages())
-        event = await self._dispatcher.fold(event, _with_reply)
-        return model_messages(event.messages)
-
     async def _add(self, message: Message) -> None:
         self._added.append(message)
-        await self._dispatcher.emit(MessageStart(message))
+        await self._dispatcher.emit(events.MessageStart(message))
         self._host.remember(message)
-        await self._dispatcher.emit(MessageEnd(message))
-
-    def _may_retry(self, last: AssistantMessage, attempt: int) -> bool:
-        if last.stop_reason != StopReason.ERROR or self._failure is None or self._signal.aborted:
-            return False
-        return self._host.retry.allows(self._failure, attempt)
+        await self._dispatcher.emit(events.MessageEnd(message))
 
     async def _back_off(self, last: AssistantMessage, attempt: int) -> bool:
         """Wait before the next attempt; return False if the wait was aborted."""
         retry = self._host.retry
         delay = retry.delay(attempt, self._failure)
-        self._dispatcher.publish(RetryStart(attempt, retry.attempts, int(delay * 1000), last.error_message or ""))
+        self._dispatcher.publish(
+            events.RetryStart(attempt, retry.attempts, int(delay * 1000), last.error_message or "")
+        )
         return await retry.pause(delay, self._signal)
-
-    def _report_retries(self, last: AssistantMessage, attempt: int) -> None:
-        if attempt > 1:
-            failed = last.stop_reason == StopReason.ERROR
-            self._dispatcher.publish(RetryEnd(attempt, (last.error_message or "") if failed else None))
-
-
-def _with_reply(event: ContextRequest, reply: Reply) -> ContextRequest:
-    return ContextRequest(reply.messages) if isinstance(reply, ContextReply) else event
 
 
 class ToolExecutor:
@@ -954,15 +868,15 @@ class ToolExecutor:
         return position if tool is not None and tool.exclusive else -1
 
     async def _result(self, call: ToolCallBlock, signal: AbortSignal) -> ToolResultMessage:
-        await self._host.dispatcher.emit(ToolExecutionStart(call.id, call.name, call.arguments))
+        await self._host.dispatcher.emit(events.ToolExecutionStart(call.id, call.name, call.arguments))
         result, is_error = await self._outcome_in_time(call, signal)
-        for reply in await self._host.dispatcher.emit(ToolResultReady(call.id, call.name, result, is_error)):
-            if isinstance(reply, ReplaceResult):
+        for reply in await self._host.dispatcher.emit(extension.ToolResultReady(call.id, call.name, result, is_error)):
+            if isinstance(reply, extension.ReplaceResult):
                 result = sound_result(reply.result)
                 is_error = result_problem(reply.result) != "" or (
                     is_error if reply.is_error is None else reply.is_error
                 )
-        await self._host.dispatcher.emit(ToolExecutionEnd(call.id, call.name, result, is_error))
+        await self._host.dispatcher.emit(events.ToolExecutionEnd(call.id, call.name, result, is_error))
         return tool_result_message(call, result, is_error=is_error, at=self._host.now())
 
     async def _outcome_in_time(self, call: ToolCallBlock, signal: AbortSignal) -> Outcome:
@@ -1004,11 +918,11 @@ class ToolExecutor:
         if wrong:
             refusal = tool.refuse(wrong, arguments) if tool.refuse else None
             return refusal or error_result(f"Error: {'; '.join(map(str, wrong))}"), True
-        for reply in await self._host.dispatcher.emit(ToolCallRequest(call.id, tool.name, arguments)):
+        for reply in await self._host.dispatcher.emit(extension.ToolCallRequest(call.id, tool.name, arguments)):
             match reply:
-                case BlockCall(reason):
+                case extension.BlockCall(reason):
                     return error_result(reason), True
-                case ChangeArguments(changed):
+                case extension.ChangeArguments(changed):
                     arguments = changed
         return await self._executed(tool, call.id, arguments, signal, over)
 
@@ -1020,7 +934,7 @@ class ToolExecutor:
             if problem:
                 raise TypeError(problem)
             if not over.is_set():
-                update = ToolExecutionUpdate(call_id, tool.name, arguments, sound_result(partial))
+                update = events.ToolExecutionUpdate(call_id, tool.name, arguments, sound_result(partial))
                 self._host.dispatcher.publish(update)
 
         try:
@@ -1029,18 +943,14 @@ class ToolExecutor:
         except Aborted:
             return error_result(ABORTED_CALL), True
         except asyncio.CancelledError:
-            if _is_being_cancelled():
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
                 raise
             # The tool awaited work of its own that was cancelled, such as by a callback of the signal.
             return error_result(ABORTED_CALL if signal.aborted else "Error: cancelled"), True
         except Exception as error:  # noqa: BLE001  by contract, a tool reports failure by raising any exception
             return error_result(str(error) or type(error).__name__), True
         return result, result.is_error
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:

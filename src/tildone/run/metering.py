@@ -33,21 +33,9 @@ from tildone.plan.history.spans import (
 )
 from tildone.plan.runs import LEASE_VARIABLE, RunFence, RunTaken, fence_in
 from tildone.plan.text.amounts import dollars, duration, token_count
+from tildone.run import events
 from tildone.run.codec import decode_usage
-from tildone.run.events import (
-    AgentEnd,
-    AgentStart,
-    BlockDelta,
-    BlockKind,
-    CustomEvent,
-    MessageEnd,
-    MessageStart,
-    MessageUpdate,
-    PublicEvent,
-    RetryStart,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-)
+from tildone.run.events import PublicEvent
 from tildone.run.host import Host
 from tildone.run.messages import (
     AssistantMessage,
@@ -98,37 +86,39 @@ class RunMeter:
     def feed(self, event: PublicEvent) -> None:
         """Update the figures."""
         match event:
-            case AgentStart():
+            case events.AgentStart():
                 self._begin_work()
-            case MessageStart(AssistantMessage()):
+            case events.MessageStart(AssistantMessage()):
                 self._change_to(Activity.THINKING)
-            case MessageUpdate(usage, progress):
+            case events.MessageUpdate(usage, progress):
                 self._current = usage
-                if isinstance(progress, BlockDelta):
+                if isinstance(progress, events.BlockDelta):
                     self._characters += len(progress.delta)
-                    self.activity = Activity.THINKING if progress.kind is BlockKind.THINKING else Activity.WRITING
-            case MessageEnd(AssistantMessage() as message):
+                    self.activity = (
+                        Activity.THINKING if progress.kind is events.BlockKind.THINKING else Activity.WRITING
+                    )
+            case events.MessageEnd(AssistantMessage() as message):
                 self._add(message.usage)
                 self._change_to(Activity.IDLE)
-            case ToolExecutionStart(call_id):
+            case events.ToolExecutionStart(call_id):
                 self._running.add(call_id)
                 self._change_to(Activity.RUNNING)
-            case ToolExecutionEnd(call_id):
+            case events.ToolExecutionEnd(call_id):
                 self._running.discard(call_id)
                 self._change_to(Activity.RUNNING if self._running else Activity.IDLE)
-            case RetryStart():
+            case events.RetryStart():
                 self._change_to(Activity.PAUSING)
-            case CustomEvent(type=kind) if kind == COMPACTION_START:
+            case events.CustomEvent(type=kind) if kind == COMPACTION_START:
                 self._begin_work()
                 self._change_to(Activity.COMPACTING)
-            case CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
+            case events.CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
                 used = fields.get("usage")
                 self._add(decode_usage(used) if isinstance(used, dict) else None)
                 self._end_work()
-            case CustomEvent(type=kind, fields=fields) if kind == SUBAGENT_USAGE:
+            case events.CustomEvent(type=kind, fields=fields) if kind == SUBAGENT_USAGE:
                 used = fields.get("usage")
                 self._add(decode_usage(used) if isinstance(used, dict) else None)
-            case AgentEnd():
+            case events.AgentEnd():
                 self._end_work()
             case _:
                 pass
@@ -285,18 +275,18 @@ class ModelCalls:
 
     def feed(self, event: PublicEvent) -> None:
         match event:
-            case MessageStart(AssistantMessage()):
+            case events.MessageStart(AssistantMessage()):
                 self._begin()
-            case CustomEvent(type=kind) if kind == COMPACTION_START:
+            case events.CustomEvent(type=kind) if kind == COMPACTION_START:
                 self._begin()
-            case MessageEnd(AssistantMessage() as answer):
+            case events.MessageEnd(AssistantMessage() as answer):
                 self._end(CHAT, answer.usage, self._answered(answer), answer.stop_reason if answer.failed else "")
                 self._said.clear()
-            case CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
+            case events.CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
                 used = fields.get("usage")
                 usage = decode_usage(used) if isinstance(used, dict) else None
                 self._end(SUMMARY, usage, {}, "" if usage else "error")
-            case MessageEnd(message) if self._shown:
+            case events.MessageEnd(message) if self._shown:
                 self._said.append(message)
             case _:
                 pass

@@ -129,9 +129,9 @@ class RetryPolicy:
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     jitter: Callable[[float], float] = lambda delay: delay
 
-    def allows(self, failure: ModelFailure, attempt: int) -> bool:
+    def allows(self, failure: ModelFailure | None, attempt: int) -> bool:
         """Return whether to make retry number `attempt` (the first is 1) after this failure."""
-        return failure.transient and attempt <= self.attempts
+        return failure is not None and failure.transient and attempt <= self.attempts
 
     def delay(self, attempt: int, failure: ModelFailure | None = None) -> float:
         """Return the delay before retry number `attempt`, in seconds."""

@@ -13,21 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
 from tildone.base import NotFound, Refused, UnknownEvent, replace
+from tildone.run import events
 from tildone.run.codec import decode_blocks, decode_entry, new_entry
-from tildone.run.events import (
-    BranchSummaryEntry,
-    CompactionEntry,
-    ContextEditEntry,
-    ConversationInfoEntry,
-    CustomEntry,
-    CustomMessageEntry,
-    Entry,
-    EntryBody,
-    LabelEntry,
-    MessageEntry,
-    ModelChangeEntry,
-    UnknownEntry,
-)
+from tildone.run.events import Entry, EntryBody
 from tildone.run.messages import (
     AssistantMessage,
     BranchSummaryMessage,
@@ -81,7 +69,7 @@ class Transcript:
     def name(self) -> str | None:
         """The name of the conversation, if the person gave it one."""
         bodies = [entry.body for entry in self._entries.values()]
-        names = [body.name for body in bodies if isinstance(body, ConversationInfoEntry)]
+        names = [body.name for body in bodies if isinstance(body, events.ConversationInfoEntry)]
         return names[-1].strip() or None if names else None
 
     @property
@@ -133,7 +121,7 @@ class Transcript:
     def messages(self) -> list[Message]:
         """Return the messages of this branch, with compaction and context edits applied."""
         path = self.branch()
-        edits = {entry.body.target_id: entry.body for entry in path if isinstance(entry.body, ContextEditEntry)}
+        edits = {entry.body.target_id: entry.body for entry in path if isinstance(entry.body, events.ContextEditEntry)}
         found = []
         for entry in _since_compaction(path):
             message = _message(entry)
@@ -150,7 +138,7 @@ class Transcript:
     def tool_results(self) -> list[ToolResultMessage]:
         """Return the results of tools on this branch, oldest first; those before a compaction, too."""
         bodies = [entry.body for entry in self.branch()]
-        messages = [body.message for body in bodies if isinstance(body, MessageEntry)]
+        messages = [body.message for body in bodies if isinstance(body, events.MessageEntry)]
         return [message for message in messages if isinstance(message, ToolResultMessage)]
 
     def _add(self, entry: Entry) -> None:
@@ -160,34 +148,34 @@ class Transcript:
 
 def _since_compaction(path: Sequence[Entry]) -> list[Entry]:
     """Return the newest compaction, the entries that it kept, and the entries after it."""
-    last = next((i for i in reversed(range(len(path))) if isinstance(path[i].body, CompactionEntry)), None)
+    last = next((i for i in reversed(range(len(path))) if isinstance(path[i].body, events.CompactionEntry)), None)
     if last is None:
         return list(path)
     compaction = path[last].body
-    kept_from = compaction.first_kept_id if isinstance(compaction, CompactionEntry) else None
+    kept_from = compaction.first_kept_id if isinstance(compaction, events.CompactionEntry) else None
     first = next((i for i in range(last) if path[i].id == kept_from), last)
-    kept = [entry for entry in path[first:last] if not isinstance(entry.body, CompactionEntry)]
+    kept = [entry for entry in path[first:last] if not isinstance(entry.body, events.CompactionEntry)]
     return [path[last], *kept, *path[last + 1 :]]
 
 
 def _message(entry: Entry) -> Message | None:
     body = entry.body
     match body:
-        case MessageEntry(message):
+        case events.MessageEntry(message):
             return None if _is_system_prompt(message) else message
-        case CustomMessageEntry(message):
+        case events.CustomMessageEntry(message):
             return replace(message, timestamp=entry.timestamp, extra={})
-        case CompactionEntry(summary, _, tokens_before):
+        case events.CompactionEntry(summary, _, tokens_before):
             return CompactionSummaryMessage(summary, tokens_before, entry.timestamp)
-        case BranchSummaryEntry(summary, from_id):
+        case events.BranchSummaryEntry(summary, from_id):
             return BranchSummaryMessage(summary, from_id, entry.timestamp) if summary else None
         case (
-            CustomEntry()
-            | LabelEntry()
-            | ConversationInfoEntry()
-            | ModelChangeEntry()
-            | ContextEditEntry()
-            | UnknownEntry()
+            events.CustomEntry()
+            | events.LabelEntry()
+            | events.ConversationInfoEntry()
+            | events.ModelChangeEntry()
+            | events.ContextEditEntry()
+            | events.UnknownEntry()
         ):
             return None
         case _:
@@ -281,7 +269,7 @@ class Conversations:
             Refused: the entry is not a message from the person.
         """
         entry = source.entry(entry_id)
-        if not isinstance(entry.body, MessageEntry) or not isinstance(entry.body.message, UserMessage):
+        if not isinstance(entry.body, events.MessageEntry) or not isinstance(entry.body.message, UserMessage):
             raise Refused(f"{entry_id} is not a message of yours: only those can be forked from")
         made = self.new(source.file)
         made.adopt(_before(source, entry))

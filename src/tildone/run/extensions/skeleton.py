@@ -226,7 +226,7 @@ def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
 
 def records_of_plan(conversation: ConversationView) -> Sequence[Mapping[str, Any]]:
     """Return the entries since the conversation took up its plan: earlier results are about another one."""
-    records = conversation.branch_records()
+    records = [entry.record for entry in conversation.branch()]
     since, plan = 0, None
     for place, record in enumerate(records):
         if record.get("customType") == RUN_ENTRY and isinstance(data := record.get("data"), dict):

@@ -36,9 +36,9 @@ from tildone.run.host import Host
 from tildone.run.kit.components import Markdown, Text
 from tildone.run.messages import JsonObject, last_answer, text_of
 from tildone.run.metering import RunMeter
-from tildone.run.turn_loop import Delivery
-from tildone.run.tools.commands import on_signals
 from tildone.run.tools.builtin import diff_role
+from tildone.run.tools.commands import on_signals
+from tildone.run.turn_loop import Delivery
 
 
 async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:

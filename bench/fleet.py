@@ -23,14 +23,13 @@ from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engine import DBOS, TABLE
 from tildone.fleet.engines import forget_attempts, prepare_engine
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.events import PlanChanged
 from tildone.plan.lists import FIRST, RunGroup, RunLists
 from tildone.plan.runs import NewRun
 from tildone.stores import parse_address
-from tildone.stores.leasing import lists_of
+from tildone.stores.leasing import RunLeases, lists_of
 
 WORKERS, SLOTS = 2, 50
 BASE = "3 steps of DBOS itself"

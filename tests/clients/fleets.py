@@ -19,11 +19,11 @@ from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.git import Git
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged, latest_state
 from tildone.plan.model import Status
 from tildone.plan.runs import Kept, Lease
+from tildone.stores.leasing import RunLeases
 
 SECONDS = 600.0
 """How long a worker may take; on an idle machine, it takes some seconds."""

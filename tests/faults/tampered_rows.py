@@ -29,13 +29,13 @@ from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engine import DBOS
 from tildone.fleet.engines import prepare_engine
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.codec import dump, plan_to_json
 from tildone.plan.events import PlanChanged
 from tildone.plan.lists import RunSchedule, WorkerInfo
 from tildone.plan.runs import LeaseState, NewRun, Work
 from tildone.stores import parse_address
+from tildone.stores.leasing import RunLeases
 
 SECONDS = 900
 PLAN = plan_of("Do nothing: `true`")

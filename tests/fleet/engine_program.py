@@ -15,9 +15,9 @@ from tildone.base import StoreError
 from tildone.fleet.engine import Engine
 from tildone.fleet.engines import engine_for
 from tildone.fleet.upkeep import Reaper, Slots
-from tildone.log.lease_port import RunLeases
 from tildone.plan.runs import Claimer, Lease, WorkOutcome
 from tildone.stores import parse_address
+from tildone.stores.leasing import RunLeases
 
 RENEWAL_SECONDS = 0.5
 

@@ -17,11 +17,11 @@ from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engine import DBOS
 from tildone.fleet.engines import prepare_engine
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Lease, NewRun, Work
 from tildone.stores import parse_address
+from tildone.stores.leasing import RunLeases
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = FleetSettings(lease=600_000, heartbeat=1_000, margin=1_000, reaper=200, renewal=5_000)

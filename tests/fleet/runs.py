@@ -11,11 +11,11 @@ from tests.clients.supervisor import supervised
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged, latest_state
 from tildone.plan.model import Plan
 from tildone.plan.runs import LEASE_VARIABLE, Claimer, Lease, NewRun
+from tildone.stores.leasing import RunLeases
 
 SESSION = "plan"
 SECONDS = 600.0

@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.plans import plan_of
 from tests.stores.postgres import execute
 from tildone.base import replace
-from tildone.log.lease_port import RunLeases
 from tildone.log.lease_rules import Moment
 from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged
@@ -30,7 +29,7 @@ from tildone.plan.runs import (
     RunTaken,
     Work,
 )
-from tildone.stores.lease_transaction import Scribe
+from tildone.stores.leasing import RunLeases, Scribe
 from tildone.stores.sqlite.leases import Machine
 from tildone.stores.sqlite.store import SqliteStore
 

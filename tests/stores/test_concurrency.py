@@ -25,13 +25,13 @@ from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
 from tests.stores.postgres import needs_server
 from tests.stores.processes import finish, wait_for
 from tildone.app.opening import run_leases, store_at
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import ProviderLimit
 from tildone.log.store import Store
 from tildone.plan.events import Actor, Author, Event, PlanChanged, SessionHead
 from tildone.plan.model import Plan, Status, Task, flat
 from tildone.plan.runs import Claimer, Lease, LeaseState, NewRun, RunTaken, Work, WorkOutcome
 from tildone.stores import polling
+from tildone.stores.leasing import RunLeases
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite.store import SqliteStore
 

@@ -16,12 +16,11 @@ from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.suite.waiting import until
 from tildone.base import RunFenced, StoreError
 from tildone.log.kept import KeptSummary
-from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
-from tildone.stores.lease_transaction import Scribe
+from tildone.stores.leasing import RunLeases, Scribe
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

@@ -25,8 +25,9 @@ from tildone.log.store import Store
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
 from tildone.plan.model import Plan
 from tildone.plan.runs import Claimer, NewRun, RunLost
+from tildone.stores.agents import machine_name
 from tildone.stores.sqlite import schema
-from tildone.stores.sqlite.leases import boot, is_alive, moment, this_machine
+from tildone.stores.sqlite.leases import boot, is_alive, moment
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite_summary import read_summary
@@ -641,7 +642,7 @@ def test_the_lease_of_a_killed_worker_is_taken_at_once(tmp_path: Path) -> None:
     leases = store.leases(scribe())
     leases.add(NewRun("r1", "plan"))
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
-        name = f"{this_machine().host}/{worker.pid}/n"
+        name = f"{machine_name()}/{worker.pid}/n"
         leases.claim(Claimer(name), [f"{name}/1"])
         assert leases.reap(LONG) == []
 

@@ -31,7 +31,6 @@ from tildone.app.opening import open_store, run_leases, store_at
 from tildone.app.traces import FollowedRun, RunTraces, SpanSink, spans_of_end
 from tildone.base import StoreError, replace
 from tildone.base.ids import now
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.events import Actor, Event, PlanChanged
@@ -44,6 +43,7 @@ from tildone.run.hosting import open_conversations, open_host
 from tildone.run.messages import AssistantMessage, Cost, StopReason, Usage
 from tildone.run.metering import FollowedPlan, HostTraces, ModelCalls, TraceContext
 from tildone.run.tools.permissions import PermissionPolicy
+from tildone.stores.leasing import RunLeases
 
 SETTINGS = FleetSettings(lease=20_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 from tests.web.sample_data import DONE, MINUTE, Story
 from tildone.app.opening import run_leases, store_at
 from tildone.base.ids import id_maker, now
-from tildone.log.lease_port import RunLeases
 from tildone.log.lease_rules import Moment
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Plan, Status
 from tildone.plan.runs import Answered, Ask, Asked, Claimer, Lease, NewRun, Work, WorkOutcome
-from tildone.stores.lease_transaction import Scribe
+from tildone.stores.leasing import RunLeases, Scribe
 from tildone.stores.sqlite.leases import Machine, moment
 from tildone.stores.sqlite.store import SqliteStore
 

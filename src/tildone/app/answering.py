@@ -14,11 +14,11 @@ from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
 from tildone.base import NotFound, Refused, UnknownNeed, UsageError, value
 from tildone.base.ids import id_maker, now
-from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
 from tildone.plan.runs import Answered, Asked, Lease
 from tildone.plan.text.safe import printable
+from tildone.stores.leasing import RunLeases
 
 PERMISSIONS = ("command", "change", "check")
 """The kinds of questions that are answered by yes or no."""

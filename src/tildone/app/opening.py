@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tildone.app.check_runner import CheckRunner
     from tildone.app.claims import AgentClaims
     from tildone.app.trust import Approvals
-    from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
     from tildone.plan.claims import Claim
     from tildone.plan.dialects import Completions, Dialect
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from tildone.plan.lists import BadRow
     from tildone.plan.runs import RunFence
     from tildone.stores.agents import Agent, AgentRegistry
+    from tildone.stores.leasing import RunLeases
 
 MAX_EVENTS_SEARCHED = 200
 """How many events back a session is searched for a tool call that tells its dialect."""
@@ -88,7 +88,7 @@ def run_leases(
         UsageError: the store has no leases.
     """
     # Imported here because only workers and their commands need them.
-    from tildone.stores.lease_transaction import Scribe, leases_of
+    from tildone.stores.leasing import Scribe, leases_of
 
     return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or (lambda _row: None)))
 

@@ -8,8 +8,8 @@ from enum import Enum
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused
-from tildone.log.lease_port import RunLeases
 from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.stores.leasing import RunLeases
 
 
 class RunRequest(Enum):

@@ -14,12 +14,12 @@ from threading import Lock
 
 from tildone.app.answering import OpenQuestion, logged_questions, offered_answers
 from tildone.base import replace, value
-from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.lists import RunLists, RunView, WorkerInfo
 from tildone.plan.runs import Lease
+from tildone.stores.leasing import RunLeases
 
 MAX_SESSIONS_READ = 500
 """If more sessions have changed at once, their runs are not told one by one."""

@@ -37,9 +37,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tildone.base import StoreError
 from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS, Begin, EssentialThread, FreeOwners
 from tildone.fleet.process_tree import boot_seconds
-from tildone.log.lease_port import RunLeases
 from tildone.plan.runs import PROTOCOL, Claimer, Lease
 from tildone.stores import TIMEOUT_SECONDS
+from tildone.stores.leasing import RunLeases
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import connect_error, connection_refused, store_error
 

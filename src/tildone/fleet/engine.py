@@ -17,9 +17,9 @@ from threading import Event, Thread
 from typing import Protocol
 
 from tildone.base import StoreError
-from tildone.log.lease_port import RunLeases
 from tildone.plan.runs import Claimer, Lease
 from tildone.stores import StoreAddress
+from tildone.stores.leasing import RunLeases
 
 FreeOwners = Callable[[float], Sequence[str]]
 Begin = Callable[[Lease], Thread]

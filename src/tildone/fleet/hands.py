@@ -10,13 +10,13 @@ from tildone.fleet.endings import RunEnding
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import covered
 from tildone.fleet.worktrees import bring_in, settled
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.claims import Claim
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, open_tasks, progress
 from tildone.plan.names import is_commit
 from tildone.plan.runs import Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
+from tildone.stores.leasing import RunLeases
 
 OTHERS_HAVE_IT, LOOKS_AGAIN = "other hands have the rest", "it looks again for a task"
 FIRST_LOOK_MS, MAX_LOOKS = 1000, 4

@@ -18,7 +18,6 @@ from tildone.app.check_runner import MAX_SECONDS
 from tildone.app.trust import Approvals
 from tildone.base.ids import now
 from tildone.fleet.drivers import SHELL
-from tildone.log.lease_port import RunLeases
 from tildone.plan.command_line import split_command
 from tildone.plan.events import Event
 from tildone.plan.lists import WorkerInfo
@@ -27,6 +26,7 @@ from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseState, RunFe
 from tildone.plan.text.proofs import check_text
 from tildone.run.shell_model import commands_of
 from tildone.stores.agents import digest
+from tildone.stores.leasing import RunLeases
 
 COMMAND, CHECK = "command", "check"
 ID_CHARACTERS = 10

@@ -14,7 +14,7 @@ from tildone.base.ids import id_maker, now
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.runs import fence_in
 from tildone.stores import OpenOptions, open_store, parse_address
-from tildone.stores.lease_transaction import Scribe, leases_of
+from tildone.stores.leasing import Scribe, leases_of
 
 STORE_VARIABLE = variable("store")
 

@@ -25,11 +25,11 @@ from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.running import Execution
 from tildone.fleet.worksite import MIN_FREE_MB
 from tildone.log.cron import next_time, parse_cron
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.plan.lists import RunSchedule, WorkerInfo
 from tildone.plan.runs import Ask, Lease
 from tildone.plan.text.safe import printable
+from tildone.stores.leasing import RunLeases
 
 REQUEST_SECONDS = 0.5
 """How long a person's request may wait for the next renewal, unless that comes sooner."""

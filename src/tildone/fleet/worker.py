@@ -29,12 +29,12 @@ from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.fleet.worksite import WorkerOptions, WorkSite
-from tildone.log.lease_port import RunLeases
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.runs import Ask, Claimer, Lease
 from tildone.plan.text.safe import printable
 from tildone.stores import OpenOptions, parse_address
+from tildone.stores.leasing import RunLeases
 from tildone.version import __version__
 
 STOP_SECONDS = 2.0

@@ -8,8 +8,8 @@ from tildone.base import value
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.permissions import LeftRuns
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
+from tildone.stores.leasing import RunLeases
 
 MIN_FREE_MB = 1000
 """A worker with less space on its disk takes nothing, unless it was told another amount."""

@@ -304,7 +304,7 @@ def is_running(pid: int) -> bool:
     """Return whether a process with this id exists. Not for Windows, where signal 0 would interrupt the process."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         # It exists and belongs to another user.

@@ -12,9 +12,9 @@ from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, store_at
 from tildone.cli import main
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.runs import Claimer, Lease
+from tildone.stores.leasing import RunLeases
 
 __all__ = ["server", "url"]
 

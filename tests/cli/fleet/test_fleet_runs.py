@@ -23,12 +23,12 @@ from tildone.base import StoreUnreachable
 from tildone.base.ids import now
 from tildone.cli.fleet import lists as watch
 from tildone.cli.fleet.lists import listed_rows
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.events import Actor, Event
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.runs import Answered, Asked, Lease, LeaseState, WorkOutcome
 from tildone.plan.text.amounts import DAY
+from tildone.stores.leasing import RunLeases
 
 ESCAPE = "\x1b[2J"
 

@@ -20,11 +20,11 @@ from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import replace as change
 from tildone.fleet.process_tree import boot_seconds, descendants
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Lease, NewRun, Work
+from tildone.stores.leasing import RunLeases
 
 PROGRAM = str(Path(__file__).with_name("worker_program.py"))
 Process = subprocess.Popen[bytes]

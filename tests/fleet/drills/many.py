@@ -37,12 +37,12 @@ from tests.suite.waiting import LIMIT_SECONDS
 from tildone.app.answering import open_questions
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.git import Git
-from tildone.log.lease_port import RunLeases
 from tildone.log.settings import BURST_PART, MINUTE_MS, ProviderLimit
 from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.model import Status
 from tildone.plan.runs import Answered, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken, Work, worker_of
+from tildone.stores.leasing import RunLeases
 
 TASKS, REPOSITORIES = 5, 3
 SHELL, MODEL = "shell", "run"

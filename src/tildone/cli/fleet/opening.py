@@ -15,12 +15,12 @@ from tildone.base import NotFound, StoreBusy, StoreUnreachable, UsageError, valu
 from tildone.cli.opening import open_existing_store, settings_at, settings_for
 from tildone.cli.output import put_notice
 from tildone.cli.table import ParsedArgs
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.events import Author
 from tildone.plan.lists import BadRow, RunView
 from tildone.plan.text.runs import bad_row_text
 from tildone.plan.text.safe import printable
+from tildone.stores.leasing import RunLeases
 
 T = TypeVar("T")
 

@@ -21,10 +21,10 @@ from tildone.fleet.engine import EssentialThread, on_essential_failure
 from tildone.fleet.engines import engine_for
 from tildone.fleet.worker import Worker
 from tildone.fleet.worksite import WorkerOptions
-from tildone.log.lease_port import RunLeases
 from tildone.plan.names import check_text
 from tildone.plan.text.safe import printable
 from tildone.run.metering import open_run_traces
+from tildone.stores.leasing import RunLeases
 
 LOOK_SECONDS = 0.5
 

@@ -25,7 +25,6 @@ from tildone.cli.parsing import SHORT
 from tildone.cli.table import UNLIMITED, Option, ParsedArgs, Verb
 from tildone.cli.transfer.export import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.dialects import DIALECTS
 from tildone.plan.events import latest_state
@@ -33,6 +32,7 @@ from tildone.plan.formats.detection import FORMATS
 from tildone.plan.history.refs import SHORT_ID_LENGTH, events_by_label
 from tildone.plan.model import Plan, Status
 from tildone.plan.text.safe import printable
+from tildone.stores.leasing import RunLeases
 
 Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
 

@@ -27,7 +27,6 @@ from tildone.app.settings import Settings
 from tildone.base import NotFound, TildoneError, replace, value
 from tildone.base.ids import now
 from tildone.base.private import make_private_folder, open_private
-from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -39,7 +38,7 @@ from tildone.plan.text.state import SessionWord
 from tildone.screens.board.data import Data, agent_data, counts_data, history_page, needs_data, plan_data, row_data
 from tildone.screens.board.http import json_bytes
 from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
-from tildone.stores.leasing import lists_of
+from tildone.stores.leasing import RunLeases, lists_of
 
 DIGEST_DIGITS = 10
 MAX_SLUG = 40

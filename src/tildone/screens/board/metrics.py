@@ -18,7 +18,6 @@ from threading import Lock
 from tildone.app.opening import run_leases
 from tildone.base import NotFound, StoreDamaged, UsageError
 from tildone.base.ids import now
-from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
 from tildone.plan.events import AgentUsage, Event, latest_state
 from tildone.plan.history.stats import (
@@ -33,6 +32,7 @@ from tildone.plan.history.stats import (
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board.board import Board
+from tildone.stores.leasing import RunLeases
 
 MAX_EVENTS = 2000
 """How many events of a session are read at once. If the counted head is not among them, the branch was left."""

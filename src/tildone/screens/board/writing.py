@@ -26,7 +26,6 @@ from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.base import NotFound, Refused, UsageError
 from tildone.base.ids import now
-from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.session import Session
 from tildone.plan.events import Directive
@@ -37,6 +36,7 @@ from tildone.plan.text.proofs import check_text
 from tildone.screens.board.data import Data, claims_data, facts_data, plan_data, proof_data
 from tildone.screens.board.http import ApiAnswer, Problem
 from tildone.screens.board.reading import Visit
+from tildone.stores.leasing import RunLeases
 
 
 def ops(visit: Visit) -> ApiAnswer:

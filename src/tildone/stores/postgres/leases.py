@@ -3,7 +3,7 @@
 Theory of operation. Each operation is one transaction. It locks, in this order, a name (of a session or of a worker),
 leases, the limits that these leases need, the session, and at last the row that tells waiting workers of a change. So
 operations wait for each other, but never in a circle. Leases are measured by the clock of the server. An operation
-whose connection was lost is repeated, and recognises what the first attempt did (see `tildone.log.lease_port`).
+whose connection was lost is repeated, and recognises what the first attempt did (see `tildone.stores.leasing`).
 
 A query that returns leases locks them, and returns the time and the heads of their sessions, too,
 so that most changes need one query before they write. Sessions are not locked by it: if a head has moved when an event
@@ -29,7 +29,7 @@ from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
+from tildone.stores.leasing import COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.postgres.connections import ANY_SESSION, Listener
 from tildone.stores.postgres.database import Database
 from tildone.stores.postgres.health import ServerFacts, server_findings

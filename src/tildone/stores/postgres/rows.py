@@ -12,7 +12,7 @@ from typing import Any
 from tildone.base import TYPE_CHECKING, HeadMoved, StoreError, UnknownEvent
 from tildone.plan import codec
 from tildone.plan.events import Event, PlanChanged, SessionHead
-from tildone.stores.lease_transaction import CHANGING_COLUMNS, COLUMNS
+from tildone.stores.leasing import CHANGING_COLUMNS, COLUMNS
 
 if TYPE_CHECKING:
     from psycopg import Connection

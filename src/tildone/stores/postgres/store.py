@@ -27,8 +27,7 @@ from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.plan.runs import RunFence
 from tildone.stores import TIMEOUT_SECONDS
-from tildone.stores.lease_transaction import READER, Scribe
-from tildone.stores.leasing import StoredLeases, StoredRunLists
+from tildone.stores.leasing import READER, RunLeases, Scribe, StoredRunLists
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import ConnectionPool, Listener
 from tildone.stores.postgres.database import Database
@@ -191,9 +190,9 @@ class PostgresStore:
     def compact(self) -> None:
         """Do nothing: the server's autovacuum reuses space."""
 
-    def leases(self, scribe: Scribe) -> StoredLeases:
+    def leases(self, scribe: Scribe) -> RunLeases:
         """Return the leases of runs."""
-        return StoredLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
+        return RunLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
 
     def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""

@@ -2,7 +2,7 @@
 
     store.py    the store: the log
     records.py  what is kept beside the log: presences, questions, claims, summaries
-    leases.py   the leases of runs; `fleet_queries.py` has their statements
+    leases.py   the leases of runs, and their statements
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   every other SQL statement, recognising and migrating a file (`migrations/*.sql`), driver errors
     rows.py     rows as values, compared with their checksums, and new rows

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from tildone.base import TYPE_CHECKING, replace, value
@@ -22,12 +23,11 @@ from tildone.plan.events import Event, PlanChanged, SessionHead, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-from tildone.stores.agents import machine_name
-from tildone.stores.lease_transaction import COLUMNS, LeaseTransaction, Scribe, lease_in
+from tildone.stores.agents import has_ended, machine_name
+from tildone.stores.leasing import CHANGING_COLUMNS, COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.file import SqliteFile
-from tildone.stores.sqlite.fleet_queries import query
 from tildone.stores.sqlite.rows import insert_event, session_head_in
 from tildone.stores.sqlite.schema import from_sql, to_sql
 
@@ -60,17 +60,7 @@ def boot() -> str:
 
 def is_alive(pid: int) -> bool:
     """Return whether a process of this machine exists and has not ended. If that is not known, it does."""
-    if os.name == "nt":
-        return True
-    try:
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            # PID (NAME) STATE …; a name may contain anything.
-            return not file.read().rpartition(")")[2].startswith((" Z", " X"))
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
+    return not has_ended(pid, 0)
 
 
 @value
@@ -108,11 +98,20 @@ class SqliteLeaseTransaction(LeaseTransaction):
         """Do nothing: the transaction has the lock of the whole store."""
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        return next(iter(self._claimable(who, run, hand, unsent=False)), None)
+        return next(iter(self.claimable(who, 1, run=run, hand=hand)), None)
 
-    def claimable(self, who: Claimer, _most: int, *, unsent: bool = False) -> list[Lease]:
+    def claimable(
+        self, who: Claimer, _most: int, *, unsent: bool = False, run: str | None = None, hand: int | None = None
+    ) -> list[Lease]:
         """Return the first lease that a worker may take."""
-        return self._claimable(who, None, None, unsent=unsent)
+        row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
+        row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
+        while rows := self.rows("claimable", **row):
+            columns, lease = rows[0], lease_in(rows[0], from_sql)
+            if not isinstance(lease, BadRow):
+                return [lease]
+            self._set_aside(columns, lease)
+        return []
 
     def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:  # noqa: ARG002  see below
         """Return all: what can be claimed is within its limits."""
@@ -154,16 +153,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
         row = self._connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
         return SessionHead() if row is None else session_head_in(row, session, self._path)
 
-    def _claimable(self, who: Claimer, run: str | None, hand: int | None, *, unsent: bool) -> list[Lease]:
-        row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
-        row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
-        while rows := self.rows("claimable", **row):
-            columns, lease = rows[0], lease_in(rows[0], from_sql)
-            if not isinstance(lease, BadRow):
-                return [lease]
-            self._set_aside(columns, lease)
-        return []
-
     def kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
         return self.scribe.good(lease_in(columns, from_sql) for columns in rows)
 
@@ -188,11 +177,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
         self.rows("set_aside", run=run, hand=hand)
 
 
-def this_machine() -> Machine:
-    """Return the machine that this process runs on."""
-    return Machine(moment, machine_name(), is_alive)
-
-
 class SqliteLeaseTables:
     """The leases, workers, schedules and limits in a file. The calls are documented by `LeaseTables`."""
 
@@ -200,7 +184,7 @@ class SqliteLeaseTables:
         self._store = store
         self._file = file
         self._scribe = scribe
-        self._machine = machine or this_machine()
+        self._machine = machine or Machine(moment, machine_name(), is_alive)
 
     def change(self, work: Callable[[LeaseTransaction], T]) -> T:
         def transaction(connection: apsw.Connection) -> T:
@@ -260,3 +244,136 @@ class SqliteLeaseTables:
 
     def findings(self) -> list[Finding]:
         return [Finding(Severity.OK, f"the runs are in {self._file.path}, for workers of this machine")]
+
+
+_NAMES = {
+    "COLUMNS": ", ".join(COLUMNS),
+    "PARAMETERS": ", ".join(f":{name}" for name in COLUMNS),
+    "IN_GROUP": "state = :state AND coalesce((owner IS NOT NULL) = :held, 1)",
+    "CHANGES": ", ".join(f"{name} = :{name}" for name in CHANGING_COLUMNS),
+}
+"""What stands in the statements for the words in capitals: the columns of leases, and the condition of a group."""
+
+# Those of a PostgreSQL store have the same names and parameters, as far as it has them.
+_STATEMENTS = {
+    "leases": "SELECT COLUMNS FROM leases WHERE run = :run ORDER BY hand",
+    "lease": "SELECT COLUMNS FROM leases WHERE run = :run AND hand = :hand",
+    "all_leases": "SELECT COLUMNS FROM leases WHERE coalesce(run = :run, 1) ORDER BY run, hand",
+    "active_leases": "SELECT COLUMNS FROM leases WHERE state IN ('open', 'waiting', 'paused') ORDER BY run, hand",
+    "owned_leases": """
+SELECT COLUMNS FROM leases WHERE owner IN (SELECT value FROM json_each(:owners)) AND owner IS NOT NULL
+""",
+    "held_leases": "SELECT COLUMNS FROM leases WHERE owner IS NOT NULL ORDER BY run, hand",
+    "sent_leases": "SELECT COLUMNS FROM leases WHERE state = 'open' AND owner IS NULL AND sent ORDER BY run, hand",
+    "session_of_run": "SELECT session FROM leases WHERE run = :run LIMIT 1",
+    "active_runs": """
+SELECT DISTINCT run FROM leases
+WHERE session = :session AND state IN ('open', 'waiting', 'paused')
+""",
+    "has_repository": "SELECT 1 FROM leases WHERE repo = :repo LIMIT 1",
+    "repositories": "SELECT DISTINCT repo FROM leases WHERE repo <> '' ORDER BY repo",
+    # Hands of one run may work in one repository, each in a working tree of its own. With `unsent`, what an engine has
+    # counts as held.
+    "claimable": """
+WITH held AS MATERIALIZED (
+        SELECT run, repo, provider FROM leases
+        WHERE owner IS NOT NULL OR (:unsent AND sent AND state = 'open')
+    ),
+    used_up AS MATERIALIZED (
+        SELECT name FROM providers
+        WHERE runs > 0 AND (SELECT count(*) FROM held WHERE held.provider = providers.name) >= runs
+    )
+SELECT COLUMNS FROM leases AS queued
+WHERE state = 'open' AND owner IS NULL AND not_before <= :now AND protocol <= :protocol
+    AND coalesce(run = :run AND hand = :hand, 1) AND NOT (:unsent AND sent)
+    AND NOT EXISTS (SELECT 1 FROM workers WHERE id = :worker AND ask = 'drain')
+    AND NOT EXISTS (
+        SELECT 1 FROM json_each(iif(json_valid(queued.labels), queued.labels, '[]')) AS needed
+        WHERE needed.value NOT IN (SELECT value FROM json_each(:labels))
+    )
+    AND NOT instr(queued.refused, :quoted_worker)
+    AND NOT EXISTS (SELECT 1 FROM held WHERE held.repo = queued.repo AND held.run <> queued.run)
+    AND provider NOT IN (SELECT name FROM used_up)
+ORDER BY priority, made, run, hand LIMIT 1
+""",
+    "insert_lease": "INSERT INTO leases (COLUMNS) VALUES (PARAMETERS)",
+    "update_lease": "UPDATE leases SET CHANGES WHERE run = :run AND hand = :hand",
+    "renew_leases": """
+UPDATE leases SET until = :until, boot = :boot
+FROM json_each(:held) AS held
+WHERE run = held.value ->> 0 AND hand = held.value ->> 1 AND epoch = held.value ->> 2
+    AND state = 'open' AND owner IS NOT NULL
+RETURNING run, hand, epoch, ask
+""",
+    "set_aside": "UPDATE leases SET state = 'failed', owner = NULL WHERE run = :run AND hand = :hand",
+    "forget_leases": """
+DELETE FROM leases WHERE run = :run
+    AND NOT EXISTS (SELECT 1 FROM leases WHERE run = :run AND state IN ('open', 'waiting', 'paused'))
+""",
+    "lapse_claims": "UPDATE claims SET until = 0 WHERE session = :session AND until > 0 AND instr(holder, :mark)",
+    "run_sessions": """
+SELECT DISTINCT session FROM events WHERE instr(body, '"fact":"run_queued"') ORDER BY session
+""",
+    "page_of_leases": """
+SELECT COLUMNS FROM leases WHERE IN_GROUP AND (since, run, hand) < (:since, :run, :hand)
+ORDER BY since DESC, run DESC, hand DESC LIMIT :limit
+""",
+    "asking_leases": "SELECT COLUMNS FROM leases WHERE questions <> '[]' ORDER BY run, hand",
+    "leases_of_session": "SELECT COLUMNS FROM leases WHERE session = :session ORDER BY run, hand",
+    "count_leases": "SELECT count(*) FROM (SELECT 1 FROM leases WHERE IN_GROUP LIMIT :limit)",
+    "count_taken_over": """
+SELECT count(*) FROM leases
+WHERE state IN ('open', 'waiting', 'paused', 'done', 'failed', 'cancelled') AND since >= :since AND losses > 0
+""",
+    "recent_sessions": """
+SELECT session FROM leases
+WHERE state IN ('open', 'waiting', 'paused', 'done', 'failed', 'cancelled') AND since >= :since AND epoch > 0
+UNION SELECT session FROM leases WHERE owner IS NOT NULL
+""",
+    "fleet_exists": "SELECT EXISTS (SELECT 1 FROM leases) OR EXISTS (SELECT 1 FROM workers)",
+    "fleet_revision": "SELECT revision FROM fleet",
+    "announce": "UPDATE fleet SET revision = iif(revision < 9000000000000000000, revision + 1, 0)",
+    "fleet_settings": "SELECT lease, heartbeat, margin, reaper, renewal, engine FROM fleet",
+    "configure": """
+UPDATE fleet SET lease = :lease, heartbeat = :heartbeat, margin = :margin, reaper = :reaper, renewal = :renewal,
+    engine = :engine
+""",
+    "limits": "SELECT name, runs, requests FROM providers ORDER BY name",
+    "set_limit": """
+INSERT INTO providers (name, runs, requests, earliest) VALUES (:name, :runs, :requests, 0)
+ON CONFLICT (name) DO UPDATE SET runs = excluded.runs, requests = excluded.requests
+""",
+    "remove_limit": "DELETE FROM providers WHERE name = :name",
+    "requests": "SELECT requests, earliest FROM providers WHERE name = :name",
+    "set_next_request": "UPDATE providers SET earliest = :earliest WHERE name = :name",
+    "worker_beat": """
+INSERT INTO workers (id, host, pid, version, protocol, slots, labels, seen, ask)
+VALUES (:id, :host, :pid, :version, :protocol, :slots, :labels, :seen, '')
+ON CONFLICT (id) DO UPDATE SET version = excluded.version, protocol = excluded.protocol, slots = excluded.slots,
+    labels = excluded.labels, seen = excluded.seen
+RETURNING ask
+""",
+    "worker_leave": "DELETE FROM workers WHERE id = :id",
+    "workers": "SELECT id, host, pid, version, protocol, slots, labels, seen, ask FROM workers ORDER BY id",
+    "drain": "UPDATE workers SET ask = 'drain' WHERE id = :id",
+    "schedules": "SELECT name, cron, plan, next, work, zone, last FROM schedules ORDER BY name",
+    "due": """
+SELECT name, cron, plan, next, work, zone, last FROM schedules
+WHERE next <= :now ORDER BY next, name LIMIT 1
+""",
+    "set_schedule": """
+INSERT OR REPLACE INTO schedules (name, cron, plan, next, work, zone, last)
+VALUES (:name, :cron, :plan, :next, :work, :zone, :last)
+""",
+    "set_schedule_aside": "UPDATE schedules SET next = 9000000000000000000 WHERE name = :name",
+    "unschedule": "DELETE FROM schedules WHERE name = :name",
+}
+
+
+@cache
+def query(name: str) -> str:
+    """Return a statement on leases, workers, schedules or limits."""
+    statement = _STATEMENTS[name]
+    for word, names in _NAMES.items():
+        statement = statement.replace(word, names)
+    return statement

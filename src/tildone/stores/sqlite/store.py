@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
     from tildone.plan.runs import RunFence
-    from tildone.stores.lease_transaction import Scribe
-    from tildone.stores.leasing import StoredLeases, StoredRunLists
+    from tildone.stores.leasing import RunLeases, Scribe, StoredRunLists
     from tildone.stores.sqlite.leases import Machine
 
 BATCH_CHARACTERS = 100_000
@@ -163,19 +162,18 @@ class SqliteStore:
 
         return compact(self._file)
 
-    def leases(self, scribe: Scribe, machine: Machine | None = None) -> StoredLeases:
+    def leases(self, scribe: Scribe, machine: Machine | None = None) -> RunLeases:
         """Return the leases of runs, by default with the clock of this machine."""
         # Late, because only workers and their commands need them.
-        from tildone.stores.leasing import StoredLeases
+        from tildone.stores.leasing import RunLeases
         from tildone.stores.sqlite.leases import SqliteLeaseTables
 
-        return StoredLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
+        return RunLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
 
     def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""
         # Late, because only screens need them.
-        from tildone.stores.lease_transaction import READER
-        from tildone.stores.leasing import StoredRunLists
+        from tildone.stores.leasing import READER, StoredRunLists
         from tildone.stores.sqlite.leases import SqliteLeaseTables
 
         return StoredRunLists(SqliteLeaseTables(self, self._file, READER))

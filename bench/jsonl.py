@@ -11,7 +11,7 @@ from bench.plans import PLAN, Toggle, filled_session, session_on
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.events import Actor, Call, Event, PlanChanged, SessionHead
 from tildone.plan.model import Plan
-from tildone.stores.pi.drafts import write_history
+from tildone.stores.pi.history import write_history
 from tildone.stores.pi.store import JsonlStore
 
 AIM = 1.5

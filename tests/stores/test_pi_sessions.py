@@ -31,7 +31,7 @@ from tildone.plan.events import (
     labels,
 )
 from tildone.plan.model import Phase, Plan, Status, Task, flat
-from tildone.stores.pi.drafts import PiHistory, read_history, write_history
+from tildone.stores.pi.history import PiHistory, read_history, write_history
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.session_file import SessionFile, file_name, format_timestamp, load, newest_files, parse_timestamp
 from tildone.stores.pi.store import JsonlStore

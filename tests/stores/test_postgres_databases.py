@@ -39,7 +39,7 @@ pytest.importorskip("psycopg", reason="the driver is not installed: pip install 
 import psycopg
 
 from tests.stores.postgres_stores import flaws, setting_of
-from tildone.stores.postgres import schema
+from tildone.stores.postgres import connections
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import TimedConnection
 from tildone.stores.postgres.rows import MAX_KEY_BYTES, from_sql, key, migrations, to_sql
@@ -378,7 +378,7 @@ def test_a_database_of_an_older_tildone_is_migrated(
     """Migrations run in order; the data stay."""
     chain(own_store, "s", "a")
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
-    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+    monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
 
     later = PostgresStore(own_url)
 
@@ -398,7 +398,7 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
     """The tildone before had schema 4; its agents are refused afterwards."""
     present = Presence("claude:s1", "s", beat=1)
     with monkeypatch.context() as before:
-        before.setattr(schema, "migrations", lambda: migrations()[:4])
+        before.setattr(connections, "migrations", lambda: migrations()[:4])
         older = PostgresStore(empty)
         chain(older, "s", "a", "b")
         older.records.set_seen("s", "claude", "a")
@@ -413,7 +413,7 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
     assert (claim.epoch, claim.is_held) == (1, True)
     store.close()
     newest = len(migrations())
-    monkeypatch.setattr(schema, "migrations", lambda: migrations()[:4])
+    monkeypatch.setattr(connections, "migrations", lambda: migrations()[:4])
     with pytest.raises(StoreTooNew, match=f"it has schema {newest}, this one supports up to 4; upgrade tildone"):
         PostgresStore(empty)
 
@@ -422,7 +422,7 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
 def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Earlier ones are rolled back, too: the older tildone can still use the database."""
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"DROP TABLE tildone.nonsense"))
-    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+    monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
 
     with pytest.raises(StoreError, match="nonsense"):
         PostgresStore(own_url)

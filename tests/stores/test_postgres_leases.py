@@ -26,7 +26,7 @@ pytest.importorskip("psycopg", reason="the driver is not installed: pip install 
 
 import psycopg
 
-from tildone.stores.postgres import schema
+from tildone.stores.postgres import connections
 from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
@@ -406,7 +406,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 def before_records(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database of the schema before records."""
     with monkeypatch.context() as before:
-        before.setattr(schema, "migrations", lambda: migrations()[:3])
+        before.setattr(connections, "migrations", lambda: migrations()[:3])
         store = PostgresStore(empty)
         chain(store, "s", "a")
         store.close()

@@ -24,7 +24,7 @@ pytest.importorskip("psycopg", reason="the driver is not installed: pip install 
 import psycopg
 
 from tests.stores.postgres_stores import Work, setting_of
-from tildone.stores.postgres import connections, schema
+from tildone.stores.postgres import connections
 from tildone.stores.postgres import connections as listener
 from tildone.stores.postgres.connections import MAX_CONNECTIONS, TimedConnection
 from tildone.stores.postgres.rows import migrations, query, row_of, session_row
@@ -275,7 +275,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 def older(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database of the schema before revisions, with two sessions."""
     with monkeypatch.context() as before:
-        before.setattr(schema, "migrations", lambda: migrations()[:2])
+        before.setattr(connections, "migrations", lambda: migrations()[:2])
         store = PostgresStore(empty)
         chain(store, "s", "a")
         chain(store, "long " * 1000, "long " * 1000)

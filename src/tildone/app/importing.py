@@ -40,7 +40,7 @@ from tildone.plan.formats.detection import (
 from tildone.plan.model import Check, Plan, with_imported_proofs, with_source
 from tildone.plan.reduce import reduce
 from tildone.plan.text.faults import describe_fault
-from tildone.stores.pi.drafts import read_history
+from tildone.stores.pi.history import read_history
 
 STREAM = "-"
 

@@ -136,7 +136,29 @@ class MemoryStore:
             self.records.revise(session)
 
 
-class MemoryRecords:
+class ClaimsOfSessions:
+    """Claims of a store that reads and writes all those of a session at once."""
+
+    def change_claims(self, session: str, change: Callable[[list[Claim], int], list[Claim]]) -> tuple[list[Claim], int]:
+        """Replace the claims of a session by what `change` makes of them; return those, and the time it was given."""
+        raise NotImplementedError
+
+    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
+        after, now = self.change_claims(session, lambda known, now: claiming.claimed(known, task, claimant, lease, now))
+        return next(claim for claim in claiming.current(after, now) if claim.task == task)
+
+    def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
+        after, now = self.change_claims(session, lambda known, now: claiming.renewed(known, agent, lease, now))
+        return claiming.lost_by(after, agent, now)
+
+    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
+        self.change_claims(session, lambda known, _now: claiming.released(known, agent, tasks))
+
+    def lapse(self, session: str, agent: str) -> None:
+        self.change_claims(session, lambda known, _now: claiming.lapsed(known, agent))
+
+
+class MemoryRecords(ClaimsOfSessions):
     """What a store in memory keeps beside the log, whose events, heads and condition it shares."""
 
     def __init__(
@@ -230,22 +252,6 @@ class MemoryRecords:
             self._claims[session] = after
             return claiming.taken(before, after, now)
 
-    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
-        after, now = self._change_claims(
-            session, lambda known, now: claiming.claimed(known, task, claimant, lease, now)
-        )
-        return next(claim for claim in claiming.current(after, now) if claim.task == task)
-
-    def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
-        after, now = self._change_claims(session, lambda known, now: claiming.renewed(known, agent, lease, now))
-        return claiming.lost_by(after, agent, now)
-
-    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
-        self._change_claims(session, lambda known, _now: claiming.released(known, agent, tasks))
-
-    def lapse(self, session: str, agent: str) -> None:
-        self._change_claims(session, lambda known, _now: claiming.lapsed(known, agent))
-
     def claims(self, session: str) -> list[Claim]:
         with self._changed:
             return claiming.unreleased(self._claims.get(session, []), _now())
@@ -275,9 +281,7 @@ class MemoryRecords:
         self._presences = {name: each for name, each in self._presences.items() if each.session != session}
         self._needs = {name: need for name, need in self._needs.items() if need.session != session}
 
-    def _change_claims(
-        self, session: str, change: Callable[[list[Claim], int], list[Claim]]
-    ) -> tuple[list[Claim], int]:
+    def change_claims(self, session: str, change: Callable[[list[Claim], int], list[Claim]]) -> tuple[list[Claim], int]:
         with self._changed:
             now = _now()
             self._claims[session] = change(self._claims.get(session, []), now)

@@ -22,7 +22,7 @@ from tildone.plan.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, 
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.text.safe import printable
-from tildone.stores.pi.drafts import write_history
+from tildone.stores.pi.history import write_history
 
 EXPORT_FORMATS = tuple(each for each in FORMATS if each != CLAUDE)
 MAX_EVENTS_COMPARED = 200

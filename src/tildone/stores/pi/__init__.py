@@ -5,8 +5,7 @@ Each module imports only modules above it in this list:
     session_file.py  the format: lines, header, versions, time stamps; writing one file
     entries.py       events as entries, and entries of other programs as events
     outline.py       scanning a file into a tree of entries, incrementally
-    history.py       the events among the entries: the plan's own tree
-    drafts.py        lines to append: new events, moves of the head; import and export of one file
+    history.py       the events among the entries: the plan's own tree; lines to append; import and export of one file
     folder.py        the files of a folder, what readers have seen, and the histories of the sessions, cached
     examination.py   the integrity check
     store.py         the store, what is kept beside the log, and the change feed

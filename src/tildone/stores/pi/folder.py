@@ -21,9 +21,8 @@ from tildone.base.private import PRIVATE_FILE
 from tildone.log.kept import with_seen
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionInfo
-from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.entries import PlanInEntry
-from tildone.stores.pi.history import History
+from tildone.stores.pi.history import Draft, History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import (
     VERSION,

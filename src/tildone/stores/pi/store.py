@@ -35,10 +35,10 @@ from tildone.log.needs import Need, answered, decode_needs, encode_need, open_ne
 from tildone.log.presence import Presence, decode_presences, encode_presence, with_presence
 from tildone.log.store import ProgressCallback
 from tildone.plan import claims as claiming
-from tildone.plan.claims import Claim, Claimant, ClaimFence, encode_claimant
+from tildone.plan.claims import Claim, ClaimFence, encode_claimant
 from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
-from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
+from tildone.stores.memory import ClaimsOfSessions
 from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.folder import (
     MAX_BATCH_EVENTS,
@@ -51,7 +51,7 @@ from tildone.stores.pi.folder import (
     write_lines,
     write_seen,
 )
-from tildone.stores.pi.history import History
+from tildone.stores.pi.history import Draft, History, import_draft, unknown_events
 from tildone.stores.polling import Changes
 
 Fingerprint = tuple[int, int, int]
@@ -61,7 +61,7 @@ PRESENCES, NEEDS, SUMMARIES = ".tildone.presence", ".tildone.needs", ".tildone.s
 CLAIMS = ".tildone.claims"
 
 
-class JsonlRecords:
+class JsonlRecords(ClaimsOfSessions):
     """What the store in a folder of session files keeps beside the log."""
 
     def __init__(self, files: Histories) -> None:
@@ -146,22 +146,6 @@ class JsonlRecords:
         self._files.append(session, event, seen_by, check)
         return taken
 
-    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
-        after, now = self._change_claims(
-            session, lambda known, now: claiming.claimed(known, task, claimant, lease, now)
-        )
-        return next(claim for claim in claiming.current(after, now) if claim.task == task)
-
-    def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
-        after, now = self._change_claims(session, lambda known, now: claiming.renewed(known, agent, lease, now))
-        return claiming.lost_by(after, agent, now)
-
-    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
-        self._change_claims(session, lambda known, _now: claiming.released(known, agent, tasks))
-
-    def lapse(self, session: str, agent: str) -> None:
-        self._change_claims(session, lambda known, _now: claiming.lapsed(known, agent))
-
     def claims(self, session: str) -> list[Claim]:
         return claiming.unreleased(read_claims(self._folder.path).get(session, []), self._now())
 
@@ -197,9 +181,7 @@ class JsonlRecords:
                 set_mtime(os.path.join(folder, NEEDS), lock.next_mtime(self._files.clock()))
             self._files.changed.notify_all()
 
-    def _change_claims(
-        self, session: str, change: Callable[[list[Claim], int], list[Claim]]
-    ) -> tuple[list[Claim], int]:
+    def change_claims(self, session: str, change: Callable[[list[Claim], int], list[Claim]]) -> tuple[list[Claim], int]:
         with self._files.lock():
             now, known = self._now(), read_claims(self._folder.path)
             before = known.get(session, [])

@@ -2,10 +2,9 @@
 
 store.py        the store: the log
 records.py      what is kept beside the log: presences, questions, claims, summaries
-database.py     queries by name, and the transactions of a process that works for a run
 leases.py       the leases of runs; `fleet.sql`
-connections.py  a pool of connections that survives a restart of the server, LISTEN/NOTIFY for waiters
-schema.py       the session settings of a connection, migrations; `migrations/*.sql`
+connections.py  a pool of connections that survives a restart of the server, migrations (`migrations/*.sql`),
+                LISTEN/NOTIFY for waiters, queries by name
 rows.py         events and names as the database stores them; the statements in `queries.sql` and `fleet.sql`, by name
 address.py      URLs as libpq parameters
 health.py       the integrity check

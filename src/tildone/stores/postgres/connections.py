@@ -1,4 +1,4 @@
-"""Connections to one database: a pool, time limits, the driver's errors as `StoreError`, LISTEN/NOTIFY for waiters.
+"""Connections to one database: its schema, a pool, time limits, driver errors as `StoreError`, LISTEN/NOTIFY, queries.
 
 Theory of operation. Connections are opened on demand, up to `MAX_CONNECTIONS`, and reused last in, first out, so that
 the rest become idle and are closed. `run` passes one to a function. If the connection is lost meanwhile, all idle ones
@@ -24,21 +24,35 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection, Error, OperationalError, errors
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 
-from tildone.base import TYPE_CHECKING, StoreBusy, StoreDamaged, StoreError, StoreUnreachable
+from tildone.base import (
+    TYPE_CHECKING,
+    NotFound,
+    RunFenced,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreTooNew,
+    StoreUnreachable,
+)
+from tildone.plan import codec
+from tildone.plan.runs import RunFence
 from tildone.stores.postgres.address import Address
-from tildone.stores.postgres.schema import prepare_connection
+from tildone.stores.postgres.rows import migrations, query, scalar
 
 if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+Verdict = tuple[str, int, str | None]
+"""Whether an event was appended (`done`), the time, and the claims that it takes or that forbid it."""
 
 
 TEMPORARY_MESSAGES = (
@@ -169,6 +183,72 @@ class TimedConnection(psycopg.Connection[tuple[object, ...]]):
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+MIGRATION_LOCK = 0x746C646E  # "tldn"
+ENCODING = "UTF8"
+MILLISECONDS = 1000
+MAX_TIMEOUT_MS = 2**31 - 1
+
+
+def prepare_connection(connection: Connection, where: str, timeout: float, *, read_only: bool = False) -> None:
+    """Set up a new connection and check that its database is a store; create or migrate the schema if necessary.
+
+    With `read_only`, the database is not changed.
+
+    Raises:
+        NotFound: there is no schema, and `read_only` forbids to create it.
+        StoreTooNew: a newer tildone wrote it.
+        StoreDamaged: the schema `tildone` is not a store.
+        StoreError: the encoding of the database is not UTF-8.
+    """
+    wait = f"{int(min(max(1, timeout * MILLISECONDS), MAX_TIMEOUT_MS))}ms"
+    known = migrations()[-1][0]
+    version = _prepared_version(connection, wait)
+    if read_only and not version and not _version(connection, where):
+        raise NotFound(f"there is no store in {where}")
+    if version < known and not read_only:
+        _migrate(connection, where, wait)
+        version = _prepared_version(connection, wait)
+    if version > known:
+        raise StoreTooNew(
+            f"{where} was written by a newer tildone: it has schema {version}, this one supports up to {known}; "
+            "upgrade tildone"
+        )
+
+
+def _prepared_version(connection: Connection, wait: str) -> int:
+    """Apply the settings; return the version of the schema, 0 if there is none."""
+    try:
+        row = connection.execute(query("prepare"), {"timeout": wait}).fetchone()
+    except (errors.UndefinedTable, errors.InvalidSchemaName):
+        return 0
+    return row[0] or 0 if row else 0
+
+
+def _migrate(connection: Connection, where: str, wait: str) -> None:
+    """Run the missing migrations in one transaction. Of several processes, an advisory lock admits one at a time."""
+    with connection.transaction():
+        connection.execute(query("lock_timeout"), {"timeout": wait})
+        connection.execute(query("migration_lock"), {"lock": MIGRATION_LOCK})
+        current = _version(connection, where)
+        for number, name, statements in migrations():
+            if number > current:
+                connection.execute(statements)
+                connection.execute(query("record_migration"), {"version": number, "name": name})
+
+
+def _version(connection: Connection, where: str) -> int:
+    """Return the version to migrate from, 0 if there is no store."""
+    encoding, used, versioned = connection.execute(query("schema_state")).fetchone() or ("", False, False)
+    if encoding != ENCODING:
+        raise StoreError(f"{where} has the encoding {encoding}; tildone needs a database with the encoding {ENCODING}")
+    if not used:
+        return 0
+    [version] = (versioned and connection.execute(query("version")).fetchone()) or (None,)
+    if version is None:
+        raise StoreDamaged(f"{where} has a schema named tildone that is not a tildone store")
+    return int(version)
 
 
 MAX_CONNECTIONS = 8
@@ -444,3 +524,92 @@ class Listener:
                 connection.pgconn.consume_input()
                 while notification := connection.pgconn.notifies():
                     self.wake(notification.extra.decode())
+
+
+class Database:
+    """Runs queries by name. Its log and its claims change only while the lease of the `fence` is held, if there is one.
+
+    Work gets a connection and the number of earlier attempts, as `ConnectionPool.run` says.
+    """
+
+    def __init__(self, connections: ConnectionPool, fence: RunFence | None) -> None:
+        self.connections = connections
+        self.fence = fence
+
+    def run(self, work: Callable[[Connection, int], T], *, is_slow: bool = False) -> T:
+        """Run `work` on a connection and return its result."""
+        return self.connections.run(work, is_slow=is_slow)
+
+    def rows(self, name: str, /, **row: Any) -> Rows:
+        """Return the rows of a query."""
+        return self.run(lambda connection, _: connection.execute(query(name), row).fetchall())
+
+    def rows_if_any(self, name: str, /, **row: Any) -> Rows:
+        """Return the rows of a query; none in a database of an older schema that may only be read."""
+
+        def read(connection: Connection, _attempts: int) -> Rows:
+            try:
+                return connection.execute(query(name), row).fetchall()
+            except (errors.UndefinedTable, errors.UndefinedFunction):
+                return []
+
+        return self.run(read)
+
+    def write(self, name: str, /, **row: Any) -> None:
+        """Run a statement that returns no rows."""
+        self.run(lambda connection, _: connection.execute(query(name), row))
+
+    def append(self, session: str, row: dict[str, Any], write: Callable[[Connection], Verdict]) -> Verdict:
+        """Append the event of a row with `write`, and return what that returns.
+
+        After an attempt whose answer was lost, the event may be in the database already, and the verdict is `done`.
+
+        Raises:
+            StoreError: the session has another event with that id.
+            RunFenced: the run has passed to another worker, or has ended.
+        """
+
+        def attempt(connection: Connection, attempts: int) -> Verdict:
+            def is_there() -> bool:
+                return bool(attempts) and scalar(connection, "body", row) == row["body"]
+
+            try:
+                found = write(connection)
+            except errors.UniqueViolation as error:
+                if is_there():
+                    return "done", 0, None
+                raise StoreError(f"{session!r} has an event {codec.decode(row['body']).id!r} already") from error
+            except RunFenced:
+                if is_there():
+                    return "done", 0, None
+                raise
+            return ("done", found[1], None) if found[0] != "done" and is_there() else found
+
+        return self.run(attempt)
+
+    def in_run(self, connection: Connection, statement: Callable[[], T]) -> T:
+        """Execute a statement, which is a transaction of its own unless this process works for a run.
+
+        Raises:
+            RunFenced: the run has passed to another worker, or has ended.
+        """
+        if self.fence is None:
+            return statement()
+        with self.transaction(connection):
+            return statement()
+
+    @contextmanager
+    def transaction(self, connection: Connection) -> Iterator[None]:
+        """Begin a transaction. If this process works for a run, its lease cannot pass to another until it ends.
+
+        Raises:
+            RunFenced: the run has passed to another worker, or has ended.
+        """
+        with connection.transaction():
+            fence = self.fence
+            if fence is not None:
+                row = {"run": fence.run, "hand": fence.hand, "epoch": fence.epoch}
+                [(is_held,)] = connection.execute(query("holds"), row).fetchall()
+                if not is_held:
+                    raise RunFenced(fence.run)
+            yield

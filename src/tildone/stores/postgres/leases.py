@@ -30,8 +30,7 @@ from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
 from tildone.stores.leasing import COLUMNS, LeaseTransaction, Scribe, lease_in
-from tildone.stores.postgres.connections import ANY_SESSION, Listener
-from tildone.stores.postgres.database import Database
+from tildone.stores.postgres.connections import ANY_SESSION, Database, Listener
 from tildone.stores.postgres.health import ServerFacts, server_findings
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, session_row
 

@@ -24,8 +24,7 @@ from tildone.log.needs import Need, NeedAnswered, answered, bounds, decode_need,
 from tildone.log.presence import PRESENCE_LIFETIME_MS, Presence, decode_presences, encode_presence
 from tildone.plan.claims import Claim, Claimant, ClaimFence, Fenced, decode_claim, encode_claimant
 from tildone.plan.events import Event, SessionChange
-from tildone.stores.postgres.connections import ANY_SESSION, Listener
-from tildone.stores.postgres.database import Database, Verdict
+from tildone.stores.postgres.connections import ANY_SESSION, Database, Listener, Verdict
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, seen_row, session_row, to_sql
 
 

@@ -29,8 +29,7 @@ from tildone.plan.runs import RunFence
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.leasing import READER, RunLeases, Scribe, StoredRunLists
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.connections import ConnectionPool, Listener
-from tildone.stores.postgres.database import Database
+from tildone.stores.postgres.connections import ConnectionPool, Database, Listener
 from tildone.stores.postgres.health import findings
 from tildone.stores.postgres.leases import PostgresLeaseTables
 from tildone.stores.postgres.records import PostgresRecords

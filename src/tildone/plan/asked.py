@@ -28,7 +28,7 @@ from tildone.plan.ops import Append, Order, SetCheck, Touch, Write
 from tildone.plan.selection import Spot, change_spots, resolve, spots_where, task_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from tildone.plan.faults import Fault
@@ -64,9 +64,9 @@ def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
 
 
 def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
-    """Return `wanted` with the tasks of `plan` that its author did not know, each at the end of its phase.
+    """Return `wanted` with the tasks of `plan` that its author, who last saw `known`, did not know.
 
-    `known` is the plan that the author of `wanted` last saw. A task that others added since is thereby not lost.
+    Each is at the end of its phase. So a task that others added since is not lost.
     """
     seen = {task.text for task in (*known.tasks, *wanted.tasks)}
     return Plan(_with_more(plan, wanted, lambda task: task.text not in seen).phases)
@@ -113,7 +113,11 @@ def keep_asked(before: Plan, after: Plan, step: Op | Fault, model: ByModel) -> K
     missing, edited = _missing(before, after, model), _edited(before, after, model)
     refused = edited if isinstance(step, Write | Append) else missing + edited
     if missing and not refused:
-        after = _with_missing(before, after, {task.number: task for task in missing})
+        # Those that were dropped are open in their places.
+        lost = {task.number: task for task in missing}
+        gone = lost.keys() - {task.number for task in after.tasks}
+        restored = with_tasks(after, lambda task: lost.get(task.number, task))
+        after = _with_more(before, restored, lambda task: task.number in gone)
     faults = _faults(before, after, refused, model)
     return (before, faults, frozenset()) if faults else (after, (), frozenset(task.number for task in missing))
 
@@ -124,8 +128,13 @@ def shed(before: Plan, after: Plan, model: ByModel) -> tuple[HasCheck, ...]:
 
 
 def _faults(before: Plan, after: Plan, tasks: list[Task], model: ByModel) -> tuple[HasCheck, ...]:
-    of_plan = (HasCheck(PLAN),) if _sheds_plan_check(before, after, model) else ()
-    return (*(HasCheck(task.number, task.text) for task in tasks), *of_plan)
+    check, lost = before.check, [HasCheck(task.number, task.text) for task in tasks]
+    if check is not None and _is_asked(check, model):
+        # It is changed, or no task is left to hold it although it has still to pass, or to pass again.
+        is_emptied = bool(before.tasks) and not after.tasks
+        if check != after.check or (is_emptied and (not is_passed(check, before.proof) or PLAN in model.stale())):
+            lost.append(HasCheck(PLAN))
+    return tuple(lost)
 
 
 def _missing(before: Plan, after: Plan, model: ByModel) -> list[Task]:
@@ -154,41 +163,18 @@ def _is_asked(check: Check | None, model: ByModel) -> bool:
     return check is not None and (not check.by_model or model.is_approved(check))
 
 
-def _sheds_plan_check(before: Plan, after: Plan, model: ByModel) -> bool:
-    """Return whether a check of the plan that a person asked for is changed, or has no task left to hold it."""
-    if not _is_asked(before.check, model):
-        return False
-    return before.check != after.check or (bool(before.tasks) and not after.tasks and _is_open(before, model))
-
-
-def _is_open(plan: Plan, model: ByModel) -> bool:
-    """Return whether the check of the plan has still to pass, or to pass again."""
-    return plan.check is not None and (not is_passed(plan.check, plan.proof) or PLAN in model.stale())
-
-
 def _with_authors(before: Plan, after: Plan) -> Plan:
     """Return the plan with the checks that the model wrote as its own."""
     earlier = {task.number: task.check for task in before.tasks}
-
-    def with_author(task: Task) -> Task:
-        return replace(task, check=_by_model(task.check, earlier.get(task.number)))
-
-    return replace(with_tasks(after, with_author), check=_by_model(after.check, before.check))
+    plan = with_tasks(after, lambda task: replace(task, check=_by_model(task.check, earlier.get(task.number))))
+    return replace(plan, check=_by_model(after.check, before.check))
 
 
 def _by_model(check: Check | None, was: Check | None) -> Check | None:
     return check if check is None or check == was else replace(check, by_model=True)
 
 
-def _with_missing(before: Plan, after: Plan, missing: Mapping[int, Task]) -> Plan:
-    """Return the plan with these tasks of before: those that were dropped are open in their places."""
-    gone = missing.keys() - {task.number for task in after.tasks}
-    restored = with_tasks(after, lambda task: missing.get(task.number, task))
-    return _with_more(before, restored, lambda task: task.number in gone)
-
-
 def set_attribute(plan: Plan, step: SetCheck | Order | Touch) -> tuple[Plan, tuple[Fault, ...]]:
-    """Apply one step to the plan."""
     fault = check_fault(step.check) if isinstance(step, SetCheck) else None
     if fault is not None:
         return plan, (fault,)
@@ -221,7 +207,6 @@ def written_fault(before: Plan, after: Plan) -> Fault | None:
 
 
 def check_fault(check: Check | None) -> Fault | None:
-    """Return what is wrong with a check by itself; None if nothing."""
     if check is None:
         return None
     if proves_nothing(check.command):
@@ -255,11 +240,13 @@ def finished_spots(before: Plan, after: Plan) -> list[Spot]:
     They are the tasks that were open and are completed, and those that were in progress and are abandoned or blocked.
     """
     earlier = {task.number: task.status for task in before.tasks}
-    return [
-        spot
-        for spot in spots_where(after, lambda task: not task.status.is_actionable)
-        if _is_finished(earlier.get(task_at(after, spot).number, Status.PENDING), task_at(after, spot).status)
-    ]
+    found = []
+    for spot in spots_where(after, lambda task: not task.status.is_actionable):
+        task = task_at(after, spot)
+        was = earlier.get(task.number, Status.PENDING)
+        if was is Status.IN_PROGRESS or (task.status is Status.COMPLETED and was.is_open):
+            found.append(spot)
+    return found
 
 
 def successor(before: Plan, after: Plan, others: Callable[[], AbstractSet[int]]) -> Spot | None:
@@ -283,7 +270,3 @@ def successor(before: Plan, after: Plan, others: Callable[[], AbstractSet[int]])
 
     pending = spots_where(after, can_start)
     return next((spot for spot in pending if spot > finished[-1]), pending[0] if pending else None)
-
-
-def _is_finished(was: Status, now: Status) -> bool:
-    return was is Status.IN_PROGRESS or (now is Status.COMPLETED and was.is_open)

@@ -85,7 +85,6 @@ def schedule(plan: Plan, previous: Schedule, now: int, delay_ms: int = DEFAULT_D
 
 
 def next_due(scheduled: Schedule) -> int | None:
-    """Return when the next task is due; None if no task is scheduled."""
     return min((due for _, due in scheduled.due), default=None)
 
 
@@ -108,23 +107,19 @@ def clear_due(plan: Plan, scheduled: Schedule, now: int) -> ClearResult:
     due = {key for key, at in scheduled.due if at <= now}
     later = Schedule(tuple((key, at) for key, at in scheduled.due if at > now))
     removed: list[TaskInPhase] = []
-    phases = [replace(phase, tasks=_remaining_tasks(phase, due, removed)) for phase in plan.phases]
+    phases = []
+    for phase in plan.phases:
+        remaining = []
+        for task in phase.tasks:
+            if (phase.name, task.text) in due and not task.status.is_open:
+                removed.append(TaskInPhase(phase.name, task))
+            else:
+                remaining.append(task)
+            due.discard((phase.name, task.text))
+        phases.append(replace(phase, tasks=tuple(remaining)))
     if not removed:
         return ClearResult(plan, later)
     return ClearResult(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(removed))
-
-
-def _remaining_tasks(phase: Phase, due: set[TaskKey], removed: list[TaskInPhase]) -> tuple[Task, ...]:
-    """The tasks that stay. Each key is used once and discarded from `due`; removed tasks are added to `removed`."""
-    remaining = []
-    for task in phase.tasks:
-        key = phase.name, task.text
-        if key in due and not task.status.is_open:
-            removed.append(TaskInPhase(phase.name, task))
-        else:
-            remaining.append(task)
-        due.discard(key)
-    return tuple(remaining)
 
 
 MAX_ADDED = 20
@@ -146,14 +141,18 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
     """
     earlier = {task.number: task for task in before.tasks}
     texts, former = {task.text for task in after.tasks}, {task.text for task in before.tasks}
-    reopened = {*ledger.reopened, *_reopened(earlier, after)}
+    numbers = {task.number for task in after.tasks}
+    newly_open = {task.number for task in after.tasks if task.status.is_open}
+    reopened = {
+        *ledger.reopened,
+        *(number for number, task in earlier.items() if number in newly_open and not task.status.is_open),
+    }
     closed = [task for task in after.tasks if _counts_as_closed(task, earlier, reopened, ledger)]
     completes = any(task.status is not Status.ABANDONED for task in closed)
     adds = texts > former and any(checksum(text) not in ledger.gone for text in texts - former)
     drops = bool(closed) and not completes and ledger.dropped < MAX_DROPPED
     adds = adds and ledger.added < MAX_ADDED
     gone = [text for text in map(checksum, sorted(former - texts)) if text not in ledger.gone]
-    numbers = {task.number for task in after.tasks}
     return completes or drops or adds, replace(
         ledger,
         added=0 if completes else ledger.added + adds,
@@ -164,17 +163,7 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
 
 
 def checksum(text: str) -> str:
-    """Return a short text that stands for a longer one."""
     return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _reopened(earlier: dict[int, Task], after: Plan) -> list[int]:
-    """The numbers of the tasks that a change reopens."""
-    return [
-        task.number
-        for task in after.tasks
-        if task.status.is_open and task.number in earlier and not earlier[task.number].status.is_open
-    ]
 
 
 def _counts_as_closed(task: Task, earlier: dict[int, Task], reopened: set[int], ledger: Ledger) -> bool:

@@ -13,19 +13,9 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 LISTS = ("after", *WORD_FIELDS)
-_PROOF_KEYS = {
-    "files": "",
-    "all_files": "",
-    "exit_code": None,
-    "reason": "",
-    "milliseconds": 0,
-    "at": 0,
-    "by": "",
-    "output": "",
-    "program": "",
-    "program_sha256": "",
-    "imported": False,
-}
+_NO_CHECK, _NO_PROOF = Check(()), Proof(Result.PASSED, ())
+_CHECK_KEYS = Check.__match_args__[1:]
+_PROOF_KEYS = tuple(name for name in Proof.__match_args__[2:] if name != "tail")
 
 
 def attributes_to_json(owner: Task | Plan) -> Json:
@@ -43,18 +33,10 @@ def attributes_from_json(data: Json) -> Json:
 
 
 def check_to_json(check: Check) -> Json:
-    data: Json = {"command": list(check.command)}
-    if check.folder:
-        data["folder"] = check.folder
-    if check.seconds != DEFAULT_SECONDS:
-        data["seconds"] = check.seconds
-    if check.retries:
-        data["retries"] = check.retries
-    if check.watches:
-        data["watches"] = list(check.watches)
-    if check.by_model:
-        data["by_model"] = True
-    return data
+    rest = {name: words for name in _CHECK_KEYS if (words := getattr(check, name)) != getattr(_NO_CHECK, name)}
+    return {"command": list(check.command)} | {
+        name: list(words) if isinstance(words, tuple) else words for name, words in rest.items()
+    }
 
 
 def check_from_json(data: Json) -> Check:
@@ -69,7 +51,7 @@ def check_from_json(data: Json) -> Check:
 
 
 def proof_to_json(proof: Proof) -> Json:
-    rest = {name: getattr(proof, name) for name, default in _PROOF_KEYS.items() if getattr(proof, name) != default}
+    rest = {name: each for name in _PROOF_KEYS if (each := getattr(proof, name)) != getattr(_NO_PROOF, name)}
     return {"result": proof.result.value, "command": list(proof.command), **rest}
 
 

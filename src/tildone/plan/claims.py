@@ -78,7 +78,6 @@ class Claim:
 
     @property
     def agent(self) -> str:
-        """The agent that has the task, or had it last."""
         return self.holder.agent
 
     @property
@@ -133,19 +132,13 @@ def lease_mark(lease: str) -> str:
     return dump({"lease": lease})[1:-1]
 
 
-def decode_claimant(text: object) -> Claimant | None:
-    """Return the claimant of a JSON text; None if there is none, or if it cannot be decoded."""
-    return decode_record(Claimant, _TYPES, text) if text else None
-
-
 def decode_claim(task: int, epoch: int, until: int, bodies: tuple[object, object], now: int) -> Claim:
     """Return the claim of a row: `bodies` are the texts of its holder and of the one before."""
-    holder, before = map(decode_claimant, bodies)
+    holder, before = (decode_record(Claimant, _TYPES, text) if text else None for text in bodies)
     return Claim(task, epoch, until, holder or Claimant(""), before, max(0, until - now))
 
 
 def newest(claims: Iterable[Claim]) -> dict[int, Claim]:
-    """Return the newest claim of each task, by its number."""
     found: dict[int, Claim] = {}
     for claim in claims:
         if claim.task not in found or found[claim.task].epoch < claim.epoch:
@@ -172,7 +165,11 @@ def taken(before: Iterable[Claim], after: Iterable[Claim], now: int) -> list[Cla
 def lost_by(claims: Sequence[Claim], agent: str, now: int) -> list[Claim]:
     """Return the newest claims of the tasks that have passed from an agent to another, and it was not told yet."""
     last = newest(claims)
-    lost = {claim.task for claim in claims if _is_lost(claim, agent, last)}
+    lost = {
+        claim.task
+        for claim in claims
+        if claim.agent == agent and claim.until != RELEASED and last[claim.task].epoch > claim.epoch
+    }
     return [claim for claim in current(last.values(), now) if claim.task in lost]
 
 
@@ -223,11 +220,7 @@ def lapsed(claims: Iterable[Claim], agent: str) -> list[Claim]:
 
 
 def fenced(session: str, claims: Sequence[Claim], fence: ClaimFence, now: int) -> list[Claim]:
-    """Return the claims after an event with a fence.
-
-    Raises:
-        Fenced: the event must not be appended.
-    """
+    """Return the claims after an event with a fence; raise `Fenced` if it must not be appended."""
     agent, last = fence.claimant.agent, newest(claims)
     lost = lost_by(claims, agent, now)
     checked = fence.changes | fence.beside
@@ -236,21 +229,12 @@ def fenced(session: str, claims: Sequence[Claim], fence: ClaimFence, now: int) -
     if lost or held:
         raise Fenced(session, lost, held)
     after = list(claims)
-    for task in sorted(claims_needed(fence, last)):
+    # Also those that others had and did not give back.
+    left = {task for task, claim in last.items() if claim.agent != agent and claim.until != RELEASED}
+    for task in sorted(fence.starts | (fence.changes & left)):
         after = claimed(after, task, fence.claimant, fence.lease, now)
     own = {claim.task for claim in newest(after).values() if claim.agent == agent}
     return renewed(released(after, agent, frozenset(own - fence.active)), agent, fence.lease, now)
-
-
-def claims_needed(fence: ClaimFence, last: Mapping[int, Claim]) -> frozenset[int]:
-    """Return the tasks that an event claims: those that it starts, and those that others had and did not give back."""
-    agent = fence.claimant.agent
-    left = {task for task, claim in last.items() if claim.agent != agent and claim.until != RELEASED}
-    return fence.starts | (fence.changes & left)
-
-
-def _is_lost(claim: Claim, agent: str, last: Mapping[int, Claim]) -> bool:
-    return claim.agent == agent and claim.until != RELEASED and last[claim.task].epoch > claim.epoch
 
 
 NOTHING: Mapping[int, int] = {}
@@ -321,8 +305,14 @@ def settled(  # noqa: PLR0913  of one caller
     plan = restored(plan, closed)
     conflicts = _conflicts(before, plan, lambda: taken() | others.keys())
     plan = restored(plan, [number for number, _ in conflicts])
-    early = _started_early(earlier, plan) if changed or closed or conflicts else ()
-    plan = with_status(plan, set(early), Status.PENDING)
+    # What is started although what it comes after was put back.
+    is_put_back = changed or closed or conflicts
+    early = {
+        task.number
+        for task in (plan.tasks if is_put_back else ())
+        if _is_active(task) and _status(earlier, task.number) is not Status.IN_PROGRESS and waits_for(plan, task)
+    }
+    plan = with_status(plan, early, Status.PENDING)
     # A rule that allows one task in progress puts those of others back, which nobody asked for.
     asked = {
         number
@@ -389,15 +379,6 @@ def _closed_meanwhile(
     shared = earlier.keys() & later.keys() & known.keys()
     reopened = (number for number in shared if later[number].status.is_open and not earlier[number].status.is_open)
     return tuple(sorted(number for number in reopened if known[number].status.is_open))
-
-
-def _started_early(earlier: Mapping[int, Task], plan: Plan) -> tuple[int, ...]:
-    """Return the tasks that a change starts although what they come after was put back, and is open."""
-    return tuple(
-        task.number
-        for task in plan.tasks
-        if _is_active(task) and _status(earlier, task.number) is not Status.IN_PROGRESS and waits_for(plan, task)
-    )
 
 
 def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[tuple[int, int], ...]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.json import dump as dump  # noqa: PLC0414  part of this module's interface
-from tildone.base.json import parse as _parse
+from tildone.base.json import parse, quoted
 from tildone.base.json import parse_strictly as parse_strictly  # noqa: PLC0414  the same
 from tildone.base.json import pretty as pretty  # noqa: PLC0414  the same
-from tildone.base.json import quoted as _quoted
 from tildone.plan.events import (
     Actor,
     Author,
@@ -66,41 +65,33 @@ def encode(event: Event) -> str:
     The line is formatted here instead of by `json`, which would take three times as long: encoding is a large part of
     the cost of a change.
     """
-    parent = "null" if event.parent is None else _quoted(event.parent)
+    parent = "null" if event.parent is None else quoted(event.parent)
+    known = ",".join(f'"{name}":{quoted(text)}' for name, text in author_to_json(event.author).items())
+    by = f'"by":{{{known}}},' if known else ""
     return (
-        f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
-        f'"actor":"{event.actor.value}",{_author_out(event.author)}{usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
+        f'{{"v":{VERSION},"id":{quoted(event.id)},"parent":{parent},"at":{event.at},'
+        f'"actor":"{event.actor.value}",{by}{usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
     )
 
 
 def decode(text: object) -> Event:
-    """Return the event in a text that `encode` wrote, in this version or an older one.
+    """Return the event in a text that `encode` wrote, in this version or an older one; else raise `UndecodableEvent`.
 
     A damaged store may return something other than text; that is not an event either.
-
-    Raises:
-        UndecodableEvent: the text is damaged or has a newer version.
     """
     try:
-        data = _parse(text) if isinstance(text, str) else text
+        data = parse(text) if isinstance(text, str) else text
     except ValueError:
         data = text
     return event_from_json(data)
 
 
 def event_from_json(data: Any) -> Event:
-    """Return the event in parsed JSON, in this version or an older one.
-
-    Raises:
-        UndecodableEvent: the data is not an event or has a newer version.
-    """
+    """Return the event in parsed JSON, in this version or an older one; else raise `UndecodableEvent`."""
     try:
         data = _upcast(data)
-        fact, author, usage = (
-            _fact_in(data),
-            author_from_json(data.get("by")),
-            usage_in(data["used"]) if "used" in data else None,
-        )
+        fact, usage = _fact_in(data), usage_in(data["used"]) if "used" in data else None
+        author = author_from_json(data.get("by"))
         return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author, usage)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
@@ -108,7 +99,6 @@ def event_from_json(data: Any) -> Event:
 
 
 def author_to_json(author: Author) -> dict[str, str]:
-    """Return the fields of an author that are known."""
     return {name: text for name in Author.__match_args__ if (text := getattr(author, name))}
 
 
@@ -120,18 +110,13 @@ def author_from_json(data: object) -> Author:
 
 
 def plan_to_json(plan: Plan) -> Json:
-    """Return the plan alone as JSON data."""
-    phases = _parse(f"[{','.join(map(_phase_out, plan.phases))}]")
+    phases = parse(f"[{','.join(map(_phase_out, plan.phases))}]")
     data = {"phases": phases, "counted": plan.last_number}
-    return data | _parse(f"{{{_attributes_out(plan)[1:]}}}") if plan.check is not None else data
+    return data | parse(f"{{{_attributes_out(plan)[1:]}}}") if plan.check is not None else data
 
 
 def plan_from_json(data: Any) -> Plan:
-    """Return the plan in data that `plan_to_json` made.
-
-    Raises:
-        ValueError: the data is damaged.
-    """
+    """Return the plan in data that `plan_to_json` made; raise `ValueError` if it is damaged."""
     try:
         plan = Plan(tuple(map(_phase_in, data["phases"])), data["counted"])
         return _with_attributes(plan, data) if "check" in data else plan
@@ -140,18 +125,11 @@ def plan_from_json(data: Any) -> Plan:
         raise ValueError(message) from error
 
 
-def _author_out(author: Author) -> str:
-    if author == _UNKNOWN:
-        return ""
-    fields = ",".join(f'"{name}":{_quoted(text)}' for name, text in author_to_json(author).items())
-    return f'"by":{{{fields}}},'
-
-
 def _fact_out(fact: Fact) -> str:
     """The value of the field `fact`, followed by the other fields of this kind of fact."""
     match fact:
         case PlanChanged(plan, call, drift, since, directive, ledger):
-            made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
+            made = f',"call":{{"tool":{quoted(call.tool)},"arguments":{quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
             more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
@@ -161,7 +139,7 @@ def _fact_out(fact: Fact) -> str:
         case Nudged(count, drift, of_subagent=True):
             return f'"nudged","count":{count},"drift":{drift},"subagent":true'
         case Nudged(count, drift, fingerprint, repeats):
-            files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
+            files, message = quoted(fingerprint.files), quoted(fingerprint.message)
             fields = f',"files":{files},"words":{message},"same":{repeats}'
             return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
         case DirectiveSet(directive, drift, since, ledger):
@@ -170,7 +148,7 @@ def _fact_out(fact: Fact) -> str:
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):
-            return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
+            return f'"labelled","target":{quoted(target)},"label":{quoted(label)}'
         case _:
             # Late, because few plans are run by a fleet.
             from tildone.plan.runs import fact_name, fact_to_json
@@ -186,28 +164,28 @@ def _ledger_out(ledger: Ledger) -> str:
     if ledger.reopened:
         counts.append(f'"reopened":[{",".join(map(str, ledger.reopened))}]')
     if ledger.gone:
-        counts.append(f'"gone":[{",".join(map(_quoted, ledger.gone))}]')
+        counts.append(f'"gone":[{",".join(map(quoted, ledger.gone))}]')
     return f',"ledger":{{{",".join(counts)}}}'
 
 
 def _phase_out(phase: Phase) -> str:
     # Most tasks have a number and no notes; a call for each task would take as long as the rest.
     tasks = [
-        f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
+        f'{{"text":{quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
         f"{_FROM_USER if task.from_user else ''}}}"
         if task.number and not task.notes and not task.source and not has_attributes(task)
         else _task_out(task)
         for task in phase.tasks
     ]
-    return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
+    return f'{{"name":{quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
 
 
 def _task_out(task: Task) -> str:
-    notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
+    notes = f',"notes":[{",".join(map(quoted, task.notes))}]' if task.notes else ""
     number = f',"number":{task.number}' if task.number else ""
-    source = f',"source":{_quoted(task.source)}' if task.source else ""
+    source = f',"source":{quoted(task.source)}' if task.source else ""
     rest = f"{_FROM_USER if task.from_user else ''}{source}{_attributes_out(task) if has_attributes(task) else ''}"
-    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{rest}}}'
+    return f'{{"text":{quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{rest}}}'
 
 
 def _attributes_out(owner: Task | Plan) -> str:

@@ -13,8 +13,7 @@ _ESCAPED_IN_QUOTES = '"\\$`'
 def split_command(text: str) -> tuple[str, ...]:
     r"""Return the words of a command: quotation marks and backslashes work as in a shell, and nothing is expanded.
 
-    Raises:
-        ValueError: the text has no end of a quotation, or would mean something else in a shell.
+    A quotation without an end, or what would mean something else in a shell, raises `ValueError`.
     """
     words: list[str] = []
     word: list[str] | None = None

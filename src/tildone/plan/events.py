@@ -192,13 +192,10 @@ class AgentUsage:
     @property
     def tokens(self) -> int | None:
         """All tokens; None if none are known."""
-        if self.tokens_in is None and self.tokens_out is None:
-            return None
-        return (self.tokens_in or 0) + (self.tokens_out or 0)
+        return _sum(self.tokens_in, self.tokens_out)
 
     @property
     def is_known(self) -> bool:
-        """Whether any amount is known."""
         return self.tokens is not None or self.cost is not None
 
 
@@ -250,7 +247,6 @@ class State:
 
     @property
     def has_counts(self) -> bool:
-        """Whether there is something to reset when a person speaks."""
         return self.tripped is not None or self.drift > 0 or self.ledger.continued > 0
 
 
@@ -337,7 +333,6 @@ def by_id(events: Iterable[Event]) -> dict[str, Event]:
 
 
 def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
-    """Return the path from the root to `head`, oldest first."""
     path = []
     while head is not None:
         event = events[head]
@@ -365,11 +360,7 @@ def labels(events: Iterable[Event]) -> dict[str, str]:
 
 
 def head_after_undo(current: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
-    """Return the head before the newest `changes` changes of the plan, each of which can be redone.
-
-    Raises:
-        Refused: there are fewer changes.
-    """
+    """Return the head before the newest `changes` changes, which can be redone; `Refused` if there are fewer."""
     former_head: str | None = None
     redo, undone = current.redo, 0
     for event in newest_first:
@@ -384,11 +375,7 @@ def head_after_undo(current: SessionHead, newest_first: Iterable[Event], changes
 
 
 def head_after_redo(current: SessionHead, changes: int) -> SessionHead:
-    """Return the head after `changes` undone changes are redone, with the rest of the redo stack.
-
-    Raises:
-        Refused: fewer were undone.
-    """
+    """Return the head after redoing `changes` changes, and what can still be redone; `Refused` if there are fewer."""
     redo = current.redo
     if len(redo) < changes:
         raise Refused(f"there {_only(len(redo))} to redo" if redo else "nothing to redo")
@@ -401,9 +388,7 @@ def _only(changes: int) -> str:
 
 def added(one: AgentUsage, other: AgentUsage) -> AgentUsage:
     """Return the sum; an amount that only one of them has is that one's."""
-    return AgentUsage(
-        _sum(one.tokens_in, other.tokens_in), _sum(one.tokens_out, other.tokens_out), _sum(one.cost, other.cost)
-    )
+    return AgentUsage(*(_sum(getattr(one, name), getattr(other, name)) for name in _NAMES))
 
 
 def since(before: AgentUsage, now: AgentUsage) -> AgentUsage:
@@ -411,11 +396,7 @@ def since(before: AgentUsage, now: AgentUsage) -> AgentUsage:
 
     An amount that became smaller was counted from 0 again.
     """
-    return AgentUsage(
-        _difference(before.tokens_in, now.tokens_in),
-        _difference(before.tokens_out, now.tokens_out),
-        _difference(before.cost, now.cost),
-    )
+    return AgentUsage(*(_difference(getattr(before, name), getattr(now, name)) for name in _NAMES))
 
 
 def usage_out(usage: AgentUsage | None) -> str:

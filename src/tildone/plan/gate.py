@@ -39,7 +39,6 @@ class Tick:
 
     @property
     def fires(self) -> bool:
-        """Whether the agent is told to continue at this tick."""
         return self.left == 0
 
 
@@ -94,17 +93,14 @@ class Patience:
 
     @property
     def has_budget(self) -> bool:
-        """Whether there is a limit for the plan or for the task in progress."""
         return self.has_task_budget or self.has_plan_budget
 
     @property
     def has_plan_budget(self) -> bool:
-        """Whether there is a limit for all agents of the plan together."""
         return (self.cost, self.tokens) != (None, None)
 
     @property
     def has_task_budget(self) -> bool:
-        """Whether there is a limit for the task in progress."""
         return (self.task_cost, self.task_tokens, self.task_minutes) != (None, None, None)
 
 
@@ -330,9 +326,7 @@ def _prose(message: str) -> list[str]:
 
 def _last_sentences(lines: list[str]) -> Iterator[str]:
     """The last sentence and, if it is in a list, also the last one before the list."""
-    if not lines:
-        return
-    yield _last_sentence(lines[-1])
+    yield from map(_last_sentence, lines[-1:])
     items = 0
     while items < len(lines) and _is_item(lines[-1 - items]):
         items += 1
@@ -363,7 +357,11 @@ def _last_sentence(line: str) -> str:
 
 def _is_question(sentence: str) -> bool:
     text = sentence.casefold().replace("’", "'")
-    end = _without_ornaments(text)
+    # Without quotes, brackets or emoji at the end.
+    size = len(text)
+    while size and not (text[size - 1].isalnum() or text[size - 1] in QUESTION_MARKS + FULL_STOPS):
+        size -= 1
+    end = text[:size]
     if end.endswith(tuple(QUESTION_MARKS)) or end.rstrip(FULL_STOPS).endswith(QUESTION_ENDINGS):
         return not _contains_any(text, OFFERS)
     return any(_contains_any(text, requests) for requests in REQUESTS.values())
@@ -371,11 +369,3 @@ def _is_question(sentence: str) -> bool:
 
 def _contains_any(text: str, phrases: str) -> bool:
     return any(phrase in text for phrase in phrases.split("|"))
-
-
-def _without_ornaments(sentence: str) -> str:
-    """The sentence up to its last letter, digit or punctuation mark, without trailing quotes, brackets or emoji."""
-    end = len(sentence)
-    while end and not (sentence[end - 1].isalnum() or sentence[end - 1] in QUESTION_MARKS + FULL_STOPS):
-        end -= 1
-    return sentence[:end]

@@ -75,13 +75,13 @@ def reopened(plan: Plan, stale: AbstractSet[int]) -> Plan:
     """Return the plan without the proofs of these tasks, of which none is done; PLAN stands for the plan itself."""
     if not stale:
         return plan
-    plan = with_tasks(plan, lambda task: _reopened(task) if task.number in stale else task)
+
+    def reopen(task: Task) -> Task:
+        status = Status.IN_PROGRESS if task.status is Status.COMPLETED else task.status
+        return replace(task, status=status, proof=None) if task.number in stale else task
+
+    plan = with_tasks(plan, reopen)
     return replace(plan, proof=None) if PLAN in stale else plan
-
-
-def _reopened(task: Task) -> Task:
-    status = Status.IN_PROGRESS if task.status is Status.COMPLETED else task.status
-    return replace(task, status=status, proof=None)
 
 
 def is_unproved(plan: Plan) -> bool:

@@ -20,8 +20,7 @@ from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, Work, check_work
 class WorkerInfo:
     """A worker: `id` is `host/pid/nonce`. `seen` is its newest sign of life, in milliseconds since 1970.
 
-    Raises:
-        UsageError: a value is not allowed (`tildone.plan.names`).
+    A value that is not allowed (`tildone.plan.names`) raises `UsageError`.
     """
 
     id: str
@@ -49,8 +48,7 @@ class RunSchedule:
     `cron` is read in the time zone `zone`, which is UTC if it is empty. `next` is the next time, in milliseconds since
     1970. `last` is the last run, which is not joined by another one while it lives.
 
-    Raises:
-        UsageError: a value is not allowed (`tildone.plan.names`).
+    A value that is not allowed (`tildone.plan.names`) raises `UsageError`.
     """
 
     name: str
@@ -109,7 +107,6 @@ class RunGroup(Enum):
 
     @property
     def state(self) -> LeaseState:
-        """The state of its leases."""
         return LeaseState.OPEN if self in (RunGroup.RUNNING, RunGroup.QUEUED) else LeaseState(self.value)
 
     @property

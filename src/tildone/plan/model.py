@@ -141,7 +141,6 @@ def _short_options(arguments: tuple[str, ...]) -> list[str]:
 
 
 def _is_trivial_test(words: tuple[str, ...]) -> bool:
-    """Return whether a test is of constants, and holds."""
     if any("$" in word or "`" in word for word in words):
         return False
     match words:
@@ -170,16 +169,13 @@ def _is_trivial_script(script: str, *, stops: bool) -> bool:
             # Without `pipefail`, only the last command of a pipe counts.
             piped = piped or operator == "|"
             continue
-        own = _always_passes(words) or (piped and _base_name(words[0]) in _FILTERS)
+        passes = words[1:] == ("0",) if words[0] == "exit" else proves_nothing(words)
+        own = passes or (piped and _base_name(words[0]) in _FILTERS)
         trivial = (own or trivial) if before == "||" else (own and trivial) if before == "&&" else own
         before, piped = operator, False
         if operator in _ENDS:
             results.append(trivial)
     return bool(results) and (all(results) if stops else results[-1])
-
-
-def _always_passes(words: tuple[str, ...]) -> bool:
-    return words[1:] == ("0",) if words[0] == "exit" else proves_nothing(words)
 
 
 def _parts(script: str) -> list[tuple[tuple[str, ...], str]]:
@@ -220,17 +216,6 @@ def _base_name(program: str) -> str:
     return program.strip().replace("\\", "/").rpartition("/")[2].removesuffix(".exe").lower()
 
 
-@value
-class _Facts:
-    """The attributes of a status; see `Status`."""
-
-    icon: str = ""
-    checkbox: str = ""
-    verb: str = ""
-    is_open: bool = True
-    is_actionable: bool = True
-
-
 class Status(Enum):
     """The status of a task. Its attributes hold for every dialect; dialects add their own vocabulary.
 
@@ -238,14 +223,15 @@ class Status(Enum):
     between the brackets in a Markdown checklist. `verb` is the command that sets the status; it is empty if there is
     none. An open task is not finished. An actionable task can be worked on now; a blocked one waits for someone else.
 
-    To add a status, add a member. Help and schemas list statuses in the order of the members.
+    To add a status, add a member, with the word `closed` or `waiting` if it is not actionable. Help and schemas list
+    statuses in the order of the members.
     """
 
-    PENDING = "pending", _Facts(icon="–", checkbox=" ")
-    IN_PROGRESS = "in_progress", _Facts(icon="●", checkbox="/", verb="start")
-    COMPLETED = "completed", _Facts(icon="✓", checkbox="x", verb="done", is_open=False, is_actionable=False)
-    ABANDONED = "abandoned", _Facts(icon="✗", checkbox="-", verb="drop", is_open=False, is_actionable=False)
-    BLOCKED = "blocked", _Facts(icon="!", checkbox="!", is_actionable=False)
+    PENDING = "pending", "–", " "
+    IN_PROGRESS = "in_progress", "●", "/", "start"
+    COMPLETED = "completed", "✓", "x", "done", "closed"
+    ABANDONED = "abandoned", "✗", "-", "drop", "closed"
+    BLOCKED = "blocked", "!", "!", "", "waiting"
 
     _value_: str
     icon: str
@@ -254,26 +240,20 @@ class Status(Enum):
     is_open: bool
     is_actionable: bool
 
-    def __new__(cls, name: str, facts: _Facts | None = None) -> Self:
+    def __new__(cls, name: str, icon: str = "", checkbox: str = "", verb: str = "", kind: str = "") -> Self:
         """Create a member whose value is `name`, so that `Status("pending")` finds it."""
         member = object.__new__(cls)
-        member._value_ = name
-        for attribute in _Facts.__match_args__:
-            setattr(member, attribute, getattr(facts, attribute))
+        member._value_, member.icon, member.checkbox, member.verb = name, icon, checkbox, verb
+        member.is_open, member.is_actionable = kind != "closed", not kind
         return member
 
     @property
     def basic(self) -> Status:
         """The closest of the four statuses that other programs support."""
-        if self in _BASIC:
-            return self
-        return Status.PENDING if self.is_open else Status.ABANDONED
+        return Status.PENDING if self is Status.BLOCKED else self
 
     # Members are singletons, so hashing by identity is correct, and faster; views use statuses as keys everywhere.
     __hash__ = object.__hash__
-
-
-_BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED)
 
 
 @value
@@ -347,7 +327,6 @@ ATTRIBUTES = ("check", "after", *WORD_FIELDS)
 
 
 def has_attributes(task: Task) -> bool:
-    """Return whether the task has anything that lists of models do not name."""
     return any(getattr(task, name) for name in ATTRIBUTES)
 
 
@@ -379,7 +358,6 @@ class Plan:
 
 
 def with_tasks(plan: Plan, change: Callable[[Task], Task]) -> Plan:
-    """Return the plan with each of its tasks changed."""
     phases = tuple(Phase(phase.name, tuple(map(change, phase.tasks))) for phase in plan.phases)
     return replace(plan, phases=phases)
 
@@ -410,10 +388,10 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
         nonlocal last_number
         if task.number:
             return task
-        number = _inherited(removed, task.text)
-        if not number:
-            last_number = number = last_number + 1
-        return replace(task, number=number)
+        if removed.get(task.text):
+            return replace(task, number=removed[task.text].pop(0))
+        last_number += 1
+        return replace(task, number=last_number)
 
     plan = replace(with_tasks(after, with_number), last_number=last_number)
     return _with_orders(after, plan) if any(task.after for task in after.tasks) else plan
@@ -425,7 +403,6 @@ def numbered(plan: Plan) -> Plan:
 
 
 def with_status(plan: Plan, numbers: Container[int], status: Status) -> Plan:
-    """Return the plan with another status for the tasks with these numbers."""
     plan = numbered(plan)
     return with_tasks(plan, lambda task: replace(task, status=status) if task.number in numbers else task)
 
@@ -459,11 +436,6 @@ def _with_orders(before: Plan, plan: Plan) -> Plan:
     return with_tasks(plan, with_order)
 
 
-def _inherited(removed: dict[str, list[int]], text: str) -> int:
-    numbers = removed.get(text)
-    return numbers.pop(0) if numbers else 0
-
-
 @value
 class PlanProgress:
     """The number of closed tasks and of all tasks. Abandoned tasks count as closed."""
@@ -473,14 +445,11 @@ class PlanProgress:
 
     @property
     def finished(self) -> bool:
-        """Whether there are tasks and all of them are closed."""
         return 0 < self.total == self.closed
 
 
 @value
 class TaskInPhase:
-    """A task and the name of its phase."""
-
     phase: str
     task: Task
 
@@ -509,7 +478,6 @@ def is_ready(plan: Plan, task: Task) -> bool:
 
 
 def has_checks(plan: Plan) -> bool:
-    """Return whether the plan or one of its tasks has a check."""
     return plan.check is not None or any(task.check is not None for task in plan.tasks)
 
 
@@ -525,7 +493,6 @@ def next_task(plan: Plan) -> tuple[int, Task] | None:
 
 
 def tasks_with_phase(plan: Plan) -> list[TaskInPhase]:
-    """Return every task with the name of its phase, in order."""
     return [TaskInPhase(phase.name, task) for phase in plan.phases for task in phase.tasks]
 
 
@@ -603,10 +570,6 @@ def cycle_from(plan: Plan, number: int, after: Sequence[int]) -> tuple[int, ...]
     return tuple(path) if visit(number) else ()
 
 
-FIRST_SUPPLEMENTARY = "\U00010000"
-"""The first character that takes two UTF-16 code units."""
-
-
 class Focus(Enum):
     """How many tasks may be in progress at once."""
 
@@ -616,8 +579,6 @@ class Focus(Enum):
 
 
 class Unit(Enum):
-    """The unit in which text length is measured."""
-
     CODE_POINT = "code point"
     UTF16 = "UTF-16 code unit"
 
@@ -637,7 +598,7 @@ class Rules:
 def length(text: str, unit: Unit) -> int:
     if unit is Unit.CODE_POINT:
         return len(text)
-    return len(text) + sum(char >= FIRST_SUPPLEMENTARY for char in text)
+    return len(text) + sum(char > "\uffff" for char in text)
 
 
 def first_too_long(texts: Iterable[str], rules: Rules) -> int | None:
@@ -705,15 +666,12 @@ def _glob_parts(glob: str) -> list[str]:
 
 
 def with_source(plan: Plan, source: str) -> Plan:
-    """Return the plan with `source` as the source of all tasks that have none."""
     return with_tasks(plan, lambda task: task if task.source else replace(task, source=source))
 
 
 def with_imported_proofs(plan: Plan) -> Plan:
     """Return the plan with its proofs as those of a file: whoever wrote the file may have made them up."""
-    proof = replace(plan.proof, imported=True) if plan.proof else None
-    return replace(with_tasks(plan, _with_imported_proof), proof=proof)
-
-
-def _with_imported_proof(task: Task) -> Task:
-    return replace(task, proof=replace(task.proof, imported=True)) if task.proof else task
+    plan = with_tasks(
+        plan, lambda task: replace(task, proof=replace(task.proof, imported=True)) if task.proof else task
+    )
+    return replace(plan, proof=replace(plan.proof, imported=True)) if plan.proof else plan

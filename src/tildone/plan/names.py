@@ -70,11 +70,7 @@ _FORBIDDEN_IN_REFS = ("..", "@{", "//", "/.", "./")
 
 
 class FileName(str):
-    """The name of the files of a hand of a run: one part of a path or a ref. It is made from no other text.
-
-    Raises:
-        UsageError: the text is not such a name.
-    """
+    """The name of the files of a hand of a run: one part of a path or a ref; any other text raises `UsageError`."""
 
     __slots__ = ()
 
@@ -85,7 +81,6 @@ class FileName(str):
 
     @classmethod
     def of(cls, run: str, hand: int) -> Self:
-        """Return the name of the files of a hand."""
         return cls(run if not hand else f"{run}{HAND_SUFFIX}{hand}")
 
 
@@ -134,7 +129,6 @@ def is_repository(repo: str) -> bool:
 
 
 def check_text(text: object) -> None:
-    """Check a text of a lease or a worker."""
     if not isinstance(text, str):
         raise UsageError(f"{shortened(repr(text))} is no text")
     if len(text) > MAX_TEXT:
@@ -144,7 +138,6 @@ def check_text(text: object) -> None:
 
 
 def check_number(what: str, number: object, most: int, least: int = 0) -> None:
-    """Check a whole number."""
     if not isinstance(number, int) or not least <= number <= most:
         raise UsageError(f"{what} is a number from {least} to {most}, not {shortened(repr(number))}")
 

@@ -34,13 +34,10 @@ from tildone.plan.model import (
 )
 from tildone.plan.ops import (
     Append,
-    At,
     Insert,
     Mark,
     Move,
-    Named,
     Note,
-    Numbered,
     Op,
     Order,
     Remove,
@@ -52,6 +49,7 @@ from tildone.plan.ops import (
     Write,
 )
 from tildone.plan.selection import (
+    Spot,
     change_spots,
     end_spot,
     enforce_focus,
@@ -92,7 +90,6 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the plan is different now."""
         return self.after != self.before
 
 
@@ -124,11 +121,17 @@ def reduce(
         draft = assign_numbers(before, draft)
         sets = isinstance(step, SetCheck | Order | Touch)
         draft, open_ones = guarded(before, draft, proofs, keeps=not sets)
-        fault = _written_fault(before, draft) if isinstance(step, Write | Append | Insert) else None
+        fault = None
+        if isinstance(step, Write | Append | Insert) and any(map(has_attributes, draft.tasks)):
+            from tildone.plan.asked import written_fault
+
+            fault = written_fault(before, draft)
         if fault is not None:
             draft, step_faults, open_ones = before, (*step_faults, fault), set()
         if model is not None and (has_checks(before) or has_checks(draft)):
-            draft, more_faults, kept_ones = _keep_asked(before, draft, step, model)
+            from tildone.plan.asked import keep_asked
+
+            draft, more_faults, kept_ones = keep_asked(before, draft, step, model)
             step_faults, open_ones = step_faults + more_faults, set() if more_faults else open_ones
             kept |= kept_ones
         if step_faults and rules.atomic:
@@ -146,23 +149,31 @@ def reduce(
 
 def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     """Apply one step to the plan; `start` is the plan before the batch."""
+    spots: list[Spot] | Fault = []
+    if isinstance(step, Mark | Move | Rename | Remove | Note):
+        spots = resolve(plan, step.target, prefer_open=not isinstance(step, Remove))
+    if not isinstance(spots, list):
+        return plan, (spots,)
     match step:
         case Write(phases):
             return _write(plan, Plan(phases), rules)
         case Append(tasks, phase, clear_finished):
-            return _append(_cleared_if_finished(plan) if clear_finished else plan, tasks, phase, rules)
+            is_cleared = clear_finished and not any(task.status.is_open for task in plan.tasks)
+            return _append(Plan() if is_cleared else plan, tasks, phase, rules)
         case Insert(tasks, at):
             return _insert(plan, tasks, at, rules)
-        case Mark(target, status):
-            return _mark(plan, target, status, rules)
-        case Move(target, before, phase):
-            return _move(plan, target, before, phase)
-        case Rename(target, text):
-            return _rename(plan, target, text, rules)
-        case Remove(target):
-            return _remove(plan, target)
-        case Note(target, text):
-            return _note(plan, target, text)
+        case Mark(_, status):
+            return _mark(plan, spots, status, rules), ()
+        case Move(_, before, phase):
+            return _move(plan, spots, before, phase)
+        case Rename(_, text):
+            return _rename(plan, spots, text, rules)
+        case Remove():
+            return without_spots(plan, spots), ()
+        case Note(_, ""):
+            return plan, (EmptyNote(),)
+        case Note(_, text):
+            return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
         case StartNext(others):
             return _start_next(start, plan, others), ()
         case SetCheck() | Order() | Touch():
@@ -172,22 +183,6 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
             return set_attribute(plan, step)
         case fault:
             return plan, (fault,)
-
-
-def _keep_asked(
-    before: Plan, after: Plan, step: Step, model: ByModel
-) -> tuple[Plan, tuple[Fault, ...], AbstractSet[int]]:
-    from tildone.plan.asked import keep_asked
-
-    return keep_asked(before, after, step, model)
-
-
-def _written_fault(before: Plan, after: Plan) -> Fault | None:
-    if not any(map(has_attributes, after.tasks)):
-        return None
-    from tildone.plan.asked import written_fault
-
-    return written_fault(before, after)
 
 
 def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -232,21 +227,15 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
     return with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
 
 
-def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = resolve(plan, target, prefer_open=True)
-    if not isinstance(spots, list):
-        return plan, (spots,)
+def _mark(plan: Plan, spots: list[Spot], status: Status, rules: Rules) -> Plan:
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
         others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
         plan = change_spots(plan, others, lambda task: replace(task, status=Status.PENDING))
-    return change_spots(plan, spots, lambda task: replace(task, status=status)), ()
+    return change_spots(plan, spots, lambda task: replace(task, status=status))
 
 
-def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
+def _move(plan: Plan, spots: list[Spot], before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
     """Move tasks. A move to one of the moved tasks changes nothing."""
-    spots = resolve(plan, target, prefer_open=True)
-    if not isinstance(spots, list):
-        return plan, (spots,)
     if before is None and phase is not None and phase_index(plan, phase) is None:
         plan = Plan((*plan.phases, Phase(phase)))
     destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan, phase)
@@ -262,10 +251,7 @@ def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | No
     return with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
 
 
-def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = resolve(plan, target, prefer_open=True)
-    if not isinstance(spots, list):
-        return plan, (spots,)
+def _rename(plan: Plan, spots: list[Spot], text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     too_long = length_fault((Task(text),), rules)
     if too_long:
         return plan, too_long
@@ -275,29 +261,9 @@ def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) 
     return change_spots(plan, spots, lambda task: replace(task, text=text)), ()
 
 
-def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = resolve(plan, target, prefer_open=False)
-    if not isinstance(spots, list):
-        return plan, (spots,)
-    return without_spots(plan, spots), ()
-
-
-def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = resolve(plan, target, prefer_open=True)
-    if not isinstance(spots, list):
-        return plan, (spots,)
-    if not text:
-        return plan, (EmptyNote(),)
-    return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
-
-
 def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]]) -> Plan:
     # Late, because hooks make no such change.
     from tildone.plan.asked import successor
 
     spot = successor(start, plan, others)
     return plan if spot is None else change_spots(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))
-
-
-def _cleared_if_finished(plan: Plan) -> Plan:
-    return plan if any(task.status.is_open for task in plan.tasks) else Plan()

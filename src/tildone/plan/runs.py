@@ -97,7 +97,6 @@ class Ask(Enum):
 
     @property
     def now(self) -> Ask:
-        """The same, but at once."""
         return {Ask.PAUSE: Ask.PAUSE_NOW, Ask.CANCEL: Ask.CANCEL_NOW}.get(self, self)
 
     def joined_by(self, other: Ask) -> Ask:
@@ -144,7 +143,6 @@ class Work:
     protocol: int = PROTOCOL
 
     def fits(self, labels: Collection[str]) -> bool:
-        """Return whether a worker with these labels has all that are needed."""
         return set(self.labels) <= set(labels)
 
 
@@ -170,8 +168,7 @@ class Lease:
     while `task` was the task to work on. `questions` are the ids of the questions that nobody has answered. `refused`
     are the ids of the workers that do not permit the run.
 
-    Raises:
-        UsageError: a value is not allowed (`tildone.plan.names`), such as a name that leads out of a folder.
+    A value that is not allowed (`tildone.plan.names`), such as a name that leads out of a folder, raises `UsageError`.
     """
 
     run: str
@@ -217,7 +214,6 @@ class Lease:
 
     @property
     def worker(self) -> str:
-        """The id of the worker that holds it; empty if nobody does."""
         return worker_of(self.owner)
 
     @property
@@ -261,11 +257,7 @@ class Renewed:
 
 
 def checked_run(new: NewRun) -> NewRun:
-    """Return a new run that can be queued.
-
-    Raises:
-        UsageError: it cannot be; the message says why.
-    """
+    """Return a new run if it can be queued; else raise `UsageError`, which says why not."""
     check_name("the name of a run", new.run)
     if not 1 <= new.hands <= MAX_HANDS:
         raise UsageError(f"a run has 1 to {MAX_HANDS} hands, not {new.hands}")
@@ -275,12 +267,7 @@ def checked_run(new: NewRun) -> NewRun:
 
 
 def check_work(work: Work) -> None:
-    """Check what a run consists of.
-
-    Raises:
-        UsageError: a text contains a password or what is not printable, is no repository or no ref, or there are too
-            many.
-    """
+    """Raise `UsageError` if a text has a password or what is not printable, or is no repository or ref; or too many."""
     if len(work.labels) > MAX_LABELS or len(work.allow) > MAX_LABELS:
         raise UsageError(f"a run has at most {MAX_LABELS} labels, and as many patterns that it allows")
     for text in (work.repo, work.provider, work.agent, work.model, work.ref, *work.labels, *work.allow):
@@ -301,11 +288,7 @@ def worker_of(owner: str) -> str:
 
 
 def fence_in(text: str) -> RunFence:
-    """Return the fence of a text `run/hand/epoch`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """Return the fence of a text `run/hand/epoch`; raise `UsageError` if it has another form."""
     run, _, rest = text.partition("/")
     hand, _, epoch = rest.partition("/")
     if not run or not _is_number(hand) or not _is_number(epoch):
@@ -459,9 +442,7 @@ def fact_to_json(fact: RunFact) -> Json:
 def fact_from_json(data: Json) -> RunFact:
     """Return the fact in the JSON data of an event.
 
-    Raises:
-        ValueError: it is none of these kinds.
-        KeyError, TypeError: its fields are damaged.
+    Raises `ValueError` if it is none of these kinds, `KeyError` or `TypeError` if its fields are damaged.
     """
     kind = _KINDS.get(data["fact"])
     if kind is None:
@@ -478,7 +459,6 @@ def fact_from_json(data: Json) -> RunFact:
 
 
 def work_to_json(work: Work) -> Json:
-    """Return what differs from an empty work."""
     empty = Work()
     return {name: field for name in Work.__match_args__ if (field := getattr(work, name)) != getattr(empty, name)}
 

@@ -74,17 +74,14 @@ def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
     if not total:
         return NoTasks()
     outside = tuple([index for index in indices if not 0 <= index < total])
-    return OutOfRange(outside, total - 1) if outside else [_spot(plan, index) for index in indices]
+    if outside:
+        return OutOfRange(outside, total - 1)
+    spots = spots_where(plan, lambda _: True)
+    return [spots[index] for index in indices]
 
 
 def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
-    wanted = {number for number in numbers if number}
-    known = {
-        task.number: (i, j)
-        for i, phase in enumerate(plan.phases)
-        for j, task in enumerate(phase.tasks)
-        if task.number in wanted
-    }
+    known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number > 0)}
     missing = tuple([number for number in numbers if number not in known])
     return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
 
@@ -105,17 +102,7 @@ def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Faul
     return (open_matches or matches)[:1]
 
 
-def _spot(plan: Plan, index: int) -> Spot:
-    """The spot of the task at a position in the whole plan."""
-    i = 0
-    while index >= len(plan.phases[i].tasks):
-        index -= len(plan.phases[i].tasks)
-        i += 1
-    return i, index
-
-
 def change_spots(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Task]) -> Plan:
-    """Return the plan with the tasks at these spots updated."""
     changed: dict[int, list[Task]] = {}
     for i, j in spots:
         if i not in changed:

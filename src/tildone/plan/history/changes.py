@@ -176,24 +176,10 @@ _VERBS = {
 STATUS_NAMING_KINDS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
 """Kinds for statuses that have no verb of their own: `detail` names the status."""
 
-_RESULTS = {
-    Result.PASSED: ChangeKind.CHECK_PASSED,
-    Result.FAILED: ChangeKind.CHECK_FAILED,
-    Result.INCONCLUSIVE: ChangeKind.CHECK_INCONCLUSIVE,
-    Result.REFUSED: ChangeKind.CHECK_REFUSED,
-}
+_RESULTS = {result: ChangeKind[f"CHECK_{result.name}"] for result in Result}
 _WORDS_SET = {name: ChangeKind[f"{field.thing.upper()}_SET"] for name, field in WORD_FIELDS.items()}
-ATTRIBUTE_KINDS = frozenset(
-    {
-        ChangeKind.CHECK_SET,
-        ChangeKind.CHECK_CHANGED,
-        ChangeKind.CHECK_REMOVED,
-        ChangeKind.CHECK_RESULT_REMOVED,
-        *_RESULTS.values(),
-        ChangeKind.ORDERED,
-        *_WORDS_SET.values(),
-    }
-)
+ATTRIBUTE_KINDS = frozenset(kind for kind in ChangeKind if kind.name.startswith("CHECK_"))
+ATTRIBUTE_KINDS |= {ChangeKind.ORDERED, *_WORDS_SET.values()}
 """Kinds of changes of a check, its result, the order or the files of a task."""
 
 
@@ -287,18 +273,14 @@ def _phase_changes(match: PlanMatch) -> Iterator[Change]:
             yield Change(ChangeKind.PHASE_MOVED, after[j].name)
 
 
-def _status_change(before: Task, after: Task) -> Change:
-    if after.status is Status.PENDING:
-        kind = ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED
-    else:
-        kind = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
-    return Change(kind, after.text, after.status.value if kind in STATUS_NAMING_KINDS else None, after.number)
-
-
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
-    """Yield the changes of a task's status, notes and attributes."""
     if before.status is not after.status:
-        yield _status_change(before, after)
+        if after.status is Status.PENDING:
+            kind = ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED
+        else:
+            kind = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
+        detail = after.status.value if kind in STATUS_NAMING_KINDS else None
+        yield Change(kind, after.text, detail, after.number)
     shared = 0
     while before.notes[shared : shared + 1] == after.notes[shared : shared + 1] != ():
         shared += 1
@@ -311,7 +293,6 @@ def task_differences(before: Task, after: Task) -> Iterator[Change]:
 
 
 def plan_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield the changes of the plan's own check and of its result."""
     if (before.check, before.proof) != (after.check, after.proof):
         for kind, detail in _check_changes(before, after):
             yield Change(kind, "", detail, of_plan=True)

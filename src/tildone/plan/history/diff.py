@@ -133,7 +133,8 @@ def _entries(
         former = {new[number]: old[earlier] for number, earlier in reworded.items()}
         for b in present:
             if b in former:
-                yield _changed(former[b], task_at(match.after, (j, b)))
+                before, after = former[b], task_at(match.after, (j, b))
+                yield _task_diff(DiffSign.CHANGED, after, list(task_differences(before, after)), before.text)
             elif (j, b) in changed:
                 yield _entry(match, (j, b), changed[j, b])
 
@@ -165,19 +166,11 @@ def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
 
 def _are_similar(one: str, other: str) -> bool:
     pair = SequenceMatcher(None, one[:MAX_COMPARED_CHARS].lower(), other[:MAX_COMPARED_CHARS].lower(), autojunk=False)
-    return (
-        pair.real_quick_ratio() >= MIN_SIMILARITY
-        and pair.quick_ratio() >= MIN_SIMILARITY
-        and pair.ratio() >= MIN_SIMILARITY
-    )
+    return all(ratio() >= MIN_SIMILARITY for ratio in (pair.real_quick_ratio, pair.quick_ratio, pair.ratio))
 
 
 def _removed(task: Task) -> TaskDiff:
     return TaskDiff(DiffSign.REMOVED, task.text, number=task.number)
-
-
-def _changed(before: Task, after: Task) -> TaskDiff:
-    return _task_diff(DiffSign.CHANGED, after, list(task_differences(before, after)), before.text)
 
 
 def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:

@@ -41,7 +41,8 @@ def usage_within(spans: Sequence[Sequence[RequestsSpan]], requests: Sequence[Tok
     answered = [request.at for request in requests]
     # How many tasks were in progress when each request was answered, as differences of neighbours.
     differences = [0] * (len(requests) + 1)
-    ranges = [[_answered_within(answered, *each) for each in of_task] for of_task in spans]
+    # The end of a time counts, because an answer caused it.
+    ranges = [[(bisect_right(answered, start), bisect_right(answered, end)) for start, end in times] for times in spans]
     for first, end in (pair for of_task in ranges for pair in of_task):
         differences[first] += 1
         differences[end] -= 1
@@ -53,11 +54,6 @@ def usage_within(spans: Sequence[Sequence[RequestsSpan]], requests: Sequence[Tok
     for of_task in ranges:
         used = sum(tokens[end] - tokens[first] for first, end in of_task)
         yield _usage(used, sum(costs[end] - costs[first] for first, end in of_task))
-
-
-def _answered_within(answered: Sequence[int], start: int, end: int) -> tuple[int, int]:
-    """The range of the requests that were answered within a time; its end counts, because an answer caused it."""
-    return bisect_right(answered, start), bisect_right(answered, end)
 
 
 def _usage(tokens: int, cost: float) -> AgentUsage:

@@ -90,17 +90,6 @@ def _digest(size: int, about: tuple[object, ...]) -> int:
 
 
 TASK, CHECK = "tildone.task", "tildone.check"
-REMOVED = "removed"
-OF_PLAN = 0
-"""The number of the plan itself, where its check is meant."""
-
-
-@value
-class _Begun:
-    """A task in progress: its span, and since when it is in progress."""
-
-    id: int
-    at: int
 
 
 class TaskSpans:
@@ -112,7 +101,8 @@ class TaskSpans:
     def __init__(self, place: SpanPlace, plan: Plan, at: int, key: str, shown: ShownText = None) -> None:
         self._place, self._shown = place, shown
         self._plan = numbered(plan)
-        self._begun: dict[int, _Begun] = {}
+        self._begun: dict[int, tuple[int, int]] = {}
+        """By number, the id of the span of a task in progress, and since when it is."""
         for task in self._plan.tasks:
             if task.status is Status.IN_PROGRESS:
                 self._begin(task, at, key)
@@ -120,9 +110,8 @@ class TaskSpans:
     @property
     def current(self) -> SpanPlace:
         """Where something belongs that happens now: in the only task in progress, else beside the tasks."""
-        begun = list(self._begun.values())
-        parent = begun[0].id if len(begun) == 1 else self._place.parent
-        return type(self._place)(self._place.trace, parent)
+        begun = [id_ for id_, _ in self._begun.values()]
+        return SpanPlace(self._place.trace, begun[0] if len(begun) == 1 else self._place.parent)
 
     def add(self, event: Event) -> list[TraceSpan]:
         """Take one more event into account, and return the spans that end with it."""
@@ -137,9 +126,9 @@ class TaskSpans:
             spans += self._changed(known.pop(task.number, None), task, event, agent)
         for gone in known.values():
             if gone.number in self._begun:
-                spans.append(self._ended(gone, REMOVED, event.at, agent))
+                spans.append(self._ended(gone, "removed", event.at, agent))
         if plan.check and plan.proof and _is_new(before.proof, plan.proof):
-            spans.append(self._checked(OF_PLAN, plan.check, plan.proof, event.at, self._place.parent))
+            spans.append(self._checked(0, plan.check, plan.proof, event.at, self._place.parent))
         return spans
 
     def close(self, at: int) -> list[TraceSpan]:
@@ -157,18 +146,17 @@ class TaskSpans:
         if closes and number not in self._begun:
             self._begin(task, event.at, event.id)
         if task.check and task.proof and _is_new(before.proof if before else None, task.proof):
-            begun = self._begun.get(number)
-            parent = begun.id if begun else self._place.parent
+            parent, _ = self._begun.get(number, (self._place.parent, 0))
             spans.append(self._checked(number, task.check, task.proof, event.at, parent))
         if number in self._begun and task.status is not Status.IN_PROGRESS:
             spans.append(self._ended(task, str(task.status.value), event.at, agent))
         return spans
 
     def _begin(self, task: Task, at: int, key: str) -> None:
-        self._begun[task.number] = _Begun(span_id(self._place.trace, task.number, key), at)
+        self._begun[task.number] = span_id(self._place.trace, task.number, key), at
 
     def _ended(self, task: Task, status: str, at: int, agent: str) -> TraceSpan:
-        begun = self._begun.pop(task.number)
+        own, start = self._begun.pop(task.number)
         attributes: dict[str, Attribute] = {"tildone.task.number": task.number, "tildone.task.status": status}
         if task.check:
             attributes["tildone.task.check"] = str(task.proof.result.value) if task.proof else "not run"
@@ -177,7 +165,7 @@ class TaskSpans:
         if self._shown:
             attributes["tildone.task.text"] = self._shown(task.text)
         place = self._place
-        return TraceSpan(TASK, place.trace, begun.id, place.parent, begun.at, max(begun.at, at), attributes)
+        return TraceSpan(TASK, place.trace, own, place.parent, start, max(start, at), attributes)
 
     def _checked(self, number: int, check: Check, proof: Proof, at: int, parent: int) -> TraceSpan:
         end = proof.at or at

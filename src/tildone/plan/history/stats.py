@@ -1,8 +1,7 @@
 """What history amounts to: statistics of a plan, counters and gauges of a store, and tasks that agents have set aside.
 
 The statistics are open tasks over time, when each task was worked on, nudges and let-goes, in one pass over the events
-of a branch. Times never go back: an event whose clock was behind counts as simultaneous with
-the one before it.
+of a branch. Times never go back: an event whose clock was behind counts as simultaneous with the one before it.
 """
 
 from __future__ import annotations
@@ -76,13 +75,14 @@ class Pace:
                 self._helped[-1] = True
 
     def nudged(self) -> None:
-        self._end_nudge()
+        self.let_go()
         self._helped.append(None)
         self._in_vain += 1
 
     def let_go(self) -> None:
-        """Count that the agent was let go: the nudge before it did not help."""
-        self._end_nudge()
+        """Count that the agent was let go, or told to go on once more: the nudge before it did not help."""
+        if self._helped and self._helped[-1] is None:
+            self._helped[-1] = False
 
     def estimate(self, counts: PlanProgress) -> Estimate:
         left = counts.total - counts.closed
@@ -96,10 +96,6 @@ class Pace:
         if self._closures[-1] == since:
             return Estimate(None, f"no estimate: the last {CLOSURES} tasks were closed at once")
         return Estimate(left * (self._closures[-1] - since) // CLOSURES)
-
-    def _end_nudge(self) -> None:
-        if self._helped and self._helped[-1] is None:
-            self._helped[-1] = False
 
     def _fruitless(self) -> str:
         if self._in_vain:
@@ -229,7 +225,7 @@ def session_stats(
 
 
 class _TaskRecord:
-    """A task while events are read: its finished periods, and the start of the current one."""
+    """A task while events are read: its finished periods, and since when the current one lasts."""
 
     __slots__ = ("periods", "since", "status")
 
@@ -295,22 +291,25 @@ class _Collector:
         self.times.append(at)
         return at
 
-    def finished_tasks(self) -> tuple[TaskStats, ...]:
+    def finished_tasks(self) -> list[TaskStats]:
         """End every period, and return all tasks."""
-        at = self.times[-1]
         # Plans of earlier versions have no numbers; these are the ones that other commands show.
         plan = numbered(self.plan)
-        current = (_task_stats(plan, location, self._records[location], at) for location in task_locations(plan))
-        return (*current, *self._removed)
+        return [*(self._stats(plan, location) for location in task_locations(plan)), *self._removed]
 
     def _mark(self, at: int, kind: MarkKind, event: Event) -> None:
         self.marks.append(TimeMark(at, kind, event))
 
+    def _stats(self, plan: Plan, location: Location) -> TaskStats:
+        record = self._records[location]
+        record.finish(self.times[-1])
+        return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
+
     def _change_plan(self, at: int, plan: Plan) -> None:
         match = match_plans(self.plan, plan)
-        for location in removed_locations(match):
-            gone = _task_stats(match.before, location, self._records[location], at)
-            self._removed.append(replace(gone, is_removed=True))
+        self._removed += [
+            replace(self._stats(match.before, location), is_removed=True) for location in removed_locations(match)
+        ]
         records: dict[Location, _TaskRecord] = {}
         for location in task_locations(plan):
             task, origin = task_at(plan, location), match.origins.get(location)
@@ -328,11 +327,6 @@ class _Collector:
             self.open_steps[at] = self._open = left
 
 
-def _task_stats(plan: Plan, location: Location, record: _TaskRecord, at: int) -> TaskStats:
-    record.finish(at)
-    return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
-
-
 def _with_usage(
     tasks: Sequence[TaskStats], requests: Sequence[TokenUse], found: Mapping[int, TaskUsage]
 ) -> Iterator[TaskStats]:
@@ -348,19 +342,11 @@ DECIMALS = 6
 """Of an amount in dollars."""
 
 NO_STATS: Data = {
-    "from": None,
-    "to": None,
-    "closed": 0,
-    "total": 0,
-    "open": [],
-    "tasks": [],
-    "nudges": [],
-    "let_goes": [],
-    "changes_by_people": [],
-    "labels": [],
+    **dict.fromkeys(("from", "to")),
+    **dict.fromkeys(("closed", "total"), 0),
+    **{name: [] for name in ("open", "tasks", "nudges", "let_goes", "changes_by_people", "labels")},
     "estimate": {"remaining_ms": None, "reason": "the plan is empty"},
-    "tokens": None,
-    "cost": None,
+    **dict.fromkeys(("tokens", "cost")),
 }
 """The statistics of a plan that never had a task."""
 
@@ -499,36 +485,33 @@ class PlanTally:
         self._fails[hand] = fails
 
     def _change(self, plan: Plan) -> None:
-        before = {task.number: task for task in self._plan.tasks}
+        earlier = {task.number: task for task in self._plan.tasks}
         for task in plan.tasks:
-            self._compare(before.get(task.number), task)
+            before, proof = earlier.get(task.number), task.proof
+            if before is None:
+                # Tasks that are closed when they are added were done elsewhere.
+                continue
+            if before.status.is_open and not task.status.is_open:
+                self._count(TASKS, (str(task.status.value),))
+            if proof and (before.proof is None or proof.at != before.proof.at):
+                self._count(CHECKS, (str(proof.result.value),))
         if plan.proof and (self._plan.proof is None or plan.proof.at != self._plan.proof.at):
             self._count(CHECKS, (str(plan.proof.result.value),))
         self._plan = plan
-
-    def _compare(self, before: Task | None, task: Task) -> None:
-        # Tasks that are closed when they are added were done elsewhere.
-        if before is not None and before.status.is_open and not task.status.is_open:
-            self._count(TASKS, (str(task.status.value),))
-        proof, known = task.proof, before.proof if before else None
-        if before is not None and proof and (known is None or proof.at != known.at):
-            self._count(CHECKS, (str(proof.result.value),))
 
     def _use(self, author: Author, used: AgentUsage) -> None:
         """Count what an agent has used since its last event: usage is cumulative."""
         spent = since(self._used.get(author.agent, UNKNOWN), used)
         self._used[author.agent] = used
         agent, model = self._agents.of(author.agent.partition(":")[0]), self._models.of(author.model)
-        amounts = {"input": spent.tokens_in, "output": spent.tokens_out}
-        for kind, tokens in amounts.items():
+        for kind, tokens in (("input", spent.tokens_in), ("output", spent.tokens_out)):
             if tokens:
                 self._count(TOKENS, (agent, model, kind), tokens)
         if spent.cost:
             self._count(COST, (agent, model), spent.cost)
 
     def _count(self, counted: str, labels: tuple[str, ...], amount: float = 1) -> None:
-        key = counted, labels
-        self._counts[key] = self._counts.get(key, 0) + amount
+        self._counts[counted, labels] = self._counts.get((counted, labels), 0) + amount
 
 
 QUEUED, RUNNING, WAITING, PAUSED, DELAYED = "queued", "running", "waiting", "paused", "delayed"
@@ -643,18 +626,15 @@ def held_up_by_agents(plan: Plan, history: Callable[[], Iterable[Event]]) -> lis
         return []
     undecided = {task.number: numbers for task, numbers in found}
     by_persons: set[int] = set()
-    newer: tuple[Event, Holding] | None = None
-    is_root = False
+    newer: Event | None = None
+    after: Holding = {}
     for event in islice(history(), MAX_EVENTS_READ):
-        is_root = event.parent is None
-        if not isinstance(event.fact, PlanChanged):
-            continue
-        holding = _holding(event.fact.plan)
-        if newer is not None:
-            by_persons |= _decided(undecided, *newer, holding)
-        newer = event, holding
-    if newer is not None and is_root:
-        by_persons |= _decided(undecided, *newer, {})
+        if isinstance(event.fact, PlanChanged):
+            holding = _holding(event.fact.plan)
+            by_persons |= _decided(undecided, newer, after, holding)
+            newer, after = event, holding
+        if event.parent is None:
+            by_persons |= _decided(undecided, newer, after, {})
     return [task for task, _ in found if task.number not in by_persons]
 
 
@@ -666,15 +646,14 @@ def describe_held_up(tasks: Iterable[Task]) -> str:
     return ""
 
 
-def _decided(undecided: dict[int, frozenset[int]], event: Event, after: Holding, before: Holding) -> set[int]:
+def _decided(undecided: dict[int, frozenset[int]], event: Event | None, after: Holding, before: Holding) -> set[int]:
     """Take out the tasks that an event decides about; return those that a person has set aside."""
     touched = {number for number in after if after[number] != before.get(number)}
     decided = {number for number, deciding in undecided.items() if deciding & touched}
     for number in decided:
         del undecided[number]
-    return decided if event.by_person else set()
+    return decided if event is not None and event.by_person else set()
 
 
 def _holding(plan: Plan) -> Holding:
-    """What holds tasks up, and what is said about it, by their numbers."""
     return {task.number: (task.status, task.after, task.notes) for task in numbered(plan).tasks}

@@ -28,7 +28,6 @@ from tildone.plan.text.styles import (
 
 HEADINGS = ("worked on", "in all", "closed by")
 UNKNOWN = "–"
-REMOVED_HEADING = "No longer in the plan:"
 
 
 def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None = None) -> list[Line]:
@@ -41,11 +40,10 @@ def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None =
     ]
     in_columns = columns is None or columns - sum(widths) - len(GAP) * len(widths) >= MIN_TEXT_COLUMNS
     lines: list[Line] = [(Span(_aligned(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
-    in_plan = True
-    for entry in found:
-        if in_plan and entry.position is None:
-            in_plan = False
-            lines += [(), (Span(REMOVED_HEADING, Role.MUTED),)]
+    is_removed = [entry.position is None for entry in found]
+    for index, entry in enumerate(found):
+        if is_removed[index] and not any(is_removed[:index]):
+            lines += [(), (Span("No longer in the plan:", Role.MUTED),)]
         task = task_line(entry.task)
         lines += [(Span(_aligned(_cells(entry, now), widths)), *task)] if in_columns else [task, _below(entry, now)]
     return lines if columns is None else [clip_line(line, columns) for line in lines]
@@ -87,17 +85,13 @@ LEGEND = {
 SMALLEST_COST = 0.0001
 """In dollars; less is not shown."""
 
-USAGE_UNKNOWN = "Tokens and cost are not known: no agent of this plan has told them."
-
 
 def heading(title: str, stats: Stats) -> str:
-    """Return what is shown, and how far it is."""
     counts = stats.progress
     return f"{title}: {counts.closed} of {counts.total} task{'s' if counts.total != 1 else ''} closed"
 
 
 def estimate_sentence(stats: Stats) -> str:
-    """Return the estimate, or why there is none."""
     remaining = stats.estimate.remaining
     if remaining is None:
         reason = stats.estimate.reason
@@ -108,20 +102,17 @@ def estimate_sentence(stats: Stats) -> str:
 def usage_sentence(stats: Stats) -> str:
     """Return the tokens and the cost in all, and how much of that belongs to no task; or that this is not known."""
     if stats.tokens is None and stats.cost is None:
-        return USAGE_UNKNOWN
+        return "Tokens and cost are not known: no agent of this plan has told them."
     amounts = [] if stats.tokens is None else [f"{token_count(stats.tokens)} tokens"]
     amounts += [] if stats.cost is None else [dollars(stats.cost)]
-    return f"{' and '.join(amounts)} in the conversations of its agents{_of_no_task(stats)}."
-
-
-def _of_no_task(stats: Stats) -> str:
     if stats.tokens is not None:
         tokens = stats.tokens - sum(entry.tokens or 0 for entry in stats.tasks)
         elsewhere = f"{token_count(tokens)} of them" if tokens else ""
     else:
         cost = (stats.cost or 0) - sum(entry.cost or 0 for entry in stats.tasks)
         elsewhere = f"{dollars(cost)} of it" if cost >= SMALLEST_COST else ""
-    return f", {elsewhere} while no single task was in progress" if elsewhere else ""
+    free = f", {elsewhere} while no single task was in progress" if elsewhere else ""
+    return f"{' and '.join(amounts)} in the conversations of its agents{free}."
 
 
 def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:
@@ -135,7 +126,6 @@ def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:
 
 
 def left_out_sentence(stats: Stats, left_out: int) -> str:
-    """Return how many tasks a picture does not have."""
     never = sum(not entry.periods for entry in stats.tasks)
     if left_out == never:
         return f"{left_out} task{'s were' if left_out > 1 else ' was'} never started."
@@ -187,7 +177,11 @@ def _burn_down(stats: Stats, when: Callable[[int], str], width: int) -> list[Lin
     margin = len(str(most)) + 1
     columns = min(CHART_COLUMNS, width - margin - 1)
     axis = time_axis(stats.times, columns, BREAK_COLUMNS)
-    chart = column_chart(_open_by_column(stats, axis, columns), CHART_ROWS)
+    places = [_column(axis, at, columns) for at, _ in stats.open_steps]
+    # The number of open tasks at the end of each column; the last one is that of the end.
+    indices = (bisect_right(places, column) - 1 for column in range(columns))
+    counts = [stats.open_steps[index][1] if index >= 0 else 0 for index in indices]
+    chart = column_chart(counts, CHART_ROWS)
     lines: list[Line] = []
     for row, text in enumerate(chart if stats.has_course else ()):
         number = str(most) if row == 0 else ""
@@ -201,13 +195,6 @@ def _burn_down(stats: Stats, when: Callable[[int], str], width: int) -> list[Lin
             row_text = "".join(kind.value if column in taken else " " for column in range(columns)).rstrip()
             lines.append((Span(" " * (margin + 1)), Span(row_text, _ROLES[kind])))
     return lines
-
-
-def _open_by_column(stats: Stats, axis: TimeAxis, columns: int) -> list[int]:
-    """The number of open tasks at the end of each column; the last one is that of the end."""
-    places = [_column(axis, at, columns) for at, _ in stats.open_steps]
-    indices = (bisect_right(places, column) - 1 for column in range(columns))
-    return [stats.open_steps[index][1] if index >= 0 else 0 for index in indices]
 
 
 def _column(axis: TimeAxis, at: int, columns: int) -> int:
@@ -268,7 +255,9 @@ def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
     for place, (entry, text, amount) in enumerate(zip(shown, texts, amounts, strict=True)):
         role = Role.ACCENT if entry.task.status is Status.IN_PROGRESS else Role.SUCCESS
         row = Span(bar(entry.worked or 0, longest, columns), role)
-        lines.append((*_padded(text, text_width), Span(amount), row))
+        clipped = clip_line(text, text_width)
+        padding = Span(" " * (text_width - display_width(plain(clipped))))
+        lines.append((*clipped, padding, Span(amount), row))
         rest = [cells[place].strip() for cells in below if cells[place].strip() not in {"", UNKNOWN}]
         lines += [(Span(f"{INDENT}{GAP.join(rest)}", Role.MUTED),)] if rest else []
     return lines
@@ -287,18 +276,12 @@ def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], l
     found = [cells for cells in (nudges, tokens, costs) if set(cells) - {UNKNOWN, ""}]
     aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in (*found, times)]
     first = 0
-    while first < len(found) and _free(aligned[first:], width) < MIN_FREE_COLUMNS:
+    while (
+        first < len(found)
+        and width - sum(len(GAP) + len(cells[0]) for cells in aligned[first:]) - len(GAP) < MIN_FREE_COLUMNS
+    ):
         first += 1
     return aligned[first:][::-1], aligned[:first][::-1]
-
-
-def _free(aligned: list[list[str]], width: int) -> int:
-    return width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP)
-
-
-def _padded(text: Line, columns: int) -> Line:
-    clipped = clip_line(text, columns)
-    return *clipped, Span(" " * (columns - display_width(plain(clipped))))
 
 
 def _sentence(text: str, width: int) -> list[Line]:

@@ -95,9 +95,10 @@ def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
     lanes, y = _lanes(canvas, TOP)
     axis = _axis(canvas, TOP - 12, y)
     chart, y = _burn_down(canvas, y + AXIS_HEIGHT) if stats.has_course else ("", y + AXIS_HEIGHT)
-    marks, y = _mark_rows(stats, canvas.x, when, y + 28)
-    words, y = _sentences(stats, y + 20)
-    legend, y = _legend(y + 16)
+    marks, y = _mark_rows(canvas, y + 28)
+    sentences = (estimate_sentence(stats), usage_sentence(stats))
+    words = "\n".join(label(PADDING, y + 20 + 18 * index, "text2", text) for index, text in enumerate(sentences))
+    legend, y = _legend(y + 54)
     parts += [axis, lanes, chart, marks, words, legend]
     size = {"viewBox": f"0 0 {WIDTH} {y}", "width": WIDTH, "height": y}
     described = [element("title", {"id": "tildone-title"}, escaped(head)), _description(canvas)]
@@ -159,7 +160,8 @@ def _lane(canvas: _Canvas, entry: TaskStats, y: int) -> str:
 def _bar(canvas: _Canvas, entry: TaskStats, period: Period, y: int) -> str:
     left, right = canvas.x(period.start), canvas.x(period.end)
     box: Box = {"x": left, "y": y, "width": max(right - left, MIN_BAR_WIDTH), "height": BAR_HEIGHT}
-    name = element("title", {}, escaped(_period_words(canvas, period)))
+    what = "blocked" if period.status is Status.BLOCKED else "in progress"
+    name = element("title", {}, escaped(f"{what}, {canvas.clock(period.start)} – {canvas.clock(period.end)}"))
     if period.status is Status.BLOCKED:
         return element("rect", box | {"class": "warn-line", "fill": "url(#tildone-hatch)"}, name)
     is_now = entry.task.status is Status.IN_PROGRESS and period.end == canvas.stats.times[-1]
@@ -176,11 +178,6 @@ def _visible_periods(canvas: _Canvas, entry: TaskStats) -> list[Period]:
         else:
             found.append(period)
     return found
-
-
-def _period_words(canvas: _Canvas, period: Period) -> str:
-    what = "blocked" if period.status is Status.BLOCKED else "in progress"
-    return f"{what}, {canvas.clock(period.start)} – {canvas.clock(period.end)}"
 
 
 def _amounts(entry: TaskStats) -> str:
@@ -217,7 +214,6 @@ def _axis(canvas: _Canvas, top: int, y: int) -> str:
 
 
 def _horizontal(right: float, y: float, look: str) -> str:
-    """A line from the left edge of the plot."""
     return element("line", {"x1": PLOT_LEFT, "x2": right, "y1": y, "y2": y, "class": look})
 
 
@@ -262,25 +258,23 @@ def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
     return [element("path", path | {"class": "accent-line outline"}), label(RIGHT, y - 8, "text2 small end", words)]
 
 
-def _mark_rows(stats: Stats, x: Callable[[int], float], when: Callable[[int], str], y: int) -> tuple[str, int]:
-    """Return the rows, and the place below them. `x` gives the place of a time, `when` formats it."""
+def _mark_rows(canvas: _Canvas, y: int) -> tuple[str, int]:
+    """The rows of marks, and the place below them."""
     rows: list[str] = []
     for kind, meaning in LEGEND.items():
-        if marks := stats.of_kind(kind):
+        if marks := canvas.stats.of_kind(kind):
             rows.append(_sign(kind, SIGN_LEFT, y))
             rows.append(label(NAME_LEFT, y + 4, "text2", f"{meaning}: {len(marks)}"))
-            rows += _row(kind, _clusters(marks, x), when, y)
+            rows += _row(canvas, kind, _clusters(marks, canvas.x), y)
             y += ROW_HEIGHT
     return "\n".join(rows), y
 
 
-def _row(
-    kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], when: Callable[[int], str], y: int
-) -> Iterable[str]:
+def _row(canvas: _Canvas, kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], y: int) -> Iterable[str]:
     following = [place for place, _ in clusters[1:]]
     for (place, marks), upcoming in zip(clusters, [*following, float("inf")], strict=True):
         words = _words(marks[0]) if len(marks) == 1 else f"{LEGEND[kind]}: {len(marks)}"
-        yield _sign(kind, place, y, f"{words}, {when(marks[0].at)}")
+        yield _sign(kind, place, y, f"{words}, {canvas.when(marks[0].at)}")
         if len(marks) > 1 and upcoming - place >= MIN_COUNT_ROOM:
             yield label(place + 9, y + 4, "text3 small", str(len(marks)))
 
@@ -309,11 +303,6 @@ def _sign(kind: MarkKind, x: float, y: float, words: str = "") -> str:
     path, colour = _SHAPES[kind]
     attributes = {"d": path, "transform": f"translate({x:.1f} {y:.1f})", "class": colour}
     return element("path", attributes, element("title", {}, escaped(words)) if words else "")
-
-
-def _sentences(stats: Stats, y: int) -> tuple[str, int]:
-    texts = (estimate_sentence(stats), usage_sentence(stats))
-    return "\n".join(label(PADDING, y + 18 * index, "text2", text) for index, text in enumerate(texts)), y + 18
 
 
 def _legend(y: int) -> tuple[str, int]:

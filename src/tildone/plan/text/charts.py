@@ -77,18 +77,15 @@ class Family:
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Return figures as text."""
     lines = []
     for family in families:
         lines.append(f"# HELP {family.name} {family.help}")
         lines.append(f"# TYPE {family.name} {family.kind.value}")
-        lines += [f"{family.name}{_labels(sample)} {_number(sample.amount)}" for sample in family.samples]
+        for sample in family.samples:
+            pairs = [f'{name}="{text.translate(_EXPOSITION_ESCAPES)}"' for name, text in sample.labels]
+            labels = f"{{{','.join(pairs)}}}" if pairs else ""
+            lines.append(f"{family.name}{labels} {_number(sample.amount)}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _labels(sample: Sample) -> str:
-    pairs = [f'{name}="{text.translate(_EXPOSITION_ESCAPES)}"' for name, text in sample.labels]
-    return f"{{{','.join(pairs)}}}" if pairs else ""
 
 
 def _number(amount: float) -> str:
@@ -140,7 +137,10 @@ def style() -> str:
 
 def element(name: str, attributes: Attributes, *children: str) -> str:
     """Return an element. The children are elements, or texts that `escaped` returned."""
-    given = "".join(f' {key}="{_attribute(each)}"' for key, each in attributes.items())
+    # Numbers are exact to a tenth of a pixel.
+    given = "".join(
+        f' {key}="{each if isinstance(each, str) else f"{round(each, 1):g}"}"' for key, each in attributes.items()
+    )
     return f"<{name}{given}>{''.join(children)}</{name}>" if children else f"<{name}{given}/>"
 
 
@@ -151,11 +151,6 @@ def escaped(text: str, columns: int = MAX_TEXT_COLUMNS) -> str:
 
 def label(x: float, y: float, classes: str, text: str, columns: int = MAX_TEXT_COLUMNS) -> str:
     return element("text", {"x": x, "y": y, "class": classes}, escaped(text, columns))
-
-
-def _attribute(given: str | float) -> str:
-    """An attribute that this program made; numbers are exact to a tenth of a pixel."""
-    return given if isinstance(given, str) else f"{round(given, 1):g}"
 
 
 MIN_BREAK_MS = 10 * MINUTE

@@ -44,14 +44,15 @@ def claim_lines(plan: Plan, news: ClaimNews, *, numbered: bool) -> list[str]:
 
     others, passed_on = news.others, {claim.task: claim for claim in news.lost}
     lines = [
-        f"{name(number)} has passed to {_agent(claim)}: yours was silent for too long. Your change of it was not made."
+        f"{name(number)} has passed to {shown_text(claim.agent)}: yours was silent for too long. "
+        "Your change of it was not made."
         for number, claim in passed_on.items()
     ]
-    lines += [
-        f"{name(number)} is with {_agent(others[number])}{_time_left(others[number])}. Leave it to that agent."
-        for number in news.refused
-        if number not in passed_on
-    ]
+    for number in news.refused:
+        if number not in passed_on:
+            minutes = -(-others[number].remaining // MS_PER_MINUTE)
+            left = f" (for {minutes} min unless it goes on)" if minutes else ""
+            lines.append(f"{name(number)} is with {shown_text(others[number].agent)}{left}. Leave it to that agent.")
     lines += [
         f"{name(number)} was not started: it may change the same files as {name(rival)}, on which another agent works."
         for number, rival in news.conflicts
@@ -95,15 +96,6 @@ def holder_text(claim: Claim, now: int) -> str:
 
 def _short_name(agent: str) -> str:
     return printable(clipped(agent, MAX_AGENT))
-
-
-def _agent(claim: Claim) -> str:
-    return shown_text(claim.agent)
-
-
-def _time_left(claim: Claim) -> str:
-    minutes = -(-claim.remaining // MS_PER_MINUTE)
-    return f" (for {minutes} min unless it goes on)" if minutes else ""
 
 
 def _name(task: Task, *, numbered: bool) -> str:

@@ -9,7 +9,7 @@ from tildone.plan.text.safe import NO_TODOS, UNNAMED_PHASE, printable, printable
 from tildone.plan.text.styles import LINE_BREAK, Role, Span, display_width, plain, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     from tildone.plan.model import Check, Phase, Proof
     from tildone.plan.text.styles import Line
@@ -58,7 +58,9 @@ def plan_lines(
         lines += _heading(phase, width) if with_headings else []
         for task in tasks:
             lead = (Span("  " if with_headings else ""), *numbered_lead(task, places.get(task.number)))
-            rows = [*_order_row(plan, task), *_check_row(task, stale, proposed)]
+            others = waits_for(plan, task) if task.status.is_open else ()
+            rows = [("", f"after {', '.join(map(str, others))}", Role.MUTED)] if others else []
+            rows += _check_row(task, stale, proposed)
             lines += _task_lines(task, lead, width, rows, is_stale=task.number in stale)
     if plan.check is not None and only is None:
         row = _row("Plan: $ ", plan.check, plan.proof, PLAN, stale, proposed)
@@ -129,13 +131,6 @@ def _task_lines(
             yield bar
         for line in printable_lines(note):
             yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, width))
-
-
-def _order_row(plan: Plan, task: Task) -> Iterator[Row]:
-    """What an open task still waits for."""
-    others = waits_for(plan, task) if task.status.is_open else ()
-    if others:
-        yield "", f"after {', '.join(map(str, others))}", Role.MUTED
 
 
 def _check_row(task: Task, stale: Container[int], proposed: Container[int]) -> Iterator[Row]:
@@ -217,7 +212,14 @@ def result(text: str, details: object, statuses: Mapping[str, Status]) -> Line:
     todos = details.get("todos")
     if not isinstance(todos, list):
         return (Span(text, Role.ERROR, lines=True),)
-    return _listed(_items(todos, statuses))
+    spans: list[Span] = []
+    for position, item in enumerate(todos):
+        match item:
+            case {"text": str(task_text), "status": str(word)} if word in statuses:
+                task = Task(task_text, statuses[word])
+                spans += (LINE_BREAK,) if spans else ()
+                spans += (*task_lead(position, task), task_label(task)(task_text))
+    return tuple(spans) or (Span(NO_TODOS, Role.DIM),)
 
 
 def listing(text: str) -> Line:
@@ -245,23 +247,6 @@ def message(kind: str, text: str) -> Line:
 
 def _title(name: str) -> Line:
     return (Span(name, Role.TOOL_TITLE, bold=True),)
-
-
-def _listed(tasks: Iterable[tuple[int, Task]]) -> Line:
-    spans: list[Span] = []
-    for position, task in tasks:
-        spans += (LINE_BREAK,) if spans else ()
-        spans += (*task_lead(position, task), task_label(task)(task.text))
-    return tuple(spans) or (Span(NO_TODOS, Role.DIM),)
-
-
-def _items(todos: list[object], statuses: Mapping[str, Status]) -> Iterator[tuple[int, Task]]:
-    for position, item in enumerate(todos):
-        match item:
-            case {"text": str(text), "status": str(word)} if word in statuses:
-                yield position, Task(text, statuses[word])
-            case _:
-                continue
 
 
 def _fields(args: object, *names: str) -> list[object]:

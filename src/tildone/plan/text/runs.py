@@ -93,7 +93,6 @@ def state_counts(rows: Sequence[RunRow], now: int) -> str:
 
 
 def hand_name(lease: Lease) -> str:
-    """Return the name of a run, with the number of the hand if it is not the first."""
     return f"{lease.run}/{lease.hand + 1}" if lease.hand else lease.run
 
 

@@ -51,7 +51,7 @@ def check_from_json(data: Json) -> Check:
 
 
 def proof_to_json(proof: Proof) -> Json:
-    rest = {name: each for name in _PROOF_KEYS if (each := getattr(proof, name)) != getattr(_NO_PROOF, name)}
+    rest: Json = {name: each for name in _PROOF_KEYS if (each := getattr(proof, name)) != getattr(_NO_PROOF, name)}
     return {"result": proof.result.value, "command": list(proof.command), **rest}
 
 

@@ -65,8 +65,9 @@ SYNONYMS = {word: verbs for verbs, words in WORDS.items() for word in words.spli
 def verb_hint(path: Sequence[Verb], word: str) -> str:
     """Return the likeliest commands for an unknown verb; if there is none, how to list the verbs."""
     typed = word.lower()
+    synonyms = [f"{path[0].name} {words}" for words in SYNONYMS.get(typed, "").split(", ") if words]
     found = (
-        [*_same_word(path, typed), *_synonyms(path, typed)]
+        [*_same_word(path, typed), *synonyms]
         or _corrected(path[-1:], path, typed)
         or _corrected(path[0].verbs, path[:1], typed)
     )
@@ -80,10 +81,6 @@ def _same_word(path: Sequence[Verb], typed: str) -> list[str]:
     paths = [(root,), *((root, each) for each in root.verbs if each.groups)]
     found = [(*above, verb) for above in paths if (verb := above[-1].verb(typed)) and not verb.hidden]
     return [command(each) for each in found]
-
-
-def _synonyms(path: Sequence[Verb], typed: str) -> list[str]:
-    return [f"{path[0].name} {words}" for words in SYNONYMS.get(typed, "").split(", ") if words]
 
 
 def _corrected(parents: Sequence[Verb], path: Sequence[Verb], typed: str) -> list[str]:

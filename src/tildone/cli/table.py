@@ -82,7 +82,6 @@ class Verb:
         return tuple(name for verb in self.verbs if not verb.hidden for name in (verb.name, *verb.aliases))
 
     def verb(self, name: str) -> Verb | None:
-        """This verb's own verb of that name or alias, in any case."""
         wanted = name.lower()
         verbs = (verb for group in groups_for(self, wanted) for verb in group.table.entries.values())
         return next((verb for verb in verbs if verb.name == wanted or wanted in verb.aliases), None)

@@ -12,7 +12,7 @@ from tildone.base import NotFound, Refused, UsageError
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, open_to_read, settings_for
 from tildone.cli.output import put, put_caution, put_raw
-from tildone.cli.output.prompts import put_data
+from tildone.cli.output.prompts import put_data, put_done
 from tildone.cli.table import ParsedArgs
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
@@ -24,12 +24,14 @@ _FIELDS = ("id", "session", "kind", "text", "options", "detail", "agent", "answe
 
 
 def run(args: ParsedArgs) -> int:
-    """List the open questions, show one, or answer it."""
     settings = settings_for(args)
     reading = open_to_read(settings)
     wanted, *words = args.positional or ("",)
     if not words:
-        found = [_named(reading, wanted)] if wanted else _awaited(reading, settings.agents_dir)
+        at = now()
+        active = active_everywhere(settings.agents_dir, at)
+        awaited = awaited_needs(reading.records.needs(), active, reading.records.presences(), at)
+        found = [_named(reading, wanted)] if wanted else awaited
         if args.has("json"):
             put_data(questions=[_as_data(need) for need in found])
         else:
@@ -42,17 +44,7 @@ def run(args: ParsedArgs) -> int:
         answered = answer_need(settings, open_existing_store(settings), need.id, " ".join(words))
     except NeedAnswered as error:
         raise Refused(_already(error.need)) from error
-    if args.has("json"):
-        put_data(questions=[_as_data(answered)])
-    else:
-        put(f"Answered {answered.id}: {printable(answered.answer)}")
-    return 0
-
-
-def _awaited(store: Store, agents_dir: str) -> Sequence[Need]:
-    """Return the open questions whose agents may still wait."""
-    at = now()
-    return awaited_needs(store.records.needs(), active_everywhere(agents_dir, at), store.records.presences(), at)
+    return put_done(args, f"Answered {answered.id}: {printable(answered.answer)}", questions=[_as_data(answered)])
 
 
 def _named(store: Store, wanted: str) -> Need:

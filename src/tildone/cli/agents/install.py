@@ -30,12 +30,10 @@ NARROW_COLUMNS = 60
 
 
 def sites(project: str) -> list[Site]:
-    """The sites at which tildone may be installed: for the person, and for a project."""
     return [_here(USER, project, any_program()), _here(PROJECT, project, distribution.NAME)]
 
 
 def backups() -> Backups:
-    """The backups of the settings files that an installation has changed."""
     return Backups(data_folder(os.environ))
 
 
@@ -69,7 +67,6 @@ def site_for(args: ParsedArgs, program: Callable[[], str]) -> Site:
 
 
 def installable_program() -> str:
-    """The absolute path of the tildone that is running, for coding agents to run."""
     method = distribution.method()
     if method in distribution.Method.TEMPORARY:
         raise UsageError(
@@ -83,7 +80,6 @@ def installable_program() -> str:
 
 
 def agents_named(words: Sequence[str], site: Site) -> list[Integration]:
-    """The coding agents that the command line names."""
     names = [word.lower() for word in words]
     if names == [ALL]:
         return [agent for agent in all_integrations() if is_present(agent, site)]
@@ -94,7 +90,6 @@ def agents_named(words: Sequence[str], site: Site) -> list[Integration]:
 
 
 def show_changes(changes: Sequence[SettingsChange], *, verbose: bool) -> None:
-    """Print the files that are changed; if `verbose`, with the lines that are added and removed."""
     for change in changes:
         if verbose:
             put_spans(diff_lines(change))
@@ -115,11 +110,12 @@ def none_found() -> int:
 
 
 def list_agents(site: Site) -> int:
-    """List the supported coding agents, and whether each is installed or present."""
     width = max(map(len, INTEGRATIONS))
     narrow = (columns() or NARROW_COLUMNS) < NARROW_COLUMNS
     for agent in all_integrations():
-        state = "installed" if _is_installed(agent, site) else "found" if is_present(agent, site) else "not found"
+        installed = examine(agent, site)
+        is_installed = installed is not None and not installed.problem
+        state = "installed" if is_installed else "found" if is_present(agent, site) else "not found"
         role = {"installed": Role.SUCCESS, "found": Role.TEXT}.get(state, Role.DIM)
         title = "" if narrow else f"  {agent.title}"
         put_spans([(Span(f"{agent.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
@@ -127,13 +123,7 @@ def list_agents(site: Site) -> int:
     return 0
 
 
-def _is_installed(agent: Integration, site: Site) -> bool:
-    found = examine(agent, site)
-    return found is not None and not found.problem
-
-
 def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], folder: str) -> int:
-    """Write a plugin folder instead of changing settings files."""
     if len(agents) != 1 or agents[0].plugin is None:
         able = ", ".join(agent.name for agent in all_integrations() if agent.plugin is not None)
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
@@ -155,7 +145,6 @@ SET_UP_ALREADY = "is set up already"
 
 
 def run_install(args: ParsedArgs) -> int:
-    """Install into the named coding agents; without a name, list them."""
     site = site_for(args, installable_program)
     if not args.positional:
         return list_agents(site)
@@ -224,7 +213,6 @@ NOTHING = "has no tildone in its settings"
 
 
 def run_uninstall(args: ParsedArgs) -> int:
-    """Remove what an installation added to the named coding agents."""
     if not args.has("dry-run"):
         check_person(settings_for(args), PersonAct.UNINSTALL)
     site = site_for(args, any_program)

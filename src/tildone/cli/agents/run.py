@@ -123,8 +123,6 @@ MIN_COLUMNS = 20
 
 @value
 class LoadedExtension:
-    """What an extension has registered, or why it could not be loaded."""
-
     source: ExtensionSource
     tools: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -155,7 +153,6 @@ def list_extensions(args: ParsedArgs) -> int:
 
 
 def _host(args: ParsedArgs, settings: Settings, folder: str) -> Host:
-    """Return a host with the tools of a run, which stores nothing."""
     store = open_to_read(settings)
     dialect = dialect_name(with_session(args, settings, store), store) or DEFAULT_DIALECT
     return open_host(

@@ -24,7 +24,6 @@ from tildone.screens.watch.app import WatchApp
 
 
 def watch(args: ParsedArgs) -> int:
-    """Show the sessions of the store until the person leaves."""
     if not sys.stdin.isatty() or not on_terminal(sys.stdout):
         raise UsageError("watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log")
     given = next(iter(args.positional), args.options.get("session", ""))
@@ -70,7 +69,6 @@ _HEADER = r"([A-Za-z0-9-]*)"
 
 
 def board(args: ParsedArgs) -> int:
-    """Serve the board until a signal arrives, or manage tokens."""
     settings = settings_for(args)
     try:
         # Optional extra, and slow to import.

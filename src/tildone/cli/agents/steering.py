@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tildone.app.opening import open_agents, open_session, open_store, session_title
-from tildone.app.plan_agents import SubagentList, plan_agents
+from tildone.app.plan_agents import plan_agents
 from tildone.app.settings import Settings
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.base import UsageError, replace, value
@@ -61,7 +61,6 @@ DIRECTIVES = {"pause": Directive.PAUSE, "stop": Directive.STOP, "resume": Direct
 
 
 def steer(args: ParsedArgs) -> int:
-    """Set the directive of the verb in the sessions that the command line selects, and print its effect."""
     settings, directive = settings_for(args), DIRECTIVES[args.verb.name]
     store = open_store(settings)
     settings = with_session(args, settings, store)
@@ -111,7 +110,6 @@ INDENT = "    "
 
 
 def status(args: ParsedArgs) -> int:
-    """Print one line for a status bar, or several for a person."""
     settings = settings_for(args)
     store = open_to_read(settings)
     settings = with_session(args, settings, store)
@@ -144,15 +142,11 @@ def status(args: ParsedArgs) -> int:
     if found.shared:
         put("  The plan is shared: each agent is held to its own tasks and to those that nobody has taken.")
     for each in found.subagents:
-        _print_subagent(each)
+        put(f"  {subagent_line(each)}")
+        width = columns()
+        rows = plan_lines(each.plan, None if width is None else width - len(INDENT))
+        put_spans([(Span(INDENT), *row) for row in rows])
     return 0
-
-
-def _print_subagent(found: SubagentList) -> None:
-    put(f"  {subagent_line(found)}")
-    width = columns()
-    lines = plan_lines(found.plan, None if width is None else width - len(INDENT))
-    put_spans([(Span(INDENT), *line) for line in lines])
 
 
 def _status_data(
@@ -182,7 +176,6 @@ SEPARATE = "each agent has a plan of its own; the first one works on the project
 
 
 def run_share(args: ParsedArgs) -> int:
-    """Set whether agents share the project's plan; without an argument, tell whether they do."""
     settings = settings_for(args)
     word = next(iter(args.positional), "")
     if word and word not in STATES:
@@ -200,13 +193,11 @@ def run_share(args: ParsedArgs) -> int:
 
 
 def share(settings: Settings) -> None:
-    """Let all agents of the project work on its plan, and say so."""
     set_shared(open_agents(settings), shared=True)
     put(f"In {settings.project}, {SHARED} To change it: tildone share off")
 
 
 def _tell_exceptions(settings: Settings, *, shared: bool) -> None:
-    """Name the agents at work that keep the plan they have."""
     agents = list(open_agents(settings).active(now()))
     on_project = [agent for agent in agents if agent.session == settings.project]
     exceptions = [agent for agent in agents if agent.session != settings.project] if shared else on_project[1:]

@@ -23,7 +23,7 @@ from tildone.cli.fleet.opening import (
     patiently,
 )
 from tildone.cli.output import put, put_notice
-from tildone.cli.output.prompts import put_data, tell_reach
+from tildone.cli.output.prompts import put_data, put_done, tell_reach
 from tildone.cli.output.titles import session_meant
 from tildone.cli.run.setup import NO_LIMITS, plan_from_file
 from tildone.cli.table import ParsedArgs
@@ -55,12 +55,6 @@ class NamedPlan:
     word: str
     run: str
     file: PlanFile | None = None
-
-
-def named_plan(word: str) -> NamedPlan:
-    """Return the plan that a word names. A file is read; whether there is a session is seen later."""
-    file = plan_file(word) if os.path.exists(word) else None
-    return NamedPlan(word, f"{run_stem(word)}-{os.urandom(SUFFIX_BYTES).hex()}", file)
 
 
 def plan_file(path: str) -> PlanFile:
@@ -143,7 +137,6 @@ def run_stem(word: str) -> str:
 
 
 def work_of(args: ParsedArgs, settings: Settings) -> Work:
-    """Return what the options of a command line ask for."""
     model = args.options.get("model", "")
     agent = checked_agent(args.options.get("agent") or (RUN if model else SHELL))
     work = Work(
@@ -203,10 +196,16 @@ def _priority(given: str) -> int:
 
 
 def add(args: ParsedArgs) -> int:
-    """Queue the plans, or none of them."""
     hands = args.positive_int("hands", 1, MAX_HANDS)
     work = work_of(args, fleet_settings(args))
-    plans = [named_plan(word) for word in args.positional]
+    plans = [
+        NamedPlan(
+            word,
+            f"{run_stem(word)}-{os.urandom(SUFFIX_BYTES).hex()}",
+            plan_file(word) if os.path.exists(word) else None,
+        )
+        for word in args.positional
+    ]
     # The names of the runs stay the same, so that a run whose answer was lost is not queued twice.
     added = patiently(lambda: _added(args, plans, work, hands))
     if args.has("json"):
@@ -259,7 +258,6 @@ def _schedule_data(schedule: RunSchedule) -> dict[str, object]:
 
 
 def add_schedule(args: ParsedArgs) -> int:
-    """Store a schedule; one of the same name is replaced."""
     cron, path = args.positional
     zone = args.options.get("zone", "")
     following = next_time(parse_cron(cron), now(), zone_named(zone))
@@ -276,11 +274,8 @@ def add_schedule(args: ParsedArgs) -> int:
     known = {schedule.name: schedule for schedule in fleet.leases.schedules()}
     last = known[name].last if name in known else ""
     fleet.leases.set_schedule(RunSchedule(name, cron, dump(plan_to_json(plan)), following, work, zone, last))
-    if args.has("json"):
-        put_data(name=name, next=timestamp(following), replaced=name in known)
-    else:
-        put(f"{'Changed' if name in known else 'Added'} {name}: {cron}, next at {timestamp(following)}")
-    return 0
+    text = f"{'Changed' if name in known else 'Added'} {name}: {cron}, next at {timestamp(following)}"
+    return put_done(args, text, name=name, next=timestamp(following), replaced=name in known)
 
 
 def zone_named(name: str) -> tzinfo:
@@ -301,8 +296,4 @@ def remove_schedules(args: ParsedArgs) -> int:
             hint = nearest(name, known, "to list them: tildone fleet schedule")
             raise NotFound(f"there is no schedule {printable(shortened(name))!r}; {hint}")
     removed = [name for name in dict.fromkeys(args.positional) if leases.unschedule(name)]
-    if args.has("json"):
-        put_data(removed=removed)
-    else:
-        put(f"Removed {', '.join(removed)}. Runs that are queued stay.")
-    return 0
+    return put_done(args, f"Removed {', '.join(removed)}. Runs that are queued stay.", removed=removed)

@@ -50,7 +50,6 @@ _REMEDIES = {
 
 
 def store_findings(fleet: Fleet) -> Iterator[Finding]:
-    """Check the store, its settings and its limits."""
     yield from fleet.leases.findings()
     settings = fleet.leases.settings()
     yield Finding(
@@ -66,7 +65,6 @@ def store_findings(fleet: Fleet) -> Iterator[Finding]:
 
 
 def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
-    """Check the workers: whether they answer, and whether they understand the runs."""
     workers, silence = fleet.leases.workers(), SILENT_LEASES * fleet.leases.settings().lease
     if not workers:
         queued = any(view.lease.is_queued for view in fleet.leases.look())
@@ -100,7 +98,6 @@ def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
 
 
 def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
-    """Check the runs: lapsed leases, runs that no worker can take, and runs that wait for a person."""
     views, workers = fleet.leases.look(), fleet.leases.workers()
     silence = SILENT_LEASES * fleet.leases.settings().lease
     found = [finding for view in views for finding in _of_run(view, workers, now, silence)]
@@ -113,7 +110,6 @@ def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
 
 
 def row_findings(fleet: Fleet) -> Iterator[Finding]:
-    """Check the rows of the tables: whether somebody has put something else there."""
     # The other checks have read the other tables.
     fleet.leases.schedules()
     rows = list(fleet.bad_rows)
@@ -124,7 +120,6 @@ def row_findings(fleet: Fleet) -> Iterator[Finding]:
 
 
 def process_findings(fleet: Fleet) -> Iterator[Finding]:
-    """Check the processes of agents on this machine whose lease is no longer held."""
     leases = [view.lease for view in fleet.leases.look()]
     held = {str(lease.fence) for lease in leases if lease.is_held}
     known = {lease.run for lease in leases}
@@ -168,7 +163,9 @@ def checkpoint_findings(fleet: Fleet, home: str) -> Iterator[Finding]:
 def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
     findings = list(found)
     if args.has("json"):
-        put_data(checks=[_finding_data(finding) for finding in findings])
+        put_data(
+            checks=[{"status": each.severity.value, "message": each.what, "remedy": each.remedy} for each in findings]
+        )
     else:
         for before, finding in zip([None, *findings], findings, strict=False):
             put_spans(finding_lines(finding, before))
@@ -209,12 +206,7 @@ def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
     return [worker for worker in workers if lease.work.fits(worker.labels)]
 
 
-def _finding_data(finding: Finding) -> dict[str, object]:
-    return {"status": finding.severity.value, "message": finding.what, "remedy": finding.remedy}
-
-
 def doctor(args: ParsedArgs) -> int:
-    """Check the fleet. Nothing is changed."""
     fleet, at = open_existing_fleet(args, read_only=True), now()
     of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, fleet.home))
     return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs, row_findings(fleet)))
@@ -226,7 +218,6 @@ HEARTBEATS, MARGINS, REAPERS = 3, 12, 30
 
 
 def up(args: ParsedArgs) -> int:
-    """Prepare the store and store the settings of all workers; then check both."""
     lease = args.positive_int("lease", 0)
     limits = [parsed_limit(given) for given in args.values("limit")]
     if args.has("check"):
@@ -261,7 +252,6 @@ def times_for(lease_seconds: int) -> FleetSettings:
 
 
 def parsed_limit(given: str) -> ProviderLimit:
-    """Return the limit of a text `PROVIDER=RUNS[/REQUESTS]`."""
     provider, equals, amounts = given.partition("=")
     runs, slash, requests = amounts.partition("/")
     if not equals or not provider or not _is_number(runs) or (slash and not _is_number(requests)):
@@ -308,7 +298,10 @@ def gc(args: ParsedArgs) -> int:
     old = _ended_runs(fleet, now() - min_age)
     removed = [] if args.has("dry-run") else [name for name, views in old.items() if _is_removed(fleet, folder, views)]
     if not args.has("dry-run"):
-        _remove_workers(fleet, now() - min_age)
+        for worker in fleet.leases.workers():
+            # It has ended without saying so.
+            if worker.seen < now() - min_age:
+                fleet.leases.leave(worker.id)
         _remove_bad_rows(fleet)
     if args.has("json"):
         listed = [{"run": name, "removed": name in removed, "report": _path(folder, name)} for name in old]
@@ -339,7 +332,9 @@ def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     """Write the report of a run, then remove the run. Without the report, the run stays."""
     lease = views[0].lease
     make_private_folder(folder)
-    write_text(_path(folder, lease.run), _report_text(fleet, views))
+    state, leases = latest_state(fleet.store.history(lease.session)), [view.lease for view in views]
+    report = run_report(leases, state.plan, list(fleet.store.events(lease.session)), state.head)
+    write_text(_path(folder, lease.run), report)
     try:
         for view in views:
             remove_workspace(fleet.home, view.lease)
@@ -348,19 +343,11 @@ def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     if not fleet.leases.forget(lease.run):
         return False
     try:
-        leases = [view.lease for view in views]
         forget_attempts(fleet.leases.settings().engine, fleet.settings.store, leases)
     except TildoneError as error:
         # A worker removes them within an hour.
         put_notice(f"tildone: the attempts of {lease.run} could not be removed: {printable(str(error))}")
     return True
-
-
-def _remove_workers(fleet: Fleet, before: int) -> None:
-    """Remove the workers that were last seen before a time: they have ended without saying so."""
-    for worker in fleet.leases.workers():
-        if worker.seen < before:
-            fleet.leases.leave(worker.id)
 
 
 def _remove_bad_rows(fleet: Fleet) -> None:
@@ -372,12 +359,6 @@ def _remove_bad_rows(fleet: Fleet) -> None:
         elif row.table == "leases":
             is_removed = fleet.leases.forget(row.name)
             put_notice(f"tildone: {bad_row_text(row)}; it is {'removed' if is_removed else 'ignored'}")
-
-
-def _report_text(fleet: Fleet, views: list[RunView]) -> str:
-    session = views[0].lease.session
-    state = latest_state(fleet.store.history(session))
-    return run_report([view.lease for view in views], state.plan, list(fleet.store.events(session)), state.head)
 
 
 def _path(folder: str, run: str) -> str:

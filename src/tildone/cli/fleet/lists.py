@@ -25,7 +25,7 @@ from tildone.cli.output import (
     put_raw,
     put_spans,
 )
-from tildone.cli.output.prompts import exit_code_for, put_data
+from tildone.cli.output.prompts import exit_code_for, put_data, put_done
 from tildone.cli.table import ParsedArgs
 from tildone.plan.events import State, apply_event, latest_state
 from tildone.plan.history.usage import plan_usage
@@ -85,7 +85,6 @@ def question_data(question: OpenQuestion) -> dict[str, object]:
 
 
 def answer(args: ParsedArgs) -> int:
-    """List the open questions, or answer one."""
     name, *words = args.positional or ("",)
     if not name:
         return _put_open(args, _all_questions(args), "No run waits for an answer.")
@@ -100,11 +99,8 @@ def answer(args: ParsedArgs) -> int:
     question = chosen(found, args.options.get("question"), views[0].lease.run)
     text = " ".join(words)
     answer_question(fleet.settings, fleet.store, fleet.leases, question, RunAnswer(text, fleet.person))
-    if args.has("json"):
-        put_data(answered=[{**question_data(question), "answer": text}])
-    else:
-        put(f"Answered {question.run}: {printable(text)}")
-    return 0
+    answered = {**question_data(question), "answer": text}
+    return put_done(args, f"Answered {question.run}: {printable(text)}", answered=[answered])
 
 
 def _all_questions(args: ParsedArgs) -> list[OpenQuestion]:
@@ -121,7 +117,6 @@ def _put_open(args: ParsedArgs, found: Sequence[OpenQuestion], nothing: str) -> 
 
 
 def approve(args: ParsedArgs) -> int:
-    """List what waits for approval, or approve it."""
     if args.has("reason") and not args.has("deny"):
         raise UsageError("--reason goes with --deny")
     if not args.positional:
@@ -252,7 +247,6 @@ DEFAULT_LIMIT = 100
 
 
 def list_runs(args: ParsedArgs) -> int:
-    """List the runs that have not ended, and those that ended within a day."""
     # A program gets all of them, unless it asks for fewer.
     limit = args.positive_int("limit", 0) or (None if args.has("json") else DEFAULT_LIMIT)
     fleet = fleet_if_any(args)
@@ -292,7 +286,6 @@ def listed_data(rows: Rows, left_out: list[str]) -> dict[str, object]:
 
 
 def more_text(rows: Rows) -> str:
-    """Return how many runs are not listed, by state."""
     return f"{len(rows.more):,} more: {state_counts(rows.more, now())}"
 
 
@@ -351,7 +344,6 @@ class _Lines:
         """Do nothing, for the same reason."""
 
     def put(self, rows: Rows, left_out: list[str]) -> None:
-        """Print the list if it has changed."""
         shown = listed_data(rows, left_out)
         if shown != self._before:
             put_data(**shown)
@@ -375,7 +367,6 @@ class _Screen:
         self._lines = [f"{self._store} …"]
 
     def begin(self) -> None:
-        """Begin with an empty screen."""
         sys.stdout.write(f"{ENTER}{HOME}{CLEAR_REST}")
 
     def end(self) -> None:
@@ -384,7 +375,6 @@ class _Screen:
         sys.stdout.flush()
 
     def put(self, rows: Rows, left_out: list[str]) -> None:
-        """Draw the list."""
         at, width = now(), columns() or 0
         counts = state_counts((*rows.shown, *rows.more), at)
         title = f"{counts}  (Ctrl-C to leave)" if counts else f"{self._store} {EMPTY}"
@@ -439,7 +429,11 @@ def show(args: ParsedArgs) -> int:
     lease, left_out = views[0].lease, list[str]()
     waits, places = _waits(fleet, lease), places_of(fleet, lease)
     rows, questions = rows_of(fleet, views, now(), left_out).shown, questions_of(fleet, views)
-    happened = [] if left_out else _happened(fleet, lease)
+    log = [] if left_out else fleet.store.events(lease.session)
+    told = ((event.at, event.fact) for event in log)
+    happened = [
+        (at, describe_run_fact(fact)) for at, fact in told if isinstance(fact, RunFact) and fact.run == lease.run
+    ]
     if args.has("json"):
         hands = [row_data(row, now()) for row in rows]
         events = [{"at": timestamp(at), "what": what} for at, what in happened]
@@ -465,7 +459,6 @@ def show(args: ParsedArgs) -> int:
 
 
 def _waits(fleet: Fleet, lease: Lease) -> str:
-    """Return what a queued run waits for, as far as it is known."""
     if lease.is_queued and lease.not_before > now():
         failed = f", after {format_count(lease.fails, 'failed attempt')}" if lease.fails else ""
         return f"until {local_time(lease.not_before)}{failed}"
@@ -474,7 +467,6 @@ def _waits(fleet: Fleet, lease: Lease) -> str:
 
 
 def _facts(lease: Lease) -> list[tuple[str, str]]:
-    """Return what the run consists of, by name."""
     work = lease.work
     rows = (
         ("plan", lease.session),
@@ -484,15 +476,6 @@ def _facts(lease: Lease) -> list[tuple[str, str]]:
         ("allow", ", ".join(work.allow)),
     )
     return [(name, printable(text)) for name, text in rows]
-
-
-def _happened(fleet: Fleet, lease: Lease) -> list[tuple[int, str]]:
-    """Return what the log of the plan tells of the run, the oldest first."""
-    return [
-        (event.at, describe_run_fact(event.fact))
-        for event in fleet.store.events(lease.session)
-        if isinstance(event.fact, RunFact) and event.fact.run == lease.run
-    ]
 
 
 _STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}
@@ -548,20 +531,18 @@ def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
 
 
 def drain(args: ParsedArgs) -> int:
-    """List the workers, or ask some of them to take nothing more."""
     if args.positional and args.has("all"):
         raise UsageError("name workers, or use --all")
     if args.positional or args.has("all"):
         check_outside_runs(PersonAct.DRAIN)
-    fleet = open_existing_fleet(args) if args.positional else fleet_if_any(args, read_only=not args.has("all"))
+    every = args.has("all")
+    fleet = open_existing_fleet(args) if args.positional else fleet_if_any(args, read_only=not every)
     workers = fleet.leases.workers() if fleet else []
-    named = (
-        workers if args.has("all") else [worker for word in args.positional for worker in _workers_named(workers, word)]
-    )
+    named = workers if every else [worker for word in args.positional for worker in _workers_named(workers, word)]
     drained = [worker for worker in dict.fromkeys(named) if fleet and fleet.leases.drain(worker.id)]
     if args.has("json"):
         put_data(workers=[_worker_data(worker, drained) for worker in workers])
-    elif not args.positional and not args.has("all"):
+    elif not args.positional and not every:
         _put_workers(workers)
     else:
         for worker in drained:

@@ -45,7 +45,6 @@ DEFAULT_MIN_FREE_MB = 1000
 
 
 def work(args: ParsedArgs) -> int:
-    """Take runs until a signal or a person ends the worker, and return its exit code."""
     fleet = open_fleet(args, tell=_notice)
     options = _options(args, fleet)
     address = fleet.settings.store
@@ -53,7 +52,12 @@ def work(args: ParsedArgs) -> int:
     traces = open_run_traces(fleet.settings, fleet.store, os.environ, _notice)
     worker = Worker(fleet.leases, options, str(address), engine=engine, traces=traces)
     _obey_signals(worker)
-    _stop_after_failure(worker)
+
+    def stop(thread: str) -> None:
+        _notice(f"the thread {thread!r} has failed, and the worker stops; please report the error above")
+        worker.fail()
+
+    on_essential_failure(stop)
     if args.has("until-idle"):
         EssentialThread("idle", wait_and_drain, worker, fleet.leases).start()
     try:
@@ -101,14 +105,6 @@ def _asked_for(args: ParsedArgs, fleet: Fleet) -> tuple[str, ...]:
     if fleet.config.ask is not None:
         return fleet.config.ask
     return (ANYTHING,) if fleet.settings.store.path is not None else ()
-
-
-def _stop_after_failure(worker: Worker) -> None:
-    def stop(thread: str) -> None:
-        _notice(f"the thread {thread!r} has failed, and the worker stops; please report the error above")
-        worker.fail()
-
-    on_essential_failure(stop)
 
 
 def _obey_signals(worker: Worker) -> None:

@@ -17,7 +17,6 @@ DEFAULT_LIMIT = 20
 
 
 def run(args: ParsedArgs) -> int:
-    """Show the events, newest first, or how long each task took."""
     limit = args.positive_int("limit", DEFAULT_LIMIT)
     if args.has("tasks"):
         if args.has("all") or args.has("limit"):

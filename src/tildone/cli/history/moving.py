@@ -29,7 +29,6 @@ def redo(args: ParsedArgs) -> int:
 
 
 def checkout(args: ParsedArgs) -> int:
-    """Move the head, and print how to return."""
     session = open_for_moving(args)
     left = session.store.session_head(session.name).head
     event_id = resolve(session.store, session.name, args.positional[0])
@@ -67,7 +66,6 @@ def _moved(args: ParsedArgs, done: str, move: Callable[[Session, int], moves.Mov
 
 
 def _number_of_changes(args: ParsedArgs) -> int:
-    """How many changes to undo or redo."""
     if not args.positional:
         return 1
     given = args.positional[0]

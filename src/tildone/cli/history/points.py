@@ -14,20 +14,19 @@ from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
-from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.events import PlanChanged, latest_state
 from tildone.plan.history.blame import TaskHistory, blame_lines, task_histories
 from tildone.plan.history.branches import Branch, branch_lines, branches
 from tildone.plan.history.diff import diff_lines, diff_plans, diff_to_json
 from tildone.plan.history.refs import HEAD, ROOT, SHORT_ID_LENGTH, events_by_label, resolve, short_ids
 from tildone.plan.history.requests import rows_lines
-from tildone.plan.history.timeline import TimelineRow, event_data, task_data, timeline, whole_step_data
+from tildone.plan.history.timeline import event_data, task_data, timeline, whole_step_data
 from tildone.plan.model import Plan, progress
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, clip_line
 
 
 def diff(args: ParsedArgs) -> int:
-    """Show the newest change, the changes since an event, or those between two events."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     if args.positional:
@@ -77,7 +76,6 @@ MAX_NUMBERS_LISTED = 20
 
 
 def blame(args: ParsedArgs) -> int:
-    """Show who added and closed each task, or the whole history of the matching ones."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
@@ -125,7 +123,6 @@ def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:
 
 
 def run_label(args: ParsedArgs) -> int:
-    """Label an event, remove a label, or list the labels."""
     session = open_for_moving(args) if args.positional else open_for_reading(args)
     name, event = (*args.positional, "", "")[:2]
     if not args.positional:
@@ -158,7 +155,11 @@ def _list(args: ParsedArgs, session: Session) -> int:
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in events_by_label(events).items()}
     if args.has("json"):
-        put_data(session=session.name, labels=[_label_data(event, row, names) for event, row in found])
+        data = [
+            {"label": names.get(event.id, row.label)} | event_data(event, timestamp) | {"what": row.what}
+            for event, row in found
+        ]
+        put_data(session=session.name, labels=data)
     elif found:
         put_spans(rows_lines([replace(row, after=None) for _, row in found], columns()))
     else:
@@ -166,12 +167,7 @@ def _list(args: ParsedArgs, session: Session) -> int:
     return 0
 
 
-def _label_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
-    return {"label": names.get(event.id, row.label)} | event_data(event, timestamp) | {"what": row.what}
-
-
 def run_branch(args: ParsedArgs) -> int:
-    """List the branches, or label the current point."""
     if args.positional:
         if args.has("json"):
             raise UsageError("tildone branch --json lists all branches; it takes no NAME")

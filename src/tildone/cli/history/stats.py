@@ -28,7 +28,6 @@ STREAM = "-"
 
 
 def run(args: ParsedArgs) -> int:
-    """Print the pictures or their data, or write them to an SVG file."""
     if args.has("svg") and args.has("json"):
         raise UsageError("stats prints JSON or writes an SVG file: use --json or --svg, not both")
     if args.has("force") and not args.has("svg"):
@@ -46,17 +45,11 @@ def run(args: ParsedArgs) -> int:
         from tildone.plan.history.stats_lines import stats_lines  # noqa: PLC0415  see above
 
         put_spans(stats_lines(_title(session), stats, local_time, columns()))
-    else:
-        _print_no_plan(session)
-    return 0
-
-
-def _print_no_plan(session: Session) -> None:
-    store = session.store
-    if store.session_head(session.name).head is None and store.leaves(session.name):
+    elif session.store.session_head(session.name).head is None and session.store.leaves(session.name):
         print_no_events(session)
-        return
-    put(f"No plan yet in {printable(session_title(session.name))}. Start one with: tildone todo add TEXT")
+    else:
+        put(f"No plan yet in {printable(session_title(session.name))}. Start one with: tildone todo add TEXT")
+    return 0
 
 
 def _stats(args: ParsedArgs, session: Session) -> Stats | None:

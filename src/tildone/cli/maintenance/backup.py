@@ -35,7 +35,6 @@ from tildone.stores.sqlite.store import SqliteStore
 
 
 def run_migrate(args: ParsedArgs) -> int:
-    """Copy the store in use to another one. Rerun it to copy what was written in the meantime."""
     here = settings_at(args, args.options["from"]) if "from" in args.options else settings_for(args)
     there = settings_at(args, args.positional[0])
     if is_same_store(here.store, there.store):
@@ -322,7 +321,6 @@ def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, st
 
 
 def _preview(source: Store, settings: Settings, only: str | None) -> Report:
-    """What would change."""
     lines: list[str] = []
     try:
         target = open_to_read(settings)

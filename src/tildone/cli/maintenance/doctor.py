@@ -68,7 +68,6 @@ class CheckContext:
 
 
 def run(args: ParsedArgs) -> int:
-    """Run the checks and print the findings as they come."""
     findings: list[tuple[str, Finding]] = []
     with ProgressLine() as progress:
         for title, finding in _run_checks(args, progress):
@@ -174,16 +173,11 @@ def settings_in_force(context: CheckContext) -> Iterator[Finding]:
 
 def _finding(key: str, setting: object, where: str) -> Finding:
     text = f"{key}: {_setting_text(setting)} ({where})"
-    if key == "gate" and not setting:
-        return Finding(Severity.WARNING, f"{text}; agents that stop are never continued", _unset(key, where))
-    if key in ZERO_DISABLES and setting == 0:
-        return Finding(Severity.WARNING, f"{text}; agents that stop are never continued", _unset(key, where))
+    if (key == "gate" and not setting) or (key in ZERO_DISABLES and setting == 0):
+        origin = where.removeprefix("from ")
+        remedy = f"unset {origin.removeprefix('$')}" if origin.startswith("$") else f"remove {key} from {origin}"
+        return Finding(Severity.WARNING, f"{text}; agents that stop are never continued", remedy)
     return Finding(Severity.OK, text)
-
-
-def _unset(key: str, where: str) -> str:
-    origin = where.removeprefix("from ")
-    return f"unset {origin.removeprefix('$')}" if origin.startswith("$") else f"remove {key} from {origin}"
 
 
 def _setting_text(setting: object) -> str:
@@ -210,7 +204,11 @@ def store(context: CheckContext) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"there is no store at {path} yet; the first plan creates it")
         return
     try:
-        yield from _check_store(context)
+        opened = open_store(context.settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
+        try:
+            yield from opened.check(lambda done, total: context.progress("checking the store", done, total))
+        finally:
+            opened.close()
     except NotFound as error:
         yield Finding(Severity.OK, str(error))
     except TildoneError as error:
@@ -269,14 +267,6 @@ def other_processes(context: CheckContext) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"{len(active) - MAX_PROCESSES_LISTED:,} more have it open")
     if not active:
         yield Finding(Severity.OK, "no other process has the store open")
-
-
-def _check_store(context: CheckContext) -> Iterator[Finding]:
-    opened = open_store(context.settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
-    try:
-        yield from opened.check(lambda done, total: context.progress("checking the store", done, total))
-    finally:
-        opened.close()
 
 
 def _remedy(store: StoreAddress, error: TildoneError) -> str:

@@ -29,7 +29,6 @@ MIN_COLUMNS_FOR_ONE_LINE = 72
 
 
 def run(args: ParsedArgs) -> int:
-    """List the sessions, the last changed first, the current one marked."""
     settings = settings_for(args)
     store = open_to_read(settings)
     current = with_session(args, settings, store).session
@@ -120,7 +119,9 @@ def run_prune(args: ParsedArgs) -> int:
         chosen = [old for old in found if args.has("open") or not old.open]
         if not args.has("json"):
             _print_sessions(found, chosen, f"in {settings.store.redacted} was last changed more than {words} ago")
-        wanted = bool(chosen) and not args.has("dry-run") and (not asking or _confirmed(chosen))
+        amount = f"{format_count(len(chosen), 'session')} with {_events_of(chosen)}"
+        confirmed = bool(chosen) and (not asking or confirm(f"Delete {amount} permanently?"))
+        wanted = confirmed and not args.has("dry-run")
         removed = [old for old in chosen if _is_deleted(store, old)] if wanted else []
         freed = _compact(store) if removed else ""
         if args.has("json"):
@@ -183,9 +184,8 @@ def _name_beside(old: OldSession) -> str:
     return "" if is_narrow or not name else f"  {name}"
 
 
-def _confirmed(chosen: list[OldSession]) -> bool:
-    events = sum(old.info.events for old in chosen)
-    return confirm(f"Delete {format_count(len(chosen), 'session')} with {format_count(events, 'event')} permanently?")
+def _events_of(sessions: list[OldSession]) -> str:
+    return format_count(sum(old.info.events for old in sessions), "event")
 
 
 def _is_deleted(store: Store, old: OldSession) -> bool:
@@ -211,8 +211,7 @@ def _print_result(chosen: list[OldSession], removed: list[OldSession], freed: st
     for old in chosen:
         if old not in removed:
             put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
-    events = sum(old.info.events for old in removed)
-    done = f"Deleted {format_count(len(removed), 'session')} with {format_count(events, 'event')}.{freed}"
+    done = f"Deleted {format_count(len(removed), 'session')} with {_events_of(removed)}.{freed}"
     put(done if removed else "Nothing was deleted.")
 
 

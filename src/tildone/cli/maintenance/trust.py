@@ -28,7 +28,7 @@ from tildone.app.who import PersonAct
 from tildone.base import NotFound, Refused
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output import put
-from tildone.cli.output.prompts import person_agrees, put_data
+from tildone.cli.output.prompts import person_agrees, put_data, put_done
 from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.checks import NamedCheck, checks_of, show_check
 from tildone.cli.table import ParsedArgs
@@ -49,7 +49,9 @@ def run(args: ParsedArgs) -> int:
         return trust_plan(args, args.positional[0])
     data = data_folder(os.environ)
     if args.has("revoke"):
-        return _revoke_settings(args, data, path)
+        for name in files_of(read_project_file(path, data).settings.get(EXTENSIONS, [])):
+            revoke(data, name)
+        return _put_revoked(args, path, changed=revoke(data, path))
     if not os.path.lexists(path):
         raise NotFound(f"there is no {path}")
     file = read_project_file(path, data)
@@ -71,25 +73,13 @@ def run(args: ParsedArgs) -> int:
             return 1
         for name, content in {path: file.content, **contents}.items():
             set_trusted(data, name, content)
-    if args.has("json"):
-        put_data(file=path, trusted=True, changed=not trusted, settings=_settings_data(file))
-    else:
-        put("Already trusted." if trusted else "Trusted. To take it back: tildone trust --revoke")
-    return 0
+    text = "Already trusted." if trusted else "Trusted. To take it back: tildone trust --revoke"
+    return put_done(args, text, file=path, trusted=True, changed=not trusted, settings=_settings_data(file))
 
 
-def _revoke_settings(args: ParsedArgs, data: str, path: str) -> int:
-    for name in files_of(read_project_file(path, data).settings.get(EXTENSIONS, [])):
-        revoke(data, name)
-    _put_revoked(args, path, changed=revoke(data, path))
-    return 0
-
-
-def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> None:
-    if args.has("json"):
-        put_data(file=path, trusted=False, changed=changed)
-    else:
-        put(f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}")
+def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> int:
+    text = f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}"
+    return put_done(args, text, file=path, trusted=False, changed=changed)
 
 
 def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
@@ -183,7 +173,6 @@ def _revoke_plan(args: ParsedArgs, data: str, path: str, approvals: Approvals) -
 
 
 def _content(name: str, path: str) -> bytes:
-    """Return the content of a file."""
     if not os.path.exists(path):
         raise NotFound(f"there is no {printable(name)}")
     problems: list[str] = []

@@ -7,7 +7,7 @@ import select
 import sys
 
 from tildone.base import TYPE_CHECKING, StoreDamaged, UsageError
-from tildone.cli.output import on_terminal, put_json, put_notice
+from tildone.cli.output import on_terminal, put, put_json, put_notice
 from tildone.plan import codec
 from tildone.plan.guard import is_unproved
 from tildone.plan.model import Status, next_task, progress
@@ -30,6 +30,15 @@ VERSION = 1
 def put_data(**fields: object) -> None:
     """Print one JSON object on one line: the version, then the fields."""
     put_json(codec.dump({"version": VERSION, **fields}))
+
+
+def put_done(args: ParsedArgs, text: str, **fields: object) -> int:
+    """Print the sentence for a person or, with `--json`, the fields. Return the exit code of a success."""
+    if args.has("json"):
+        put_data(**fields)
+    else:
+        put(text)
+    return 0
 
 
 MAX_NAMED = 10

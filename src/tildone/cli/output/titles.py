@@ -180,7 +180,12 @@ def session_meant(given: str, store: Store) -> str:
     for matches in (
         [each for each in found if each.info.name == given],
         [each for each in found if each.title.casefold() == word],
-        [each for each in found if _begins(each, word) and len(word) >= MIN_PREFIX_CHARACTERS],
+        [
+            each
+            for each in found
+            if len(word) >= MIN_PREFIX_CHARACTERS
+            and (each.info.name.casefold().startswith(word) or each.title.casefold().startswith(word))
+        ],
     ):
         if len(matches) > 1:
             names = "; ".join(printable(each.info.name) for each in matches[:MAX_LISTED])
@@ -189,7 +194,3 @@ def session_meant(given: str, store: Store) -> str:
         if matches:
             return matches[0].info.name
     return given
-
-
-def _begins(session: TitledSession, word: str) -> bool:
-    return session.info.name.casefold().startswith(word) or session.title.casefold().startswith(word)

@@ -89,7 +89,6 @@ MARKS = {Result.PASSED: "✓", Result.FAILED: "✗", Result.INCONCLUSIVE: "!", R
 
 
 def verify(args: ParsedArgs) -> int:
-    """Run the checks that the arguments name, else those that have to be run, and print a line for each."""
     session = open_for_editing(args)
     plan = session.plan
     named = targets_of(args, session)
@@ -136,7 +135,6 @@ def _put(args: ParsedArgs, number: int, check: Check, proof: Proof) -> None:
 
 
 def approve(args: ParsedArgs) -> int:
-    """Show the proposed checks that are meant, and approve them if the person agrees; show all if none is named."""
     names_some = bool(args.positional) or args.has("plan") or args.has("all")
     if args.has("all") and (args.positional or args.has("plan")):
         raise UsageError("--all means all proposed checks; leave out the others")
@@ -149,8 +147,10 @@ def approve(args: ParsedArgs) -> int:
         put_data(session=session.name, checks=[check_data(each, states) for each in proposed])
         return 0
     if not args.has("json"):
-        _show_proposed(proposed)
+        for each in proposed:
+            show_check(each)
     if not proposed:
+        put("No check waits for approval.")
         return 0
     if not names_some:
         put(f"To approve them: {command_hint(args, 'approve TASK…')}, or --all")
@@ -179,13 +179,6 @@ def _report_approved(args: ParsedArgs, session: Session, numbers: set[int]) -> N
             put(f"The check of the plan was run: {state_words(each, states)}")
 
 
-def _show_proposed(proposed: list[NamedCheck]) -> None:
-    if not proposed:
-        put("No check waits for approval.")
-    for each in proposed:
-        show_check(each)
-
-
 def show_check(each: NamedCheck, note: str = "") -> None:
     """Print whose check it is, the exact arguments of its command, and the folder it is run in."""
     put(f"{printable(sentence(each.name))}{note}")
@@ -201,7 +194,6 @@ MAX_SECONDS, MAX_RETRIES = 86_400, 100
 
 
 def check_verb(args: ParsedArgs) -> int:
-    """Set the check if there is a command, change it if there are options, remove it, or show it."""
     words(args)
     if args.has("remove") and (args.command or any(map(args.has, DETAILS))):
         raise UsageError("--remove takes neither a command nor the options of a check")

@@ -110,7 +110,6 @@ def copy_plan(args: ParsedArgs) -> int:
 
 
 def edit_plan(args: ParsedArgs) -> int:
-    """Open the plan in an editor; a text that cannot be parsed can be edited again."""
     if not editor_command():
         raise UsageError("no editor is configured; set $VISUAL or $EDITOR, or use tildone todo export and import")
     session = open_for_editing(args)

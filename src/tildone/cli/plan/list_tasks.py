@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Print the plan, or how to begin one."""
     session = open_for_reading(args)
     plan = session.plan
     only = _matching(args, plan)

@@ -408,7 +408,6 @@ MAX_NAME_COLUMNS = 24
 
 
 def run_complete_words(args: ParsedArgs) -> int:
-    """Print the candidates for the last word of a command line."""
     shell, *words = args.positional
     try:
         lines = _bash_lines(args.path[0], words) if shell == "bash" else _described_lines(args.path[0], words)

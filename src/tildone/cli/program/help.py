@@ -61,7 +61,6 @@ EXIT_CODES_TOPIC = "exit-codes"
 
 
 def run(args: ParsedArgs) -> int:
-    """Print the help of the verb that the arguments name, or that `--help` was given to."""
     given = width_of_text()
     layout = HelpLayout(given)
     if args.has("man"):

@@ -40,7 +40,6 @@ ALL_CLOSED = (
 
 
 def run(args: ParsedArgs) -> int:
-    """Print the project, the progress of its plan, the agents at work, and what to type next."""
     settings = settings_for(args)
     try:
         store = open_to_read(settings)
@@ -85,7 +84,6 @@ def _progress(plan: Plan, checks: CheckFacts) -> str:
 
 
 def _check_lines(plan: Plan, checks: CheckFacts) -> list[str]:
-    """What has to be checked again, and what waits for approval."""
     stale = [f"#{number}" if number else "the plan" for number in sorted(checks.stale)]
     lines = [f"Stale: {', '.join(stale)}; to check again: tildone verify"] if stale else []
     if is_unproved(plan):

@@ -100,19 +100,15 @@ def _check(parsed: ParsedArgs) -> None:
 
 
 def _work(words: tuple[str, ...]) -> tuple[str | None, PlanFile | None]:
-    """Return the task or the plan file that the words name, if there are any."""
     if not words:
         return None, None
-    if len(words) == 1 and _is_plan_file(words[0]):
+    is_file = words[0].lower().endswith(PLAN_SUFFIXES) and (" " not in words[0] or os.path.isfile(words[0]))
+    if len(words) == 1 and is_file:
         return None, _plan_file(words[0])
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STDIN,) else " ".join(words)
     if not text.strip():
         raise UsageError("what is to be done? The task is empty")
     return text.strip(), None
-
-
-def _is_plan_file(word: str) -> bool:
-    return word.lower().endswith(PLAN_SUFFIXES) and (" " not in word or os.path.isfile(word))
 
 
 def _plan_file(path: str) -> PlanFile:
@@ -130,15 +126,12 @@ STARTUP, RESUME, FORK = "startup", "resume", "fork"
 
 @value
 class ChosenConversation:
-    """The conversation of a run, why it is opened, and the text of the message that it was forked at, if any."""
-
     transcript: Transcript
     reason: str = STARTUP
     forked_text: str | None = None
 
 
 def choose_conversation(conversations: Conversations, given: ParsedArgs) -> ChosenConversation:
-    """Return the conversation that the command line names. Without one that could be continued, it is a new one."""
     existing = _existing(conversations, given)
     if given.has("fork"):
         source = existing or conversations.latest()
@@ -170,12 +163,11 @@ def _existing(conversations: Conversations, given: ParsedArgs) -> Transcript | N
     session = given.options.get("session")
     if session is None:
         return conversations.latest()
-    return next((found for found in conversations.newest_first() if _works_on(found, session)), None)
-
-
-def _works_on(conversation: Transcript, session: str) -> bool:
-    stored = stored_options(conversation)
-    return session in (stored.get(SESSION), conversation.id if stored.get(OWN_LIST) else None)
+    for found in conversations.newest_first():
+        stored = stored_options(found)
+        if session in (stored.get(SESSION), found.id if stored.get(OWN_LIST) else None):
+            return found
+    return None
 
 
 TEXTS = ("store", "model", "dialect", "max-nudges")
@@ -206,7 +198,6 @@ def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
 
 
 def stored_patterns(stored: JsonObject, option: str) -> list[str]:
-    """Return the stored values of --allow, --allow-write or --pass-env."""
     patterns = stored.get(option)
     found = [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
     return [pattern for pattern in found if option != "allow" or is_pattern(pattern)]

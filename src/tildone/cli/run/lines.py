@@ -56,7 +56,6 @@ class LineOutput:
 
     @property
     def columns(self) -> int:
-        """The width of the terminal, if the stream is one."""
         return max_columns(self._stream)
 
     def put(self, lines: Sequence[Line]) -> None:
@@ -68,7 +67,6 @@ class LineOutput:
             self.ask(prompt)
 
     def ask(self, prompt: str) -> None:
-        """Begin a row in which the person types."""
         self.end_row()
         self.prompt = prompt
         self._write(prompt)
@@ -200,7 +198,6 @@ class EventRenderer:
         self._report_failure(row)
 
     def _is_collapsed(self, row: CallRow, result: ToolResult, options: RenderOptions) -> bool:
-        """Return whether the expanded view shows more."""
         complete = row.result(result, replace(options, expanded=True))
         return self._drawn(row.result(result, options)) != self._drawn(complete)
 
@@ -266,7 +263,6 @@ class OutcomeReport:
         self._first = session().name, session().state.head
 
     def outcome(self, host: Host) -> RunOutcome:
-        """Return how the host's last run ended."""
         last = last_answer(host.transcript.messages())
         stop_reason = last.stop_reason if last else StopReason.STOP
         state = self._session().state
@@ -293,7 +289,6 @@ class OutcomeReport:
         return f" ({describe_bound(state.tripped.bound, state.tripped.limit)})"
 
     def interrupted(self, host: Host, code: int) -> RunOutcome:
-        """Return the outcome of a run that a signal or the person ended."""
         return RunOutcome(code, "interrupted", next_step=self.next_step(host))
 
     def next_step(self, host: Host) -> str:

@@ -70,7 +70,6 @@ async def closing(host: Host) -> AsyncIterator[Host]:
 
 
 async def run_json_mode(setup: RunSetup) -> int:
-    """Run the agent and print its events."""
     if setup.prompt is None:
         return setup.nothing_to_do()
     host = setup.open(unattended_ui(os.environ))
@@ -85,7 +84,6 @@ def _put(record: JsonObject) -> None:
 
 
 async def run_print_mode(setup: RunSetup) -> int:
-    """Run the agent and print its last answer; progress goes to standard error if that is a terminal."""
     if setup.prompt is None:
         return setup.nothing_to_do()
     host = setup.open()
@@ -159,7 +157,6 @@ class PlainUI:
         self._print(key, text or "", Role.ACCENT)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  there is one place
-        """Print a widget that has changed."""
         self._print(key, "\n".join(lines or ()), Role.MUTED)
 
     def notify(self, message: str, kind: str = "info") -> None:
@@ -182,7 +179,6 @@ class PlainUI:
         return await self._ask(question)
 
     async def editor(self, title: str, prefill: str = "") -> str | None:
-        """Ask for a text of several lines, in the person's own editor."""
         self.notify(title)
         return await self._edit(prefill)
 
@@ -206,7 +202,6 @@ class PlainUI:
                     self._output.ask(before)
 
     async def _choose(self, title: str, labels: Mapping[str, str]) -> str | None:
-        """Return the key of a choice; None if the person declines."""
         self._show_title(title)
         return await self._choice(labels)
 
@@ -532,11 +527,6 @@ def is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def can_be_drawn_on() -> bool:
-    """Return whether the terminal can show a full screen."""
-    return is_interactive() and os.environ.get("TERM") != "dumb"
-
-
 def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
     if meter.worked_seconds:
         renderer.put(Text(meter.summary(), Role.DIM))
@@ -548,9 +538,9 @@ def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, ou
 
 
 def is_possible(args: ParsedArgs, setup: RunSetup) -> bool:
-    """Return whether the run can be shown in full screen, and nothing asks for lines."""
     wanted = setup.mode == "terminal" and not args.has("plain") and not setup.settings.accessible
-    return wanted and can_be_drawn_on() and find_spec("textual") is not None
+    drawable = is_interactive() and os.environ.get("TERM") != "dumb"
+    return wanted and drawable and find_spec("textual") is not None
 
 
 async def run_in_full_screen(setup: RunSetup) -> int:

@@ -173,7 +173,6 @@ class PersonCommands:
         await self._show(ctx, verb, "--session", self._settings.session)
 
     async def model(self, typed: str, ctx: ExtensionContext) -> None:
-        """Show the model or switch to another; after an error, the old one stays."""
         spec, old = typed.strip(), self._host.model
         if not spec:
             ctx.ui.notify(f"{self._spec}; /model PROVIDER:NAME switches to another")
@@ -225,7 +224,6 @@ class PersonCommands:
         return f"This conversation works on {name}; /use own begins its own list."
 
     async def compact(self, _typed: str, ctx: ExtensionContext) -> None:
-        """Let the model summarise the conversation, and continue from the summary."""
         if self._host.model.api == SHELL_API:
             ctx.ui.notify(SHELL_READS_PLAN)
             return
@@ -254,8 +252,6 @@ class PersonCommands:
         return open_model(spec, read_prices(self._settings.prices))
 
     def _close_later(self, model: Model) -> None:
-        """Close a model once the turn that uses it is over."""
-
         async def close() -> None:
             await self._host.settled()
             await model.close()
@@ -310,7 +306,6 @@ class PersonCommands:
 
 
 def command_list(host: Host, more: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the commands of a host, and more rows, one per line."""
     rows = [*((f"/{command.name}", command.description) for command in host.commands.values()), *more]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name.ljust(width)}  {description}" for name, description in rows)
@@ -474,7 +469,6 @@ class RunSetup:
 
     @property
     def settings(self) -> Settings:
-        """The settings, with the session of the plan that the open conversation works on."""
         return self._plan.settings_of(self._open)
 
     @property

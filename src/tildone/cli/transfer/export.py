@@ -30,7 +30,6 @@ MAX_EVENTS_COMPARED = 200
 
 
 def run(args: ParsedArgs) -> int:
-    """Write the session to a file or to standard output, in the format that the command line selects."""
     path = args.positional[0] if args.positional else STREAM
     format_ = _format(args.options.get("as"), path)
     session = open_for_reading(args)
@@ -51,7 +50,6 @@ def run(args: ParsedArgs) -> int:
 
 
 def _format(given: str | None, path: str) -> str:
-    """The format to write: the given one, else that of the file's suffix."""
     if given is not None and given not in EXPORT_FORMATS:
         raise UsageError(f"there is no export format {given!r}; {nearest(given, EXPORT_FORMATS)}")
     if path == STREAM:

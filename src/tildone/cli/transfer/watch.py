@@ -170,7 +170,6 @@ TIMESTAMP_NANOSECONDS = 2_000_000_000
 
 
 def watch(args: ParsedArgs, format_: str | None) -> int:
-    """Import the file now and whenever it has changed, until Ctrl-C."""
     if len(args.positional) != 1 or args.positional[0] == STREAM:
         raise UsageError("--watch requires one file or one folder")
     if args.has("dry-run"):
@@ -210,7 +209,6 @@ class FilePoll:
         return self._unstable_polls > 0 or _fingerprint(self._path) == self._current
 
     def done(self) -> None:
-        """Record that the file was read in the state in which it was due."""
         self._read, self._was_read, self._was_fresh = self._current, True, _is_fresh(self._current)
         self._unstable_polls = 0
 
@@ -229,7 +227,6 @@ class Follower:
         self._trouble = ""
 
     def follow(self) -> NoReturn:
-        """Poll the file without end."""
         self.say(f"Watching {printable(self._path)}. Press Ctrl-C to stop.")
         while True:
             self.poll()
@@ -262,7 +259,11 @@ class Follower:
         last = self._last
         if last is None or _content(file) != _content(last):
             try:
-                done = self._imported(file)
+                if isinstance(file, HistoryFile):
+                    done = import_history(file, lambda: self._store, self._args.options.get("session", ""))
+                else:
+                    session = open_session(self._settings, dialect_of_session(self._settings, self._store), self._store)
+                    done = import_plan(session, file, force=self._args.has("force"))
             except Refused as error:
                 self._warn(str(error))
                 return
@@ -270,12 +271,6 @@ class Follower:
         self._last, self._trouble = file, ""
         if (last is None or last.warnings != file.warnings) and not self._args.has("json"):
             warn_of_losses(file, verbose=self._args.has("verbose"))
-
-    def _imported(self, file: ImportFile) -> Imported:
-        if isinstance(file, HistoryFile):
-            return import_history(file, lambda: self._store, self._args.options.get("session", ""))
-        dialect = dialect_of_session(self._settings, self._store)
-        return import_plan(open_session(self._settings, dialect, self._store), file, force=self._args.has("force"))
 
     def _report(self, done: Imported, *, first: bool) -> None:
         """Print one line for each import that changed something."""

@@ -20,7 +20,7 @@ from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import UsageError, replace
 from tildone.fleet import upkeep as slots
-from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, not_published, out_of_order
+from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, out_of_order
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.git import Git
 from tildone.fleet.permissions import (
@@ -33,10 +33,10 @@ from tildone.fleet.permissions import (
     refused_commands,
     why_not_permitted,
 )
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.upkeep import TIDY_SECONDS, Reaper
 from tildone.fleet.worker import Worker
-from tildone.fleet.worksite import WorkerOptions
 from tildone.log import lease_rules as rules
 from tildone.log.lease_rules import MAX_LOSSES
 from tildone.log.settings import FleetSettings
@@ -530,9 +530,7 @@ def test_what_git_fails_at_is_tried_less_and_less_often_and_then_has_failed() ->
     fact = RunReleased("r", 0, 1, LeaseState.OPEN, "git failed: no route")
     queued, other = RunQueued("r", 0, 0, 1, Work()), RunReleased("r", 1, 1, LeaseState.OPEN, "drained")
 
-    assert not_published("no route", [], LEASE) == RunEnding(
-        None, "git failed: the branch was not published: no route", 10_000
-    )
+    assert out_of_order("no route", [], LEASE) == RunEnding(None, "git failed: no route", 10_000)
     assert out_of_order("x", newest_first(fact, other, fact, queued, fact), LEASE).delay == 40_000
     assert out_of_order("x", newest_first(*[fact] * (MAX_TRIES - 1)), LEASE).delay == MAX_DELAY_MS
     assert out_of_order("x", newest_first(*[fact] * MAX_TRIES), LEASE) == RunEnding(WorkOutcome.FAILED, "git failed: x")

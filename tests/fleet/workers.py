@@ -13,8 +13,8 @@ from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import Git
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
-from tildone.fleet.worksite import WorkerOptions
 from tildone.log.settings import FleetSettings
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Lease, LeaseState, NewRun, Work

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import Any
@@ -116,16 +117,16 @@ class EngineTables:
             finally:
                 DBOS.destroy(destroy_registry=True)
 
-    def enqueue(self, workflow: str, queue: str, leases: Iterable[Lease]) -> None:
+    def enqueue(self, queue: str, leases: Iterable[Lease]) -> None:
         """Enqueue the attempts of leases, all in one transaction. Those that are there already stay as they are."""
         with self.store_errors(), self.pool.begin() as connection:
             for lease in leases:
                 self.client.enqueue_in_transaction(
                     connection,
                     {
-                        "workflow_name": workflow,
+                        "workflow_name": WORKFLOW,
                         "queue_name": queue,
-                        "workflow_id": attempt_name(lease.run, lease.hand, lease.attempt),
+                        "workflow_id": _name_of(lease),
                         "app_version": VERSION,
                     },
                     lease.run,
@@ -185,6 +186,10 @@ def attempt_name(run: str, hand: int, attempt: int) -> str:
     return f"{run}.{hand}.{attempt}"
 
 
+def _name_of(lease: Lease) -> str:
+    return attempt_name(lease.run, lease.hand, lease.attempt)
+
+
 WORKFLOW = "attempt"
 POLL_SECONDS = 0.2
 """How often DBOS looks into the queue of the worker."""
@@ -221,7 +226,16 @@ class DbosEngine:
         if not self._tables.are_current():
             self._tables.close()
             raise StoreError(f"{self._tables.where} is not prepared for workers: tildone fleet up")
-        self._launch()
+
+        def attempt(run: str, hand: int, number: int) -> str:
+            return self._attempt(run, hand, number)
+
+        with self._tables.store_errors():
+            DBOS(config=self._tables.config(who.worker))
+            DBOS.workflow(name=WORKFLOW)(attempt)
+            DBOS.listen_queues([who.worker])
+            DBOS.launch()
+        self._ensure_queue()
 
     def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
         """Cancel the attempts of lost leases, and send again those that nobody has begun."""
@@ -229,7 +243,8 @@ class DbosEngine:
         again = (self._leases.resend(lease.run, lease.hand, lease.attempt) for lease in self._missing())
         self._withdraw([lease for lease in again if lease is not None])
         if tidies:
-            self._tidy()
+            counting = {_name_of(view.lease) for view in self._leases.look() if view.lease.state.is_active}
+            self._tables.tidy(counting, {worker.id for worker in self._leases.workers()} | {self._who.worker})
 
     def _withdraw(self, leases: Sequence[Lease]) -> None:
         """Cancel the attempts before those of leases. A workflow that waits for a lost run ends."""
@@ -246,13 +261,7 @@ class DbosEngine:
         self._first_seen = {name: self._first_seen.get(name, now) for name in sent}
         return [lease for name, lease in sent.items() if now - self._first_seen[name] >= self._lease_seconds]
 
-    def _tidy(self) -> None:
-        """Remove the attempts that no longer count, and the queues of workers that have left."""
-        counting = {_name_of(view.lease) for view in self._leases.look() if view.lease.state.is_active}
-        self._tables.tidy(counting, {worker.id for worker in self._leases.workers()} | {self._who.worker})
-
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
-        """Send attempts to this worker from now on."""
         self._free, self._begin = free, begin
         EssentialThread("dispatches", self._dispatch_all).start()
 
@@ -273,26 +282,14 @@ class DbosEngine:
         self.close()
         self._ended.set()
         until = monotonic() + END_SECONDS
-        try:
-            while monotonic() < until and self._has_workflows():
+        client, worker = self._tables.client, self._who.worker
+        look = partial(client.list_workflows, status="PENDING", limit=1, load_input=False, load_output=False)
+        with suppress(StoreError), self._tables.store_errors():
+            while monotonic() < until and look(executor_id=worker):
                 sleep(END_PAUSE_SECONDS)
-            with self._tables.store_errors():
-                self._tables.client.delete_queue(self._who.worker)
-        except StoreError:
-            pass
+            client.delete_queue(worker)
         DBOS.destroy(destroy_registry=True)
         self._tables.close()
-
-    def _launch(self) -> None:
-        def attempt(run: str, hand: int, number: int) -> str:
-            return self._attempt(run, hand, number)
-
-        with self._tables.store_errors():
-            DBOS(config=self._tables.config(self._who.worker))
-            DBOS.workflow(name=WORKFLOW)(attempt)
-            DBOS.listen_queues([self._who.worker])
-            DBOS.launch()
-        self._ensure_queue()
 
     def _ensure_queue(self) -> None:
         """Register the queue of this worker, also after somebody has emptied the tables."""
@@ -335,7 +332,7 @@ class DbosEngine:
         """Enqueue attempts, however often that takes. Those that are there already stay as they are."""
         while leases and not self._closed.is_set():
             try:
-                self._tables.enqueue(WORKFLOW, self._who.worker, leases)
+                self._tables.enqueue(self._who.worker, leases)
                 return
             except StoreError:
                 self._closed.wait(RETRY_SECONDS)
@@ -366,12 +363,10 @@ class DbosEngine:
                 if not owners or self._begin is None:
                     return None
                 try:
-                    lease = self._leases.take(self._who, owners[0], run, hand, number)
+                    lease, failed = self._leases.take(self._who, owners[0], run, hand, number), False
                 except StoreError:
                     # The answer may be lost. The same owner is recognised the next time.
                     lease, failed = None, True
-                else:
-                    failed = False
                 if lease is not None:
                     return self._begin(lease)
             if not failed:
@@ -383,15 +378,3 @@ class DbosEngine:
         with self._lock:
             self._sent.pop(name, None)
         self._arrived.set()
-
-    def _has_workflows(self) -> bool:
-        with self._tables.store_errors():
-            return bool(
-                self._tables.client.list_workflows(
-                    executor_id=self._who.worker, status="PENDING", limit=1, load_input=False, load_output=False
-                )
-            )
-
-
-def _name_of(lease: Lease) -> str:
-    return attempt_name(lease.run, lease.hand, lease.attempt)

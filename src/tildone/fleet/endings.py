@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import IntEnum
 
 from tildone.base import value
@@ -15,7 +15,6 @@ MAX_LINES, MAX_CHARACTERS = 40, 4000
 """How much of the end of an agent's output is recorded with a failure."""
 
 OUT_OF_ORDER = "git failed"
-NOT_PUBLISHED = "the branch was not published"
 FIRST_DELAY_MS, MAX_DELAY_MS, MAX_TRIES = 10_000, 900_000, 20
 """How an attempt is repeated for which git failed: for about four hours."""
 
@@ -36,20 +35,26 @@ def is_done(plan: Plan) -> bool:
 
 def ending_of(agent: AgentEnding, state: State, lease: Lease, newest_first: Iterable[Event]) -> RunEnding:
     """Return how a run ends whose agent has ended by itself. A failure does not have the agent's output yet."""
-    if agent.how is How.FROZEN:
-        return RunEnding(None, "the agent was frozen for too long, because its lease could not be renewed")
-    if agent.how is not How.EXIT or agent.number:
-        return RunEnding(WorkOutcome.RETRY, how_it_failed(agent))
+    match agent.how:
+        case How.FROZEN:
+            return RunEnding(None, "the agent was frozen for too long, because its lease could not be renewed")
+        case How.SIGNAL:
+            return RunEnding(WorkOutcome.RETRY, f"the agent was ended by signal {agent.number}")
+        case How.FAILED:
+            return RunEnding(WorkOutcome.RETRY, f"the agent could not be started: {agent.reason}")
+        case How.EXIT if agent.number:
+            return RunEnding(WorkOutcome.RETRY, f"the agent ended with exit code {agent.number}")
+        case How.STOPPED | How.WORKER_GONE | How.SUPERVISOR_GONE:
+            return RunEnding(WorkOutcome.RETRY, "the process that supervises the agent was killed")
     if is_done(state.plan):
         return RunEnding(WorkOutcome.DONE)
-    if lease.questions or has_new_answer(newest_first, lease):
+    if lease.questions or _has_new_answer(newest_first, lease):
         return RunEnding(WorkOutcome.WAITING, "the agent has asked a question")
-    return RunEnding(WorkOutcome.FAILED, why_it_stopped(state))
-
-
-def not_published(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEnding:
-    """Return how a run ends whose plan is done, but whose branch could not be published."""
-    return out_of_order(f"{NOT_PUBLISHED}: {why}", newest_first, lease)
+    left, tripped = len(open_tasks(state.plan)), state.tripped
+    if not left:
+        return RunEnding(WorkOutcome.FAILED, "the agent ended, but the check of the plan has not passed")
+    limit = f": it had reached the limit of {tripped.limit:g} ({tripped.bound.value})" if tripped else ""
+    return RunEnding(WorkOutcome.FAILED, f"the agent ended with {left} open tasks{limit}")
 
 
 def out_of_order(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEnding:
@@ -69,29 +74,7 @@ def out_of_order(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEn
     return RunEnding(None, f"{OUT_OF_ORDER}: {why}", min(FIRST_DELAY_MS * 2**tries, MAX_DELAY_MS))
 
 
-def how_it_failed(agent: AgentEnding) -> str:
-    match agent.how:
-        case How.EXIT:
-            return f"the agent ended with exit code {agent.number}"
-        case How.SIGNAL:
-            return f"the agent was ended by signal {agent.number}"
-        case How.FAILED:
-            return f"the agent could not be started: {agent.reason}"
-        case _:
-            return "the process that supervises the agent was killed"
-
-
-def why_it_stopped(state: State) -> str:
-    """Return why an agent ended its turn with open tasks, as far as it is known."""
-    if not open_tasks(state.plan):
-        return "the agent ended, but the check of the plan has not passed"
-    stopped = f"the agent ended with {len(open_tasks(state.plan))} open tasks"
-    if state.tripped is None:
-        return stopped
-    return f"{stopped}: it had reached the limit of {state.tripped.limit:g} ({state.tripped.bound.value})"
-
-
-def has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
+def _has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
     """Return whether a question of the run was answered after its agent had last written to the log."""
     for event in newest_first:
         if isinstance(event.fact, Answered) and is_of(event.fact, lease):
@@ -99,11 +82,6 @@ def has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
         if event.actor is Actor.AGENT:
             return False
     return False
-
-
-def with_output(why: str, lines: Sequence[str]) -> str:
-    """Return why a run failed, with the end of its agent's output."""
-    return "\n".join([why, *lines])[:MAX_CHARACTERS] if lines else why
 
 
 class RunOrder(IntEnum):

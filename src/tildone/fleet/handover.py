@@ -18,8 +18,8 @@ from typing import Any
 
 from tildone.fleet.worktrees import Worktree
 from tildone.plan.dialects.prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place, work_prompt
-from tildone.plan.events import Event, Fact, branch, by_id, latest_state
-from tildone.plan.model import Plan, Status
+from tildone.plan.events import Event, branch, by_id, latest_state
+from tildone.plan.model import Status
 from tildone.plan.runs import Answered, Asked, Lease, RunLost, RunReleased, RunTaken, is_of
 from tildone.plan.text.safe import MAX_CONTEXT, bounded_lines, clipped, shown_text
 
@@ -33,9 +33,17 @@ def prompt_for(lease: Lease, events: Iterable[Event], worktree: Worktree) -> str
     plan = latest_state(reversed(branch(by_id(written), written[-1].id if written else None))).plan
     facts = [event.fact for event in written]
     parts = [work_prompt(plan), place(worktree.branch, worktree.found, shared=worktree.shared)]
-    if _is_successor(lease, facts):
-        parts += [TAKEN_OVER, _listed(WHY, _reasons(lease, facts)), _listed(BEGUN, _begun(plan)), worktree.lost]
-    parts += [_listed(ANSWERS, _answers(lease, facts)), ALONE]
+    if any(isinstance(fact, RunTaken) and is_of(fact, lease) and fact.epoch < lease.epoch for fact in facts):
+        ends = [
+            fact.why for fact in facts if isinstance(fact, RunLost | RunReleased) and is_of(fact, lease) and fact.why
+        ]
+        begun = [task for task in plan.tasks if task.status is Status.IN_PROGRESS]
+        notes = [f"#{task.number} {task.text}{''.join(f' ({note})' for note in task.notes[-1:])}" for task in begun]
+        parts += [TAKEN_OVER, _listed(WHY, ends[-1:]), _listed(BEGUN, notes), worktree.lost]
+    asked = {fact.question: fact.text for fact in facts if isinstance(fact, Asked) and fact.run == lease.run}
+    answered = [fact for fact in facts if isinstance(fact, Answered) and fact.run == lease.run]
+    answers = [f"{asked.get(fact.question, fact.question)} Answer: {fact.text}" for fact in answered]
+    parts += [_listed(ANSWERS, answers), ALONE]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -44,40 +52,13 @@ def with_last_messages(prompt: str, said: Sequence[str]) -> str:
     return "\n\n".join(filter(None, [prompt, _listed(LAST_MESSAGES, said)]))
 
 
-def _is_successor(lease: Lease, facts: Sequence[Fact]) -> bool:
-    return any(isinstance(fact, RunTaken) and is_of(fact, lease) and fact.epoch < lease.epoch for fact in facts)
-
-
-def _reasons(lease: Lease, facts: Sequence[Fact]) -> list[str]:
-    """Return why the last agent of this hand does not go on."""
-    ends = [fact.why for fact in facts if isinstance(fact, RunLost | RunReleased) and is_of(fact, lease) and fact.why]
-    return ends[-1:]
-
-
-def _begun(plan: Plan) -> list[str]:
-    """Return the tasks in progress, each with its newest note."""
-    begun = [task for task in plan.tasks if task.status is Status.IN_PROGRESS]
-    return [f"#{task.number} {task.text}{''.join(f' ({note})' for note in task.notes[-1:])}" for task in begun]
-
-
-def _answers(lease: Lease, facts: Sequence[Fact]) -> list[str]:
-    """Return the questions of the run that were answered, each with its answer."""
-    run = lease.run
-    asked = {fact.question: fact.text for fact in facts if isinstance(fact, Asked) and fact.run == run}
-    answered = [fact for fact in facts if isinstance(fact, Answered) and fact.run == run]
-    return [f"{asked.get(fact.question, fact.question)} Answer: {fact.text}" for fact in answered]
-
-
 def _listed(title: str, texts: Sequence[str]) -> str:
     lines = bounded_lines((f"- {shown_text(text)}" for text in texts), MAX_CONTEXT)
     return "\n".join([title, *lines]) if texts else ""
 
 
-MAX_ENTRIES = 2000
-"""How many lines of a transcript are read; few of them are messages."""
-
-MAX_TAIL_BYTES = 256 * 1024
-"""How much is read to find the last lines."""
+MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
+"""How many lines of a transcript are read, few of which are messages, and how much of a file to find its last lines."""
 
 MAX_SAID, MAX_CHARACTERS = 30, 400
 """How many messages and calls a successor is told of, and how much of each."""
@@ -94,8 +75,14 @@ def last_messages(note: str, output: str) -> list[str]:
 
     `note` is the file that names its transcript, `output` the one with what it printed.
     """
-    transcript = _named(note)
-    said = list(_messages(last_lines(transcript, MAX_ENTRIES))) if transcript else []
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            transcript = file.read()
+    except OSError:
+        transcript = ""
+    # The agent has written it: nothing but a transcript is passed on.
+    is_one = transcript.endswith((".jsonl", ".json")) and os.path.isfile(transcript)
+    said = list(_messages(last_lines(transcript, MAX_ENTRIES))) if is_one else []
     return (said or list(_messages(last_lines(output, MAX_SAID))))[-MAX_SAID:]
 
 
@@ -129,17 +116,6 @@ def _tail(path: str) -> bytes:
         return b""
 
 
-def _named(note: str) -> str:
-    """Return the transcript that a hook has noted; empty if there is none."""
-    try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            path = file.read()
-    except OSError:
-        return ""
-    # The agent has written it: nothing but a transcript is passed on.
-    return path if path.endswith((".jsonl", ".json")) and os.path.isfile(path) else ""
-
-
 def _messages(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         try:
@@ -163,9 +139,9 @@ def _parts(entry: dict[str, Any]) -> Iterator[str]:
     if role in (*CALLS, *RESULTS):
         yield from _block(message, "")
     elif role in ROLES:
-        content = message.get("content")
+        content, calls = message.get("content"), message.get("toolCalls")
         blocks = content if isinstance(content, list) else [{"text": content}]
-        for block in (*blocks, *_listed_of_transcripts(message.get("toolCalls"))):
+        for block in (*blocks, *(calls if isinstance(calls, list) else [])):
             if isinstance(block, dict):
                 yield from _block(block, "assistant" if role == "gemini" else str(role))
 
@@ -186,7 +162,3 @@ def _text(result: object) -> str:
     if isinstance(result, list):
         return " ".join(str(block.get("text", "")) for block in result if isinstance(block, dict))
     return result if isinstance(result, str) else json.dumps(result)
-
-
-def _listed_of_transcripts(found: object) -> list[object]:
-    return found if isinstance(found, list) else []

@@ -56,17 +56,15 @@ def approved_patterns(answers: Mapping[str, str], own: Sequence[str]) -> tuple[s
 
 def waiting_checks(plan: Plan, allow: Sequence[str], answers: Mapping[str, str]) -> list[Check]:
     """Return the checks for which tasks are blocked, which are not permitted, and which no person has denied."""
+    checks = [task.check for task in plan.tasks if task.status is Status.BLOCKED and task.check is not None]
+    return _not_decided(checks, allow, answers)
+
+
+def _not_decided(checks: Iterable[Check], allow: Sequence[str], answers: Mapping[str, str]) -> list[Check]:
+    # Approvals of a person on this machine count where that person works, not on a worker.
     approvals = Approvals("", "", allow)
-    checks = [task.check for task in plan.tasks if task.status is Status.BLOCKED]
-    return [
-        check
-        for check in checks
-        if check is not None and not approvals.is_allowed(check) and not is_denied(check, answers)
-    ]
-
-
-def is_denied(check: Check, answers: Mapping[str, str]) -> bool:
-    return answers.get(check_text(check), YES) != YES
+    undecided = (check for check in checks if not approvals.is_allowed(check))
+    return [check for check in undecided if answers.get(check_text(check), YES) == YES]
 
 
 def matches_any(command: str, patterns: Iterable[str]) -> bool:
@@ -81,14 +79,11 @@ def permitted_blocked(plan: Plan, allow: Sequence[str]) -> tuple[int, ...]:
 
 
 class RunAsker:
-    """Asks persons for what the agent of a lease may not run by itself."""
+    """Asks persons for what the agent of a lease may not run by itself; `hands` are those of its run."""
 
-    def __init__(
-        self, leases: RunLeases, held: RunFence, new_id: Callable[[], str], asked: Collection[str] = ()
-    ) -> None:
-        """`asked` are the ids of the questions that are open already."""
+    def __init__(self, leases: RunLeases, held: RunFence, new_id: Callable[[], str], hands: Iterable[Lease]) -> None:
         self._leases, self._held, self._new_id = leases, held, new_id
-        self._asked = set(asked)
+        self._asked = {question for lease in hands if lease.hand == held.hand for question in lease.questions}
 
     def ask(self, kind: str, text: str) -> None:
         """Ask for a command or a check, once.
@@ -107,9 +102,8 @@ NOT_PERMITTED = "not permitted here"
 SEEN_MS = 120_000
 """A worker that was not seen for longer takes nothing."""
 
-
 _BUILTINS = frozenset(
-    {
+    [
         ":",
         ".",
         "alias",
@@ -125,7 +119,7 @@ _BUILTINS = frozenset(
         "type",
         "umask",
         "unset",
-    }
+    ]
 )
 """Commands of a POSIX shell that are not programs of their own."""
 
@@ -143,11 +137,9 @@ def refused_commands(work: Work, plan: Plan, allow: Sequence[str], answers: Mapp
     """Return the commands for which a shell agent would have to ask a person, without those that were denied."""
     if work.agent != SHELL:
         return []
-    # Approvals of a person on this machine count where that person works, not on a worker.
-    approvals = Approvals("", "", allow)
     checks = [check for _, task in open_tasks(plan) for check in checks_of(task)]
     checks += [plan.check] if plan.check is not None else []
-    return [check_text(check) for check in checks if not approvals.is_allowed(check) and not is_denied(check, answers)]
+    return [check_text(check) for check in _not_decided(checks, allow, answers)]
 
 
 def why_refused(commands: Sequence[str]) -> str:
@@ -187,18 +179,13 @@ def permitted(own: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
     """
     if not asked:
         return tuple(own)
-    return tuple(pattern for pattern in asked if any(_covers(mine, pattern) for mine in own))
 
+    def covers(wide: str, narrow: str) -> bool:
+        # With no other wildcard than `*`, only a `*` can have matched the wildcards of the other pattern.
+        has_only_stars = not any(mark in wide for mark in "?[") and "[" not in narrow
+        return wide == narrow or (has_only_stars and fnmatchcase(narrow, wide))
 
-def _covers(wide: str, narrow: str) -> bool:
-    """Return whether a pattern surely matches all that another one matches."""
-    if wide == narrow:
-        return True
-    if any(mark in wide for mark in "?[") or "[" in narrow:
-        return False
-
-    # With no other wildcard than `*`, only a `*` can have matched the wildcards of the other pattern.
-    return fnmatchcase(narrow, wide)
+    return tuple(pattern for pattern in asked if any(covers(mine, pattern) for mine in own))
 
 
 def checks_of(task: Task) -> tuple[Check, ...]:

@@ -108,21 +108,17 @@ class ShellAgent:
         refused = [check_text(check) for check in checks if not approver.approvals.is_allowed(check)]
         for command in refused:
             self._refused.add(number)
+            tasks = [task for task in self._session.plan.tasks if number in (task.number, 0)]
             if command in approver.answers:
                 self._tell(f"denied by a person: {command}")
-                self._note(number, f"denied by a person: {command} ({approver.answers[command]})")
+                # It also shows that the answer was seen.
+                note = f"denied by a person: {command} ({approver.answers[command]})"
+                self._session.change([Note(Numbered((tasks[-1].number,)), note)], Actor.AGENT)
             else:
                 self._tell(f"waits for a person to approve: {command}")
-                approver.asker.ask(CHECK if number == 0 or self._has_check(number) else COMMAND, command)
+                is_check = not number or any(task.check is not None for task in tasks)
+                approver.asker.ask(CHECK if is_check else COMMAND, command)
         return not refused
-
-    def _has_check(self, number: int) -> bool:
-        return any(task.number == number and task.check is not None for task in self._session.plan.tasks)
-
-    def _note(self, number: int, text: str) -> None:
-        """Add a note to a task; it also shows that the answer was seen."""
-        tasks = [task for task in self._session.plan.tasks if number in (task.number, 0)]
-        self._session.change([Note(Numbered((tasks[-1].number,)), text)], Actor.AGENT)
 
     def _do(self, task: Task) -> bool:
         """Do a task. Return whether it is done, or cannot be started because of another agent or a person."""
@@ -158,11 +154,8 @@ class ShellAgent:
         commands = commands_of(task)
         if not commands:
             self._tell(f"not done, because it has neither a check nor a command: {title_of(task)}")
-        return bool(commands) and all(self._succeeds(task, command) for command in commands)
-
-    def _succeeds(self, task: Task, command: str) -> bool:
-        [proof] = self._prove(task.number, as_check(command)).values()
-        return proof.result is Result.PASSED
+        proofs = (self._prove(task.number, as_check(command))[task.number] for command in commands)
+        return bool(commands) and all(proof.result is Result.PASSED for proof in proofs)
 
     def _prove(self, number: int, check: Check) -> Mapping[int, Proof]:
         proofs = self._runner().prove({number: check})
@@ -230,10 +223,12 @@ def main() -> int:
     """Work through the plan, and return the exit code."""
     try:
         settings = replace(load({}, os.environ, os.getcwd()), claim_seconds=CLAIM_SECONDS)
-        author = Author(agent=str(_identity()))
+        lease = os.environ.get(LEASE_VARIABLE, "")
+        # The hand of a run is the same agent, whichever worker has it.
+        run = lease.rpartition("/")[0]
+        author = Author(agent=str(AgentId(AGENT, conversation=run) if run else AgentId(AGENT, pid=os.getpid())))
         store = open_store(settings)
         session = open_session(settings, BY_HAND, store, lambda: author)
-        lease = os.environ.get(LEASE_VARIABLE, "")
         if not lease:
             return ShellAgent(session, _print).work()
         return _of_run(session, store, fence_in(lease), settings, author.agent).work()
@@ -246,8 +241,7 @@ def _of_run(session: Session, store: Store, held: RunFence, settings: Settings, 
     """Return the agent of a run of a fleet, which can ask persons."""
     leases = run_leases(store, Author(agent=name))
     hands = leases.look(held.run)
-    open_questions = [question for view in hands for question in view.lease.questions if view.lease.hand == held.hand]
-    asker = RunAsker(leases, held, id_maker(now, os.urandom), open_questions)
+    asker = RunAsker(leases, held, id_maker(now, os.urandom), [view.lease for view in hands])
     approver = Approver(check_approvals(settings), asker, answers_to(store.events(settings.session), held.run))
     is_shared = len(hands) > 1 and os.path.exists(".git")
     events = lambda: store.events(settings.session)  # noqa: E731  short
@@ -257,12 +251,6 @@ def _of_run(session: Session, store: Store, held: RunFence, settings: Settings, 
 def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-def _identity() -> AgentId:
-    """Return who this agent is: the hand of its run, whichever worker has it; else this process."""
-    run, _, _epoch = os.environ.get(LEASE_VARIABLE, "").rpartition("/")
-    return AgentId(AGENT, conversation=run) if run else AgentId(AGENT, pid=os.getpid())
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ from zoneinfo import ZoneInfo
 from tildone.base import StoreError, UsageError, replace
 from tildone.fleet.engine import Engine, EssentialThread
 from tildone.fleet.process_tree import boot_seconds
-from tildone.fleet.running import Execution
-from tildone.fleet.worksite import MIN_FREE_MB
+from tildone.fleet.running import MIN_FREE_MB, Execution
 from tildone.log.cron import next_time, parse_cron
 from tildone.log.settings import FleetSettings
 from tildone.plan.lists import RunSchedule, WorkerInfo
@@ -39,6 +38,7 @@ MAX_GAP = 3
 """The reaper has seen the store without a gap if no more than so many of its intervals passed between two looks."""
 
 YEAR_MS = 365 * 86_400_000
+MB = 1_000_000
 TIDY_SECONDS = 3600.0
 """How often what an engine keeps of runs that have ended is removed."""
 
@@ -135,8 +135,11 @@ class Reaper:
 
     def look(self) -> FleetSettings:
         """Look once, and return the settings of the fleet."""
-        settings = self._leases.settings()
-        lost = self._leases.reap(self._seen_for(self._clock(), settings))
+        settings, now = self._leases.settings(), self._clock()
+        if not self._seen_since or now - self._seen_last > MAX_GAP * settings.reaper / 1000:
+            self._seen_since = now
+        self._seen_last = now
+        lost = self._leases.reap(int((now - self._seen_since) * 1000))
         for lease in lost:
             if self._on_end and not lease.state.is_active:
                 self._on_end(lease)
@@ -151,13 +154,6 @@ class Reaper:
             self._tell(f"schedule {name}: {queued}")
         return settings
 
-    def _seen_for(self, now: float, settings: FleetSettings) -> int:
-        """Return for how many milliseconds the store was seen without a gap, up to a look at a time."""
-        if not self._seen_since or now - self._seen_last > MAX_GAP * settings.reaper / 1000:
-            self._seen_since = now
-        self._seen_last = now
-        return int((now - self._seen_since) * 1000)
-
     def _run(self) -> None:
         while not self._closed.is_set():
             try:
@@ -168,10 +164,7 @@ class Reaper:
 
 
 def due_after(schedule: RunSchedule, after: int) -> int:
-    """Return when a schedule is next due after a time.
-
-    One that cannot be read is due in a year, so that it does not hold up the others.
-    """
+    """Return when a schedule is next due. One that cannot be read is due in a year: it does not hold up the others."""
     try:
         return next_time(parse_cron(schedule.cron), after, ZoneInfo(schedule.zone) if schedule.zone else UTC)
     except (UsageError, ValueError, KeyError, OSError):
@@ -181,9 +174,6 @@ def due_after(schedule: RunSchedule, after: int) -> int:
 def worker_id() -> str:
     """Return a new id of a worker in this process: `host/pid/nonce`. It is never used again."""
     return f"{os.uname().nodename}/{os.getpid()}/{os.urandom(4).hex()}"
-
-
-_MB = 1_000_000
 
 
 class Slots:
@@ -216,9 +206,8 @@ class Slots:
         While the disk is nearly full, and once the slots are closed, there are none.
         """
         with self._changed:
-            if self._changed.wait_for(self._takes, seconds):
-                return list(self._free)
-            return []
+            takes = lambda: bool(self._free) and not self._closed and self._has_space()  # noqa: E731  used once
+            return list(self._free) if self._changed.wait_for(takes, seconds) else []
 
     def fill(self, execution: Execution) -> bool:
         """Put a run into the slot of its owner; return False if that is not free, or if the slots are closed."""
@@ -245,9 +234,6 @@ class Slots:
         with self._changed:
             return list(self._running.values())
 
-    def _takes(self) -> bool:
-        return bool(self._free) and not self._closed and self._has_space()
-
     def _has_space(self) -> bool:
         free = free_mb(self._home)
         is_full = free < self._min_free_mb
@@ -265,4 +251,4 @@ def free_mb(folder: str) -> int:
     """Return how much space is left on the disk of a folder, which need not exist yet, in megabytes."""
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
-    return shutil.disk_usage(folder or os.curdir).free // _MB
+    return shutil.disk_usage(folder or os.curdir).free // MB

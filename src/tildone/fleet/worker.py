@@ -26,9 +26,8 @@ from tildone.fleet.endings import RunOrder
 from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.running import Execution
+from tildone.fleet.running import Execution, WorkerOptions, WorkSite
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
-from tildone.fleet.worksite import WorkerOptions, WorkSite
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.runs import Ask, Claimer, Lease
@@ -77,7 +76,8 @@ class Worker:
         self._slots = Slots(self.id, options.slots, options.home, options.min_free_mb, _tell)
         host, pid = self.id.split("/")[:2]
         entry = workers.WorkerInfo(self.id, host, int(pid), __version__, slots=options.slots, labels=labels)
-        self._heartbeat = Heartbeat(leases, self._slots, entry, self._asked, _tell)
+        on_ask = lambda ask: self.drain() if ask is Ask.DRAIN else None  # noqa: E731  used once
+        self._heartbeat = Heartbeat(leases, self._slots, entry, on_ask, _tell)
         self._left = LeftRuns(leases, self.id)
         self._reaper = Reaper(
             leases, self._engine, on_look=self._left.look, on_end=traces.over if traces else None, tell=_tell
@@ -115,9 +115,26 @@ class Worker:
         make_private_folder(self._options.home)
         # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address
-        site = self._site()
+        environ = dict(os.environ)
+        site = WorkSite(
+            self._leases,
+            stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry)),
+            self._address,
+            replace(self._options, home=os.path.abspath(self._options.home)),
+            self._agents,
+            environ,
+            Redactor(environ),
+            id_maker(now, os.urandom),
+            self._left,
+            _tell,
+        )
         self._heartbeat.beat()
-        _tell(_beginning(self.id, self._options))
+        options = self._options
+        slots = f"{options.slots} slot{'' if options.slots == 1 else 's'}"
+        labels = f", labels {', '.join(map(printable, sorted(options.labels)))}" if options.labels else ""
+        allowed = "" if options.allow else ". It permits no command: use --allow PATTERN"
+        ends = "Ctrl-C once: it finishes; twice: it stops."
+        _tell(f"worker {self.id} takes runs: {slots}{labels}{allowed}. {ends}")
         self._heartbeat.start()
         self._reaper.start()
         self._engine.on_begin(self._slots.free, lambda lease: self._begin(site, lease))
@@ -142,17 +159,14 @@ class Worker:
             except Empty:
                 continue
             if given > order:
-                order = given
-                _tell(_obeying(order, len(self._slots.running())))
+                order, stops, running = given, given is RunOrder.STOP, len(self._slots.running())
+                runs = f"{running} run{'' if running == 1 else 's'}"
+                _tell(f"stopping {runs}" if stops else f"taking no more runs; {runs} to finish")
                 self._slots.close()
                 self._engine.close()
-                until = monotonic() + self._options.grace + STOP_SECONDS if order is RunOrder.STOP else until
+                until = monotonic() + self._options.grace + STOP_SECONDS if stops else until
                 for execution in self._slots.running():
-                    execution.obey(RunOrder.STOP) if order is RunOrder.STOP else execution.keep()
-
-    def _asked(self, ask: Ask) -> None:
-        if ask is Ask.DRAIN:
-            self.drain()
+                    execution.obey(RunOrder.STOP) if stops else execution.keep()
 
     def _begin(self, site: WorkSite, lease: Lease) -> Thread:
         """Start the work on a lease, in a thread of its own; give it back if the worker takes nothing more."""
@@ -176,35 +190,6 @@ class Worker:
             if self._traces:
                 self._traces.end(execution.lease)
             self._orders.put(RunOrder.GO)
-
-    def _site(self) -> WorkSite:
-        store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
-        environ = dict(os.environ)
-        return WorkSite(
-            self._leases,
-            store,
-            self._address,
-            replace(self._options, home=os.path.abspath(self._options.home)),
-            self._agents,
-            environ,
-            Redactor(environ),
-            id_maker(now, os.urandom),
-            self._left,
-            _tell,
-        )
-
-
-def _beginning(worker: str, options: WorkerOptions) -> str:
-    slots = f"{options.slots} slot{'' if options.slots == 1 else 's'}"
-    labels = f", labels {', '.join(map(printable, sorted(options.labels)))}" if options.labels else ""
-    allowed = "" if options.allow else ". It permits no command: use --allow PATTERN"
-    return f"worker {worker} takes runs: {slots}{labels}{allowed}. Ctrl-C once: it finishes; twice: it stops."
-
-
-def _obeying(order: RunOrder, running: int) -> str:
-    """Return what a worker says when it is told to end."""
-    runs = f"{running} run{'' if running == 1 else 's'}"
-    return f"stopping {runs}" if order is RunOrder.STOP else f"taking no more runs; {runs} to finish"
 
 
 def _tell(line: str) -> None:

@@ -13,6 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from tildone.base import UsageError, replace
 from tildone.base.private import REPLACED, make_private_folder, open_private, path_of
@@ -85,7 +86,14 @@ class Workspace:
             self.was_here = self._is_here(events)
             make_private_folder(self._place)
             self.worktree = Worktree(self._place, found="a folder of its own", lost="" if self.was_here else ELSEWHERE)
-        self.messages_before = self._messages_before(events)
+        if self._is_here(events):
+            # What the agent before said and did last is in its own files, or else in the newest checkpoint.
+            before = self._last_epoch(events)
+            said = last_messages(self._file(f"{before}.transcript"), self._file(f"{before}.output"))
+            self.messages_before = [self._redact(line) for line in said]
+        elif checkpoint := newest_checkpoint(events, self._lease):
+            message = Git(self.worktree.folder).asks("log", "-1", "--format=%B", checkpoint.commit)
+            self.messages_before = messages_in(message or "")
         with os.fdopen(open_private(self._file("epoch"), REPLACED), "w", encoding="ascii") as file:
             file.write(str(self._lease.epoch))
         return self.worktree
@@ -133,16 +141,6 @@ class Workspace:
             return self._lease.work.repo
         return os.path.join(path_of(os.path.join(self._home, "worktrees"), self.name), ".git")
 
-    def _messages_before(self, events: Sequence[Event]) -> list[str]:
-        """Return what the agent before said and did last, from its own files or from the newest checkpoint."""
-        if self._is_here(events):
-            before = f"{self._last_epoch(events)}"
-            said = last_messages(self._file(f"{before}.transcript"), self._file(f"{before}.output"))
-            return [self._redact(line) for line in said]
-        kept = newest_checkpoint(events, self._lease)
-        message = Git(self.worktree.folder).asks("log", "-1", "--format=%B", kept.commit) if kept else None
-        return messages_in(message or "")
-
     def _last_epoch(self, events: Sequence[Event]) -> int:
         """Return the epoch of the agent before; 0 if there was none."""
         taken = [event.fact for event in events if isinstance(event.fact, RunTaken) and is_of(event.fact, self._lease)]
@@ -187,19 +185,14 @@ def newest_checkpoint(events: Sequence[Event], lease: Lease) -> Checkpoint | Non
 
 
 def _earlier(lease: Lease) -> set[str]:
-    try:
-        found = {process.lease for process in orphans({str(lease.fence)})}
-    except Unsupported:
-        return set()
-    return {text for text in found if _is_earlier(text, lease)}
-
-
-def _is_earlier(text: str, lease: Lease) -> bool:
-    try:
-        fence = fence_in(text)
-    except UsageError:
-        return False
-    return (fence.run, fence.hand) == (lease.run, lease.hand) and fence.epoch < lease.epoch
+    earlier: set[str] = set()
+    with suppress(Unsupported):
+        for process in orphans({str(lease.fence)}):
+            with suppress(UsageError):
+                fence = fence_in(process.lease)
+                if (fence.run, fence.hand) == (lease.run, lease.hand) and fence.epoch < lease.epoch:
+                    earlier.add(process.lease)
+    return earlier
 
 
 def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) -> list[int]:
@@ -208,9 +201,20 @@ def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) ->
     Without a checkpoint, since it was first taken. What people have completed needs no files. With several hands, only
     the shell agent tells in its name which hand it is, and only its tasks are known.
     """
-    since = _kept_until(events, lease)
-    done = _completed(_plan_before(events, since))
-    lost: set[int] = set()
+    positions: dict[str, int] = {}
+    taken = kept = None
+    for at, event in enumerate(events):
+        positions[event.id] = at
+        fact = event.fact
+        if isinstance(fact, Kept) and is_of(fact, lease):
+            kept = covered(fact, at, positions) + 1
+        elif isinstance(fact, RunTaken) and is_of(fact, lease) and taken is None:
+            taken = at
+    since = next((found for found in (kept, taken) if found is not None), len(events))
+    done, lost = set[int](), set[int]()
+    for event in events[:since]:
+        if isinstance(event.fact, PlanChanged):
+            done = _completed(event.fact.plan)
     for event in events[since:]:
         if isinstance(event.fact, PlanChanged):
             now = _completed(event.fact.plan)
@@ -222,31 +226,8 @@ def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) ->
 
 
 def covered(fact: Kept, at: int, positions: Mapping[str, int]) -> int:
-    """Return the position of the last event whose files a checkpoint has.
-
-    `at` is the position of the fact itself, and `positions` has those of the events before it, by their ids.
-    """
+    """Return the position of the last event whose files a checkpoint has, whose fact is `at` a position itself."""
     return positions.get(fact.as_of, at)
-
-
-def _kept_until(events: Sequence[Event], lease: Lease) -> int:
-    """Return the position of the first event whose files may not be kept."""
-    positions: dict[str, int] = {}
-    taken = kept = None
-    for at, event in enumerate(events):
-        positions[event.id] = at
-        fact = event.fact
-        if isinstance(fact, Kept | RunTaken) and is_of(fact, lease):
-            if isinstance(fact, Kept):
-                kept = covered(fact, at, positions) + 1
-            elif taken is None:
-                taken = at
-    return next((found for found in (kept, taken) if found is not None), len(events))
-
-
-def _plan_before(events: Sequence[Event], position: int) -> Plan:
-    plans = (event.fact.plan for event in reversed(events[:position]) if isinstance(event.fact, PlanChanged))
-    return next(plans, Plan())
 
 
 def _completed(plan: Plan) -> set[int]:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
 
 from tildone.base import value
@@ -135,7 +135,8 @@ class Repository:
             self._git.asks("worktree", "remove", "--force", "--force", folder)
             shutil.rmtree(folder, ignore_errors=True)
         self._git.run("worktree", "prune")
-        for ref in self._refs(run):
+        kept = self._git.asks("for-each-ref", "--format=%(refname)", f"{CHECKPOINTS}{run}/") or ""
+        for ref in kept.splitlines():
             self._git.run("update-ref", "-d", ref)
         if self.has_remote:
             # Other machines have pushed theirs, of which nothing is known here.
@@ -171,10 +172,6 @@ class Repository:
 
     def _folder(self, run: FileName) -> str:
         return path_of(os.path.join(self._home, "worktrees"), run)
-
-    def _refs(self, run: FileName) -> Iterator[str]:
-        listed = self._git.asks("for-each-ref", "--format=%(refname)", f"{CHECKPOINTS}{run}/")
-        yield from (listed or "").splitlines()
 
     def _start(self, branch: str, ref: str) -> str:
         """Return the commit a run begins with: that of its branch, else of the ref that it names, else the newest."""
@@ -222,19 +219,14 @@ def tree_of(git: Git) -> str:
         if os.path.exists(path):
             # The copy keeps the time of the index: git compares the content of files that are not older than that.
             shutil.copy2(path, index)
-        _add_all(git, index)
+        for remaining in reversed(range(ADD_ATTEMPTS)):
+            try:
+                git.run("add", "--all", "--", ":/", index=index)
+                break
+            except GitError:
+                if not remaining:
+                    raise
         return git.run("write-tree", index=index)
-
-
-def _add_all(git: Git, index: str) -> None:
-    for remaining in reversed(range(ADD_ATTEMPTS)):
-        try:
-            git.run("add", "--all", "--", ":/", index=index)
-        except GitError:
-            if not remaining:
-                raise
-        else:
-            return
 
 
 def clone_folder(address: str, home: str) -> str:

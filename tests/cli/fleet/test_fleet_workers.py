@@ -31,8 +31,8 @@ from tildone.base import StoreBusy, replace, shortened
 from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
 from tildone.cli.fleet.work import wait_and_drain
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
-from tildone.fleet.worksite import WorkerOptions
 from tildone.fleet.workspaces import Workspace
 from tildone.log.needs import Need
 from tildone.plan.events import PlanChanged

@@ -18,10 +18,8 @@ from tildone.cli.output import put, put_notice, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.output.titles import finding_lines
 from tildone.cli.table import ParsedArgs
-from tildone.fleet import engines
-from tildone.fleet.engine import default_engine
-from tildone.fleet.engines import forget_attempts
-from tildone.fleet.results import report_path, run_report
+from tildone.fleet.engine import check_engine, default_engine, engine_findings, forget_attempts, prepare_engine
+from tildone.fleet.running import report_path, run_report
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.workspaces import remove_workspace
 from tildone.fleet.worktrees import names_with_checkpoints
@@ -240,8 +238,8 @@ def _configure(fleet: Fleet, lease_seconds: int) -> None:
     """Store the times and the engine of all workers, and create the tables of the engine."""
     before, address = fleet.leases.settings(), fleet.settings.store
     engine = fleet.config.engine or before.engine or default_engine(address)
-    engines.check_engine(engine, address)
-    engines.prepare_engine(engine, address)
+    check_engine(engine, address)
+    prepare_engine(engine, address)
     fleet.leases.configure(replace(times_for(lease_seconds) if lease_seconds else before, engine=engine))
 
 
@@ -278,7 +276,7 @@ def _check(args: ParsedArgs) -> int:
 
 
 def _report(args: ParsedArgs, fleet: Fleet, more: Iterable[Finding] = ()) -> int:
-    engine = engines.engine_findings(fleet.leases.settings().engine, fleet.settings.store)
+    engine = engine_findings(fleet.leases.settings().engine, fleet.settings.store)
     code = put_findings(args, chain(more, store_findings(fleet), engine, worker_findings(fleet, now())))
     if not args.has("json") and not code and not fleet.leases.workers():
         put("Next: tildone fleet add PLAN, then a worker: tildone fleet work --allow PATTERN")

@@ -7,6 +7,9 @@ import json
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 
 EDITS = ("Edit", "Write", "NotebookEdit")
+CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": "bedrock", "CLAUDE_CODE_USE_VERTEX": "google"}
+"""The providers through which Claude Code reaches its models, if not directly, by the variable that says so."""
+
 ENVIRON = {
     "DISABLE_AUTOUPDATER": "1",
     # The first request waits for the tools.
@@ -20,21 +23,12 @@ def launch(context: AgentContext) -> AgentLaunch:
     The settings and the MCP servers of the repository do not count: nobody at this machine has trusted them.
     """
     ours = settings_of(context, "claude")
-    permissions = {"allow": ["mcp__tildone", *EDITS, *_commands(context)]}
+    commands = ["Bash"] if context.allows_anything else [f"Bash({pattern})" for pattern in context.allow]
+    permissions = {"allow": ["mcp__tildone", *EDITS, *commands]}
     settings = {"hooks": ours["hooks"], "permissions": permissions}
     arguments = ["claude", "-p", context.prompt, "--settings", json.dumps(settings)]
     arguments += ["--setting-sources", "user", "--permission-mode", "acceptEdits"]
     arguments += ["--mcp-config", json.dumps({"mcpServers": ours["mcpServers"]}), "--strict-mcp-config"]
-    arguments += ["--model", context.model] if context.model else []
-    environ = agent_environment(context, ("anthropic", *_clouds(context)))
-    return AgentLaunch(tuple(arguments), environ | ENVIRON)
-
-
-def _commands(context: AgentContext) -> list[str]:
-    return ["Bash"] if context.allows_anything else [f"Bash({pattern})" for pattern in context.allow]
-
-
-def _clouds(context: AgentContext) -> list[str]:
-    """Return the providers through which Claude Code reaches its models, if not directly."""
-    clouds = {"CLAUDE_CODE_USE_BEDROCK": "bedrock", "CLAUDE_CODE_USE_VERTEX": "google"}
-    return [provider for name, provider in clouds.items() if context.environ.get(name)]
+    arguments += context.model_option
+    clouds = [provider for name, provider in CLOUDS.items() if context.environ.get(name)]
+    return AgentLaunch(tuple(arguments), agent_environment(context, ("anthropic", *clouds)) | ENVIRON)

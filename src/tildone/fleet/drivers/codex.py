@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from tildone.agents.install.toml import value_text
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 from tildone.plan.runs import LEASE_VARIABLE
@@ -28,12 +25,9 @@ def launch(context: AgentContext) -> AgentLaunch:
     sandbox = "danger-full-access" if context.allows_anything else "workspace-write"
     arguments = ["codex", "exec", "--skip-git-repo-check", "--sandbox", sandbox]
     # A project that nobody has trusted has no hooks of its own, so only ours and those of the person are meant.
-    arguments += ["--dangerously-bypass-hook-trust", *_options(ours), "-c", 'approval_policy="never"']
-    arguments += ["--model", context.model] if context.model else []
-    return AgentLaunch((*arguments, "--", context.prompt), environ)
-
-
-def _options(settings: dict[str, Any]) -> Iterator[str]:
-    for table, members in settings.items():
+    arguments.append("--dangerously-bypass-hook-trust")
+    for table, members in ours.items():
         for name, entry in members.items():
-            yield from ("-c", f"{table}.{name}={value_text(entry)}")
+            arguments += ["-c", f"{table}.{name}={value_text(entry)}"]
+    arguments += ["-c", 'approval_policy="never"', *context.model_option]
+    return AgentLaunch((*arguments, "--", context.prompt), environ)

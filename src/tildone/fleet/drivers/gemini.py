@@ -35,7 +35,7 @@ def launch(context: AgentContext) -> AgentLaunch:
     else:
         arguments += ["--approval-mode", "auto_edit"]
         arguments += [f"--allowed-tools=run_shell_command({pattern.rstrip(' *')})" for pattern in context.allow]
-    arguments += ["--model", context.model] if context.model else []
+    arguments += context.model_option
     return AgentLaunch(tuple(arguments), agent_environment(context, ("google",)) | {HOME_VARIABLE: _home(context)})
 
 

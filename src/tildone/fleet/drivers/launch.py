@@ -54,6 +54,10 @@ class AgentContext:
     def allows_anything(self) -> bool:
         return ANYTHING in self.allow
 
+    @property
+    def model_option(self) -> list[str]:
+        return ["--model", self.model] if self.model else []
+
 
 @value
 class AgentLaunch:
@@ -84,14 +88,12 @@ CONVERSATIONS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID
 OF_THE_PERSON = ("SSH_AUTH_SOCK",)
 """What stands for the keys of the person who started the worker."""
 
-_OF_POSTGRES = "PG"
-
 
 def agent_environment(context: AgentContext, providers: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment of an agent of these providers; of none, it gets no secrets at all."""
-    kept = [prefix for name in providers for prefix in prefixes_of(name)]
-    if context.store.startswith("postgres"):
-        kept.append(_OF_POSTGRES)
+    kept = ["PG"] if context.store.startswith("postgres") else []
+    for name in providers:
+        kept += PROVIDERS.get(name, (f"{name.upper().replace('-', '_')}_",))
     environ = {
         name: text
         for name, text in context.environ.items()
@@ -111,28 +113,20 @@ def providers_of(model: str) -> tuple[str, ...]:
     return (provider_family(name).partition("-")[0],)
 
 
-def prefixes_of(provider: str) -> tuple[str, ...]:
-    return PROVIDERS.get(provider) or (f"{provider.upper().replace('-', '_')}_",)
-
-
-def program() -> str:
-    own = distribution.script()
-    if own is None:
-        raise UsageError(f"agents need the tildone command, which is missing beside {sys.executable}; install tildone")
-    return own
-
-
 def settings_of(context: AgentContext, agent: str) -> dict[str, Any]:
     """Return the settings with which an agent has our tools and hooks."""
     settings: dict[str, Any] = {}
     for edit in _edits(context, agent):
+        if isinstance(edit, WholeFile):
+            continue
+        table = settings
+        for key in edit.path[:-1]:
+            table = table.setdefault(key, {})
         match edit:
             case ObjectMember():
-                _table(settings, edit.path[:-1])[edit.path[-1]] = edit.entry
-            case ArrayItem():
-                _table(settings, edit.path[:-1]).setdefault(edit.path[-1], []).append(edit.entry)
-            case WholeFile():  # exhaustive
-                continue
+                table[edit.path[-1]] = edit.entry
+            case ArrayItem():  # exhaustive
+                table.setdefault(edit.path[-1], []).append(edit.entry)
     return settings
 
 
@@ -146,15 +140,10 @@ def added_to(text: str | None, context: AgentContext, agent: str) -> str:
 def shim_of(context: AgentContext, agent: str) -> str:
     """Write the shim of an agent to the private folder of the fleet, and return its path."""
     [shim] = [edit for edit in _edits(context, agent) if isinstance(edit, WholeFile)]
-    return private_file(context, f"{agent}{os.path.splitext(shim.file)[1]}", shim.text)
-
-
-def private_file(context: AgentContext, name: str, text: str) -> str:
-    """Write a file to the private folder of the fleet unless it is there already, and return its path."""
-    path = os.path.join(agents_folder(context), name)
+    path = os.path.join(agents_folder(context), f"{agent}{os.path.splitext(shim.file)[1]}")
     make_private_folder(os.path.dirname(path))
-    if read_text(path) != text:
-        write_text(path, text)
+    if read_text(path) != shim.text:
+        write_text(path, shim.text)
     return path
 
 
@@ -163,12 +152,8 @@ def agents_folder(context: AgentContext) -> str:
 
 
 def _edits(context: AgentContext, agent: str) -> list[Edit]:
+    program = distribution.script()
+    if program is None:
+        raise UsageError(f"agents need the tildone command, which is missing beside {sys.executable}; install tildone")
     # An empty environment: the paths of the files are of no interest, and must not be those of the person.
-    site = Site("", context.folder, USER, {}, program())
-    return edits_for(INTEGRATIONS[agent].configure, site)
-
-
-def _table(settings: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-    for key in path:
-        settings = settings.setdefault(key, {})
-    return settings
+    return edits_for(INTEGRATIONS[agent].configure, Site("", context.folder, USER, {}, program))

@@ -31,6 +31,5 @@ def launch(context: AgentContext) -> AgentLaunch:
         "autoupdate": False,
         "share": "disabled",
     }
-    arguments = ["opencode", "run", *(["--model", context.model] if context.model else []), context.prompt]
-    environ = agent_environment(context, providers_of(context.model))
-    return AgentLaunch(tuple(arguments), environ | {SETTINGS_VARIABLE: json.dumps(settings)}, stops_early=True)
+    environ = agent_environment(context, providers_of(context.model)) | {SETTINGS_VARIABLE: json.dumps(settings)}
+    return AgentLaunch(("opencode", "run", *context.model_option, context.prompt), environ, stops_early=True)

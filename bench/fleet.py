@@ -21,7 +21,8 @@ from tests.plans import plan_of
 from tests.stores.postgres import Server, database_of, execute, running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, TABLE, forget_attempts, prepare_engine
+from tildone.fleet.engine import DBOS, TABLE
+from tildone.fleet.engines import forget_attempts, prepare_engine
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.events import PlanChanged

@@ -27,7 +27,8 @@ from tests.stores.postgres_keeper import why_not
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, prepare_engine
+from tildone.fleet.engine import DBOS
+from tildone.fleet.engines import prepare_engine
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.codec import dump, plan_to_json
 from tildone.plan.events import PlanChanged

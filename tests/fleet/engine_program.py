@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
 from tildone.base import StoreError
-from tildone.fleet.engine import Engine, engine_for
+from tildone.fleet.engine import Engine
+from tildone.fleet.engines import engine_for
 from tildone.fleet.upkeep import Reaper, Slots
 from tildone.plan.runs import Claimer, Lease, WorkOutcome
 from tildone.stores import parse_address

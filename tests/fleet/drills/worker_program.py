@@ -18,7 +18,7 @@ from tildone.app.opening import run_leases, store_at
 from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
-from tildone.fleet.engine import engine_for
+from tildone.fleet.engines import engine_for
 from tildone.fleet.running import MIN_FREE_MB, WorkerOptions
 from tildone.log import lease_rules as rules
 from tildone.plan.runs import PROTOCOL, Claimer

@@ -18,7 +18,8 @@ from tildone.cli.output import put, put_notice, put_spans
 from tildone.cli.output.prompts import put_data
 from tildone.cli.output.titles import finding_lines
 from tildone.cli.table import ParsedArgs
-from tildone.fleet.engine import check_engine, default_engine, engine_findings, forget_attempts, prepare_engine
+from tildone.fleet.engine import default_engine
+from tildone.fleet.engines import check_engine, engine_findings, forget_attempts, prepare_engine
 from tildone.fleet.running import report_path, run_report
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.workspaces import remove_workspace

@@ -17,7 +17,8 @@ from tildone.cli.output.prompts import tell_reach
 from tildone.cli.table import ParsedArgs
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
-from tildone.fleet.engine import EssentialThread, engine_for, on_essential_failure
+from tildone.fleet.engine import EssentialThread, on_essential_failure
+from tildone.fleet.engines import engine_for
 from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.plan.names import check_text

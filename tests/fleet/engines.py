@@ -15,7 +15,8 @@ from tests.plans import plan_of
 from tests.stores.postgres import truncate
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, prepare_engine
+from tildone.fleet.engine import DBOS
+from tildone.fleet.engines import prepare_engine
 from tildone.log.settings import FleetSettings
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Lease, NewRun, Work

@@ -38,7 +38,7 @@ from tildone.plan.ops import Append, Numbered, SetCheck
 from tildone.plan.runs import LEASE_VARIABLE, Claimer, NewRun
 from tildone.screens.board.app import WRITERS
 from tildone.screens.run import KEYS as RUN_KEYS
-from tildone.screens.run.commands import ABOUT
+from tildone.screens.run.app import ABOUT
 from tildone.screens.watch.actions import KEYS, PLAN_KEYS
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}

@@ -27,6 +27,7 @@ from tildone.plan.model import Task
 from tildone.plan.ops import Append
 from tildone.screens.board.access import (
     LIFETIME_SECONDS,
+    OWNER,
     VALID_MS,
     BoardSecrets,
     Logins,
@@ -533,7 +534,7 @@ def test_old_links_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_login_ends_after_thirty_days(tmp_path: Path) -> None:
     logins = Logins(BoardSecrets(str(tmp_path)), People(str(tmp_path)))
-    login = logins.of_owner(NOW)
+    login = logins.create(OWNER, "", NOW)
     last = NOW // 1000 * 1000 + LIFETIME_SECONDS * 1000
 
     assert logins.visitor(login.cookie, login.key, "", last) is not None
@@ -543,7 +544,7 @@ def test_a_login_ends_after_thirty_days(tmp_path: Path) -> None:
 
 def test_the_key_of_one_login_does_not_fit_another(tmp_path: Path) -> None:
     logins = Logins(BoardSecrets(str(tmp_path)), People(str(tmp_path)))
-    one, other = logins.of_owner(NOW), logins.of_owner(NOW)
+    one, other = logins.create(OWNER, "", NOW), logins.create(OWNER, "", NOW)
 
     assert logins.visitor(one.cookie, other.key, "", NOW) is None
     assert logins.visitor(one.cookie, one.cookie.rpartition(".")[2], "", NOW) is None

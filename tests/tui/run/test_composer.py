@@ -20,7 +20,7 @@ from tildone.plan.text.styles import plain
 from tildone.screens.run import FIXED, KEYS
 from tildone.screens.run.app import RunApp, plan_colours
 from tildone.screens.run.composer import Composer, TypedHistory, list_files, ranked
-from tildone.screens.run.plan_pane import FOOTERS, FooterMode
+from tildone.screens.run.drawing import FOOTERS, FooterMode
 from tildone.screens.run.sessions import TreeScreen
 from tildone.screens.transcript.widget import TranscriptPane
 from tildone.screens.watch.find_screen import FindScreen

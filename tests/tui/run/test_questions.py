@@ -23,8 +23,7 @@ from tildone.plan.ops import Numbered, SetCheck
 from tildone.plan.text.styles import plain
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.screens.run import app
-from tildone.screens.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
-from tildone.screens.run.questions import AskedPermission
+from tildone.screens.run.questions import AskedPermission, fits_side_by_side, parse_diff, side_by_side, unified
 
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 

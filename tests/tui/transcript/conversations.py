@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tildone.base.keys import ALL_BINDINGS
+from tildone.base.keys import ALL_BINDINGS, KeyBindings
 from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.run.kit.drawing import DrawnLine
 from tildone.run.rendering import CallRow
-from tildone.screens.transcript.blocks import Block, CallBlock, CallState, Look, block_lines
+from tildone.screens.transcript.blocks import Block, CallBlock, CallState, Look
 from tildone.screens.transcript.document import Document
 
 
@@ -34,9 +34,13 @@ def look(columns: int = 60, *, expanded: bool = False, now: float = 0.0) -> Look
     return Look(columns, ALL_BINDINGS, expanded=expanded, now=now)
 
 
-def shown(block: Block, columns: int = 60, *, expanded: bool = False, now: float = 0.0) -> list[str]:
+def shown(
+    block: Block, columns: int = 60, *, expanded: bool = False, now: float = 0.0, keys: KeyBindings = ALL_BINDINGS
+) -> list[str]:
     """The lines of a block as text."""
-    return [line.text for line in block_lines(block, look(columns, expanded=expanded, now=now))]
+    made = Document(lambda: now, keys, columns)
+    made.set_expanded(made.add(block), expanded=expanded)
+    return [line.text for line in made.lines(0)]
 
 
 def document(*blocks: Block, columns: int = 60) -> Document:

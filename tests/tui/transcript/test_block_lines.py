@@ -25,7 +25,6 @@ from tildone.screens.transcript.blocks import (
     CallState,
     CodeColors,
     Highlight,
-    Look,
     NoticeBlock,
     Offer,
     PersonMessage,
@@ -33,7 +32,6 @@ from tildone.screens.transcript.blocks import (
     Separator,
     StreamedMarkdown,
     Thinking,
-    block_lines,
     header_lines,
     line_strip,
     source_text,
@@ -43,7 +41,7 @@ from tildone.screens.widgets.keys import PALETTES
 
 
 def test_a_message_has_a_sign_that_is_not_copied() -> None:
-    lines = block_lines(PersonMessage("do it\nnow, please"), look(10))
+    lines = document(PersonMessage("do it\nnow, please"), columns=10).lines(0)
 
     assert [line.text for line in lines] == ["❯ do it", "  now,", "  please"]
     assert copied(lines) == ["do it", "now,", "please"]
@@ -55,7 +53,7 @@ def test_a_long_message_is_folded() -> None:
     assert shown(message)[-2:] == ["  line 8", "  … 12 more lines · ctrl+o to expand"]
     assert shown(message, expanded=True)[-1] == "  line 20"
     assert len(shown(PersonMessage(numbered(9)))) == 9
-    assert block_lines(message, Look(60, NO_KEYS))[-1].text == "  … 12 more lines · "
+    assert shown(message, keys=NO_KEYS)[-1] == "  … 12 more lines · "
 
 
 def test_prose_is_wrapped_at_100_columns_and_code_is_not() -> None:
@@ -68,7 +66,7 @@ def test_prose_is_wrapped_at_100_columns_and_code_is_not() -> None:
 def test_thinking_is_one_line_unless_it_is_shown() -> None:
     assert shown(Thinking("a\nb\n")) == ["Thinking · 2 lines · ctrl+t to show"]
     assert shown(Thinking("a\nb\n"), expanded=True) == ["a", "b"]
-    assert [line.text for line in block_lines(Thinking("a"), Look(60, NO_KEYS))] == ["Thinking · 1 line"]
+    assert shown(Thinking("a"), keys=NO_KEYS) == ["Thinking · 1 line"]
 
 
 def test_a_call_is_drawn_by_the_components_of_plain_output() -> None:
@@ -79,7 +77,7 @@ def test_a_call_is_drawn_by_the_components_of_plain_output() -> None:
     assert shown(call) == [*header, *(f"  {line}" for line in result)]
     assert shown(call)[-1] == "  12 more lines | ctrl+o to expand"
     assert shown(call, expanded=True)[-1] == "  line 20"
-    assert copied(block_lines(call, look()))[1] == "line 1"
+    assert copied(document(call).lines(0))[1] == "line 1"
 
 
 def test_a_running_call_shows_its_fixed_line_and_the_last_lines_of_its_output() -> None:
@@ -182,7 +180,7 @@ def test_hostile_text_is_shown_as_symbols() -> None:
 
 
 def test_a_line_of_100000_characters_is_wrapped() -> None:
-    lines = block_lines(AnswerBlock("x" * 100_000), look(100))
+    lines = document(AnswerBlock("x" * 100_000), columns=100).lines(0)
 
     assert len(lines) == 1000
     assert {len(line.text) for line in lines} == {100}

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.transcript.conversations import document, done, drawn, numbered, view
-from tildone.plan.text.styles import Role
 from tildone.run.kit.components import Container, Text
 from tildone.run.kit.definition import text_result
 from tildone.screens.transcript.blocks import (
@@ -18,7 +17,6 @@ from tildone.screens.transcript.blocks import (
     Remark,
     Separator,
     Thinking,
-    markdown_lines,
 )
 from tildone.screens.transcript.document import (
     MAX_FLUSH,
@@ -262,7 +260,7 @@ def test_every_top_is_the_sum_of_the_heights_before_it(first: list[int], changes
 
     assert [index.top(at) for at in range(len(plain) + 1)] == [sum(plain[:at]) for at in range(len(plain) + 1)]
     assert index.total == sum(plain)
-    assert [index[at] for at in range(len(index))] == plain
+    assert [index[at] for at in range(len(plain))] == plain
 
 
 @given(heights.filter(any))
@@ -282,7 +280,7 @@ def test_an_empty_index_has_no_rows() -> None:
     index.append(3)
     index.clear()
 
-    assert (index.total, len(index), index.find(4)) == (0, 0, 0)
+    assert (index.total, index.find(4)) == (0, 0)
 
 
 TEN_WORDS = "one two three four five six seven eight nine ten"
@@ -325,13 +323,10 @@ def test_a_word_is_found_at_each_of_its_characters(character: int, word: str) ->
 
 
 def test_words_are_found_across_wrapped_lines() -> None:
-    lines = markdown_lines(f"{TEN_WORDS}\n- FOUR five", 20, Role.TEXT)
+    lines = document(AnswerBlock(f"{TEN_WORDS}\n- FOUR five a.c abc"), columns=20).lines(0)
 
     assert matches(lines, "four five") == [[(0, 14, 18), (1, 0, 4)], [(3, 2, 11)]]
     assert matches(lines, "FOUR") == [[(3, 2, 6)]]
+    assert matches(lines, "a.c") == [[(3, 12, 15)]]
     assert matches(lines, "eleven") == []
     assert matches([], "x") == []
-
-
-def test_a_pattern_is_searched_for_literally() -> None:
-    assert matches(markdown_lines("a.c abc", 20, Role.TEXT), "a.c") == [[(0, 0, 3)]]

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from tildone.app.person import clean_name
@@ -287,14 +286,12 @@ class Logins:
     def __init__(self, board_secrets: BoardSecrets, people: People) -> None:
         self._secrets, self._people = board_secrets, people
 
-    def of_owner(self, now: int) -> Login:
-        return self._login(OWNER, "", now)
-
-    def of_token(self, identity: str, now: int) -> Login:
-        return self._login(TOKEN, identity, now)
-
-    def of_proxy(self, name: str, now: int) -> Login:
-        return self._login(PROXY, _name_digest(name), now)
+    def create(self, kind: str, who: str, now: int) -> Login:
+        """Let in the OWNER, whoever has the TOKEN with the id `who`, or the person of this name at a PROXY."""
+        who = _name_digest(who) if kind == PROXY else who
+        message = f"{kind}.{who}.{secrets.token_hex(LOGIN_ID_BYTES)}.{now // 1000 + LIFETIME_SECONDS}"
+        cookie = f"{message}.{self._secrets.sign(f'cookie {message}')}"
+        return Login(cookie, self._secrets.sign(f"key {cookie}"))
 
     def visitor(self, cookie: str, key: str, proxied: str, now: int) -> Visitor | None:
         """Return who sent a request with this cookie and key; None if they are not valid together.
@@ -307,22 +304,11 @@ class Logins:
             return None
         if not self._secrets.is_signed(f"key {cookie}", key) or int(parts[3]) * 1000 < now:
             return None
-        name = self._name(parts[0], parts[1], proxied)
-        return None if name is None else Visitor(name, parts[2])
-
-    def _name(self, kind: str, who: str, proxied: str) -> str | None:
-        match kind:
-            case "o":
-                return ""
-            case "t":
-                return self._people.named(who)
-            case _:
-                return proxied if proxied and _name_digest(proxied) == who else None
-
-    def _login(self, kind: str, who: str, now: int) -> Login:
-        message = f"{kind}.{who}.{secrets.token_hex(LOGIN_ID_BYTES)}.{now // 1000 + LIFETIME_SECONDS}"
-        cookie = f"{message}.{self._secrets.sign(f'cookie {message}')}"
-        return Login(cookie, self._secrets.sign(f"key {cookie}"))
+        kind, who, login, _ = parts
+        if kind == OWNER:
+            return Visitor("", login)
+        named = self._people.named(who) if kind == TOKEN else proxied if _name_digest(proxied) == who else None
+        return Visitor(named, login) if named else None
 
 
 def _name_digest(name: str) -> str:
@@ -371,13 +357,13 @@ class Admission:
         if not token:
             if not proxied:
                 raise Problem(401, "This link is not complete.", "Open the board from a terminal: tildone board")
-            return self._logins.of_proxy(proxied, now()), proxied
+            return self._logins.create(PROXY, proxied, now()), proxied
         identity = self.people.holder(token)
         if identity is not None:
-            return self._logins.of_token(identity, now()), self.people.named(identity) or ""
+            return self._logins.create(TOKEN, identity, now()), self.people.named(identity) or ""
         match self.links.redeem(token, now()) if self._with_links else Redeemed.UNKNOWN:
             case Redeemed.VALID:
-                return self._logins.of_owner(now()), ""
+                return self._logins.create(OWNER, "", now()), ""
             case Redeemed.USED:
                 raise Problem(401, "This link was used.", NEW_KEY_HINT)
             case Redeemed.EXPIRED:
@@ -425,7 +411,8 @@ class Admission:
 
     def is_secure(self, request: Request) -> bool:
         """Return whether a trusted proxy says that the person's connection is encrypted."""
-        return self.is_proxy(request) and _last(request.headers, "x-forwarded-proto") == "https"
+        proto = request.headers.get("x-forwarded-proto", "").rpartition(",")[2].strip().lower()
+        return self.is_proxy(request) and proto == "https"
 
 
 def _decoded(header: str) -> str:
@@ -434,7 +421,3 @@ def _decoded(header: str) -> str:
         return header.encode("latin-1").decode()
     except UnicodeError:
         return header
-
-
-def _last(headers: Headers, name: str) -> str:
-    return headers.get(name, "").rpartition(",")[2].strip().lower()

@@ -261,13 +261,10 @@ async def _bug(_request: Request, error: Exception) -> Response:
 async def _error(_request: Request, error: TildoneError) -> Response:
     text = f"{sentence(error)}."
     match error:
-        case NotFound():
-            return json_response({"error": text, "hint": ""}, 404)
         case Refused():
             return json_response(*refusal_data(error))
-        case UsageError():
-            return json_response({"error": text, "hint": ""}, 400)
         case StoreError():
             return json_response({"error": "The store cannot be used now.", "hint": text}, 503)
         case _:
-            return json_response({"error": text, "hint": ""}, 500)
+            status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, UsageError) else 500
+            return json_response({"error": text, "hint": ""}, status)

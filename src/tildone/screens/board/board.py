@@ -35,7 +35,16 @@ from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.plan.text.runs import hand_name, state_of
 from tildone.plan.text.state import SessionWord
-from tildone.screens.board.data import Data, agent_data, counts_data, history_page, needs_data, plan_data, row_data
+from tildone.screens.board.data import (
+    Data,
+    agent_data,
+    counts_data,
+    fields,
+    history_page,
+    needs_data,
+    plan_data,
+    row_data,
+)
 from tildone.screens.board.http import json_bytes
 from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
 from tildone.stores.leasing import RunLeases, lists_of
@@ -98,8 +107,8 @@ class RunRows:
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
         return {
-            "run": lease.run,
-            "hand": lease.hand,
+            **fields(lease, "run", "hand", "since", "made", "epoch", "attempt", "fails", "losses"),
+            **fields(work, "agent", "model", "repo"),
             "name": hand_name(lease),
             "group": group_of(lease).value,
             "state": NEEDS_YOU if _asks(lease, row) else state_of(view, now),
@@ -112,17 +121,8 @@ class RunRows:
             "cost": row.spent if row else 0.0,
             "worker": lease.worker or None,
             "host": host_of(lease.owner) or None,
-            "since": lease.since,
-            "made": lease.made,
             "not_before": lease.not_before or None,
-            "epoch": lease.epoch,
-            "attempt": lease.attempt,
-            "fails": lease.fails,
-            "losses": lease.losses,
-            "agent": work.agent,
-            "model": work.model,
             "labels": list(work.labels),
-            "repo": work.repo,
             "can": [request.value for request in offered_requests(lease)],
         }
 
@@ -130,25 +130,13 @@ class RunRows:
 def worker_data(row: WorkerRow) -> Data:
     worker = row.worker
     return {
-        "id": worker.id,
+        **fields(worker, "id", "pid", "version", "slots"),
+        **fields(row, "held", "waiting", "seen"),
         "host": worker.host or host_of(worker.id),
-        "pid": worker.pid,
-        "version": worker.version,
         "labels": list(worker.labels),
-        "slots": worker.slots,
-        "held": row.held,
-        "waiting": row.waiting,
         "state": row.state.value,
         "draining": worker.ask is not Ask.NOTHING,
-        "seen": row.seen,
     }
-
-
-def asked_data(asked: RunAsked) -> Data:
-    """Return what a question in the log of a plan has beside a question of the store."""
-    lease = asked.lease
-    agent = {"agent": lease.work.agent, "host": lease.work.agent, "on": host_of(lease.owner)}
-    return {"run": lease.run, "question": asked.question.id, "agent": agent}
 
 
 def host_of(owner: str) -> str:
@@ -167,14 +155,6 @@ MAX_COUNTED = 10_000
 
 DAY_MS = 86_400_000
 _CURSOR = re.compile(r"([a-z]+):([0-9]{1,18}):([0-9]{1,9}):([A-Za-z0-9._-]{1,64})")
-
-
-@value
-class RunPage:
-    """Some runs in order. `after` is where the next page begins; None at the end."""
-
-    views: tuple[RunView, ...]
-    after: str | None = None
 
 
 class BoardFleet:
@@ -210,7 +190,9 @@ class BoardFleet:
             return
         asked = self.index.asked.get(str(data["id"]))
         if asked:
-            data.update(asked_data(asked))
+            lease = asked.lease
+            agent = {"agent": lease.work.agent, "host": lease.work.agent, "on": host_of(lease.owner)}
+            data.update({"run": lease.run, "question": asked.question.id, "agent": agent})
         elif run := self.index.run_of(session):
             data["run"] = run
 
@@ -242,14 +224,14 @@ class BoardFleet:
             "counts": {group.value: count for group, count in counts.items()},
         }
 
-    def page(self, groups: Sequence[RunGroup], after: str, limit: int) -> RunPage:
-        """Return runs of some groups, group by group, the newest state first.
+    def page(self, groups: Sequence[RunGroup], after: str, limit: int) -> tuple[list[RunView], str | None]:
+        """Return runs of some groups, group by group, the newest state first, and where the next page begins.
 
         Raises:
             ValueError: there is no such place.
         """
         if self.index is None:
-            return RunPage(())
+            return [], None
         first, place = _place(after) if after else (None, FIRST)
         groups = [group for group in RunGroup if group in groups]
         found: list[tuple[RunGroup, RunView]] = []
@@ -258,7 +240,7 @@ class BoardFleet:
             found += [(group, view) for view in self.index.lists.page(group, place, missing)] if missing else []
             place = FIRST
         last = _cursor(*found[limit - 1]) if len(found) > limit else None
-        return RunPage(tuple(view for _, view in found[:limit]), last)
+        return [view for _, view in found[:limit]], last
 
     def news(self, names: Sequence[str], rows: RunRows, *, detailed: bool) -> list[News]:
         """Read what has changed about the fleet. If `detailed`, return it; `names` are the sessions that changed."""
@@ -269,7 +251,10 @@ class BoardFleet:
             return []
         found = [News(FLEET, "worker", row.worker.id, worker_data(row)) for row in change.workers]
         found += [News(FLEET, "worker", name, {"id": name, "gone": True}) for name in change.left]
-        found += list(self._run_news(change.runs, rows))
+        at = now()
+        found += [
+            News(FLEET, "run", f"{view.lease.run}/{view.lease.hand}", rows.data(view, at)) for view in change.runs
+        ]
         if change.is_different:
             found.append(News(FLEET, "fleet", "", self.numbers(rows, self.waiting(rows))))
         return found
@@ -282,11 +267,6 @@ class BoardFleet:
         open_needs = sum(len(row.needs) for name in held if (row := rows.row(name)))
         elsewhere = sum(each.lease.session not in held for each in self.index.asked.values())
         return open_needs + elsewhere
-
-    def _run_news(self, views: Iterable[RunView], rows: RunRows) -> Iterable[News]:
-        at = now()
-        for view in views:
-            yield News(FLEET, "run", f"{view.lease.run}/{view.lease.hand}", rows.data(view, at))
 
 
 def _cursor(group: RunGroup, view: RunView) -> str:

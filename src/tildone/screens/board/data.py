@@ -6,7 +6,7 @@ Texts are sent as they are stored: pages show them as text, and JSON in ASCII hi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tildone.app.check_states import CheckFacts, check_state
 from tildone.app.conflict import Conflict
@@ -50,27 +50,21 @@ RUN_KIND = "run"
 _TASK_FIELDS = ("number", "text", "status", "notes", "from_user", "source")
 
 
+def fields(of: object, *names: str) -> Data:
+    return {name: getattr(of, name) for name in names}
+
+
 def row_data(row: SessionRow, key: Key) -> Data:
-    """Return a session as a card shows it."""
     return {
         "key": key(row.name),
-        "name": row.name,
-        "title": row.title,
+        **fields(row, "name", "title", "head", "closed", "total", "strip"),
+        **fields(row, "tokens", "cost", "updated", "created", "events"),
         "where": place(row.name),
-        "head": row.head,
         "state": row.word.value,
         "why": row.why or None,
-        "closed": row.closed,
-        "total": row.total,
-        "strip": row.strip,
         "doing": row.doing or None,
         "agents": [agent_data(agent) for agent in row.agents],
         "nudges": [row.nudges, row.nudge_limit],
-        "tokens": row.tokens,
-        "cost": row.cost,
-        "updated": row.updated,
-        "created": row.created,
-        "events": row.events,
         "needs": len(row.needs),
     }
 
@@ -84,23 +78,11 @@ def place(name: str) -> str:
 
 
 def agent_data(agent: Presence) -> Data:
-    """Return an agent at work."""
-    return {
-        "agent": agent.agent,
-        "host": agent.host,
-        "on": agent.machine,
-        "model": agent.model,
-        "doing": agent.doing,
-        "since": agent.since,
-        "why": agent.why,
-        "tokens": agent.tokens,
-        "cost": agent.cost,
-        "beat": agent.beat,
-    }
+    shown = fields(agent, "agent", "host", "model", "doing", "since", "why", "tokens", "cost", "beat")
+    return shown | {"on": agent.machine}
 
 
 def counts_data(counts: Mapping[SessionWord, int]) -> Data:
-    """Return how many sessions are in each state, and in all."""
     return {"all": sum(counts.values()), **{word.value: count for word, count in counts.items()}}
 
 
@@ -116,16 +98,11 @@ def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
     """Return a question of an agent. `row` is its session, if it is known."""
     agents = [agent for agent in row.agents if agent.agent == need.agent] if row else []
     return {
-        "id": need.id,
+        **fields(need, "id", "kind", "text", "since", "detail", "caution"),
         "key": key(need.session),
         "name": row.title if row else need.session,
-        "kind": need.kind,
-        "text": need.text,
         "options": list(need.options),
-        "since": need.since,
         "agent": agent_data(agents[0]) if agents else {"agent": need.agent, "host": need.agent.partition(":")[0]},
-        "detail": need.detail,
-        "caution": need.caution,
     }
 
 
@@ -183,7 +160,6 @@ def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
 
 
 def check_data(number: int, check: Check | None, proof: Proof | None) -> Data | None:
-    """Return a check and its recorded state; None if there is none."""
     if check is None:
         return None
     state = check_state(number, check, proof, CheckFacts())
@@ -210,13 +186,7 @@ def facts_data(facts: CheckFacts, *, may_approve: bool) -> Data:
 
 
 def proof_data(number: int, proof: Proof) -> Data:
-    """Return the result of a check that was run, with the end of its output."""
     return {"number": number, "result": proof.result.value, "reason": proof.reason, "output": proof.tail}
-
-
-def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[Data]:
-    """Return events with what they did, in the order given."""
-    return [_event_data(event, row) for event, row in zip(events, rows, strict=True)]
 
 
 def actor_data(event: Event) -> Data:
@@ -231,9 +201,7 @@ def _event_data(event: Event, row: TimelineRow) -> Data:
     change = "person" if event.by_person else "change"
     kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
     return {
-        "id": event.id,
-        "parent": event.parent,
-        "at": event.at,
+        **fields(event, "id", "parent", "at"),
         **actor_data(event),
         "kind": kind,
         "what": list(row.what),
@@ -266,9 +234,8 @@ def refusal_data(error: Refused) -> tuple[Data, int]:
 def _clash_data(clash: Clash) -> Data:
     """Return a clash with who changed the task, and when."""
     event = clash.event
-    names = ("at", "now", "number", "field", "base", "theirs", "yours")
     return {
-        **{name: getattr(clash, name) for name in names},
+        **fields(clash, "at", "now", "number", "field", "base", "theirs", "yours"),
         "gone": clash.now is None,
         **(actor_data(event) if event else dict.fromkeys(("who", "by", "agent"))),
         "when": event.at if event else None,
@@ -303,7 +270,8 @@ def history_page(store: Store, name: str, head: str, limit: int, nudge_limit: in
     shown = min(limit, len(events))
     older = events[-shown].parent if shown else None
     rows = timeline(events, head, str, nudge_limit)
-    return Page(tuple(history_data(events[-shown:], rows[-shown:])) if shown else (), older)
+    newest = zip(events[-shown:], rows[-shown:], strict=True) if shown else ()
+    return Page(tuple(_event_data(event, row) for event, row in newest), older)
 
 
 def session_data(store: Store, name: str, state: State, patience: Patience, cost: float, now: int) -> Data:
@@ -343,7 +311,6 @@ def plan_at(store: Store, name: str, event: str) -> tuple[Event, Plan]:
 
 
 def difference(before: Plan, after: Plan) -> list[str]:
-    """Return what has changed from one plan to another, as sentences."""
     return change_sentences(changes(before, after), numbers=False)
 
 
@@ -393,7 +360,10 @@ def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
     return {
         "lanes": lanes,
         "open": [[at, count] for at, count in stats.open_steps],
-        "estimate": {"at": None if remaining is None else now + remaining, "reason": _reason(stats)},
+        "estimate": {
+            "at": None if remaining is None else now + remaining,
+            "reason": stats.estimate.reason.removeprefix("no estimate: ") or None,
+        },
     }
 
 
@@ -401,10 +371,6 @@ def _used(stats: Stats) -> dict[str, str]:
     """Return the tokens and the cost of the tasks by number, as texts, if they are known."""
     texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost) for entry in stats.tasks}
     return {number: text for number, text in texts.items() if text}
-
-
-def _reason(stats: Stats) -> str | None:
-    return stats.estimate.reason.removeprefix("no estimate: ") or None
 
 
 def _stats(store: Store, name: str, head: str, now: int) -> Stats | None:

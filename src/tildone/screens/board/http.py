@@ -45,7 +45,6 @@ def json_bytes(body: object) -> bytes:
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a value as a response."""
     return Response(json_bytes(body), status, headers, JSON)
 
 
@@ -84,7 +83,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-NO_STORE = "no-store"
 METHODS = frozenset({"GET", "HEAD", "POST"})
 
 
@@ -104,7 +102,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, text in HEADERS.items():
                     headers[name] = text
-                headers.setdefault("Cache-Control", NO_STORE)
+                headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         refusal = self._refusal(scope)

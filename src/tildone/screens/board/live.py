@@ -104,8 +104,6 @@ class News:
 
 @value
 class Frame:
-    """A frame as it is sent, with its number."""
-
     number: int
     news: News
     encoded: bytes
@@ -127,12 +125,10 @@ class Mailbox:
             self._filled.set()
 
     def close(self) -> None:
-        """End the stream."""
         self.closing = True
         self._filled.set()
 
     async def wait(self) -> None:
-        """Wait until there is something to send, or the stream ends."""
         await self._filled.wait()
 
     def take(self) -> list[Frame]:
@@ -160,7 +156,6 @@ class Hub:
 
     @property
     def streams(self) -> int:
-        """How many streams are open."""
         return len(self._mailboxes)
 
     @property
@@ -169,7 +164,6 @@ class Hub:
         return f"{self.boot}.{self.number}"
 
     def publish(self, news: Iterable[News]) -> None:
-        """Send news to the streams that are told about them."""
         for each in news:
             self.number += 1
             frame = Frame(self.number, each, encoded_event(each.event, each.data, self.position))
@@ -200,7 +194,6 @@ class Hub:
         return mailbox, True
 
     def leave(self, mailbox: Mailbox) -> None:
-        """A stream has ended."""
         self._mailboxes.discard(mailbox)
         self._count()
 

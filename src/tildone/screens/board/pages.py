@@ -72,8 +72,6 @@ _PAGE = """<!doctype html>
 
 @value
 class Asset:
-    """A file of the pages."""
-
     content: bytes
     media_type: str
 
@@ -89,7 +87,6 @@ class Assets:
         self.version = content.hexdigest()[:DIGITS]
 
     def get(self, version: str, name: str) -> Asset | None:
-        """Return a file of this version; None if there is none."""
         return self._files.get(name) if version == self.version else None
 
     def page(self, base: str, attributes: Mapping[str, str]) -> str:
@@ -98,7 +95,8 @@ class Assets:
         def address(name: str) -> str:
             return escape(f"{base}/a/{self.version}/{name}")
 
-        styles = sorted((name for name in self._files if name.endswith(".css")), key=_style_order)
+        css = sorted(name for name in self._files if name.endswith(".css"))
+        styles = [*FIRST_STYLES, *(name for name in css if name not in FIRST_STYLES)]
         modules = sorted(name for name in self._files if name.endswith(".js") and name != START)
         icons = [name for name in self._files if name == "icon.svg"]
         links = [f'<link rel="icon" type="image/svg+xml" href="{address(name)}">' for name in icons]
@@ -118,7 +116,3 @@ def _read(folder: str) -> dict[str, Asset]:
                 with open(path, "rb") as file:
                     found[os.path.relpath(path, folder).replace(os.sep, "/")] = Asset(file.read(), media_type)
     return found
-
-
-def _style_order(name: str) -> tuple[int, str]:
-    return FIRST_STYLES.index(name) if name in FIRST_STYLES else len(FIRST_STYLES), name

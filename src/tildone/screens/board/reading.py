@@ -91,7 +91,6 @@ Handler = Callable[[Visit], ApiAnswer]
 
 
 def sessions(visit: Visit) -> ApiAnswer:
-    """Return a page of sessions, and how many there are in each state."""
     words = [word for word in visit.query.get("state", "").replace("-", " ").split(",") if word]
     known = {word.value: word for word in SessionWord}
     if unknown := [word for word in words if word not in known]:
@@ -116,7 +115,6 @@ def sessions(visit: Visit) -> ApiAnswer:
 
 
 def needs(visit: Visit) -> ApiAnswer:
-    """Return what waits for a person."""
     return ApiAnswer(visit.board.needs())
 
 
@@ -158,7 +156,6 @@ def _past(visit: Visit, event_id: str) -> ApiAnswer:
 
 
 def history(visit: Visit) -> ApiAnswer:
-    """Return a page of events, the newest first."""
     board, row = visit.board, visit.board.row(visit.key)
     head = visit.query.get("before") or board.store.session_head(row.name).head
     limit = visit.number("limit", PAGE_EVENTS, PAGE_EVENTS)
@@ -169,7 +166,6 @@ def history(visit: Visit) -> ApiAnswer:
 
 
 def density(visit: Visit) -> ApiAnswer:
-    """Return how many events there were in each of some equal intervals of time."""
     row = visit.board.row(visit.key)
     begin, end = visit.number("from", row.created, 2**53), visit.number("to", row.updated + 1, 2**53)
     buckets = visit.number("n", DEFAULT_BUCKETS, MAX_BUCKETS)
@@ -191,7 +187,6 @@ def stats(visit: Visit) -> ApiAnswer:
 
 
 def markdown(visit: Visit) -> ApiAnswer:
-    """Return the plan as a Markdown checklist."""
     plan = visit.board.state(visit.board.row(visit.key).name).plan
     return ApiAnswer(lossless_checklist(plan, escaped=True).encode("utf-8", "replace"))
 
@@ -220,7 +215,6 @@ Counts = dict[str, Counter[str]]
 
 
 def overall(visit: Visit) -> ApiAnswer:
-    """Return the statistics of all sessions over the last days."""
     days = visit.number("days", DAYS, MAX_DAYS) or DAYS
     rows = visit.board.index.rows(sort="updated", limit=ALL_ROWS).rows
     begin = now() - days * DAY_MS

@@ -66,7 +66,6 @@ class BoardOptions:
 
 
 def board_folder(settings: Settings) -> str:
-    """Return the folder of the private files of boards."""
     return os.path.join(os.path.dirname(settings.agents_dir), FOLDER)
 
 

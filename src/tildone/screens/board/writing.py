@@ -31,7 +31,6 @@ from tildone.log.session import Session
 from tildone.plan.events import Directive
 from tildone.plan.lists import RunGroup
 from tildone.plan.model import Proof, Result
-from tildone.plan.runs import Lease
 from tildone.plan.text.proofs import check_text
 from tildone.screens.board.data import Data, claims_data, facts_data, plan_data, proof_data
 from tildone.screens.board.http import ApiAnswer, Problem
@@ -40,7 +39,6 @@ from tildone.stores.leasing import RunLeases
 
 
 def ops(visit: Visit) -> ApiAnswer:
-    """Apply ops to a plan."""
     session = session_of(visit)
     edited, rebased = edit_seen(session, visit.seen_head, visit.body.get("ops"), visit.board.checks)
     head, outcome = session.last_state.head, edited.outcome
@@ -56,7 +54,6 @@ def undo(visit: Visit) -> ApiAnswer:
 
 
 def redo(visit: Visit) -> ApiAnswer:
-    """Redo the change that was undone last."""
     session = session_of(visit)
     return ApiAnswer(_moved(session, moves.redo(session, seen=visit.seen_head)))
 
@@ -69,7 +66,6 @@ def restore(visit: Visit) -> ApiAnswer:
 
 
 def steer(visit: Visit) -> ApiAnswer:
-    """Pause, stop or resume the agent."""
     known = {directive.value: directive for directive in Directive} | {"resume": Directive.GO}
     directive = known.get(visit.text("course"))
     if directive is None:
@@ -145,14 +141,12 @@ REQUESTS = {request.value: request for request in RunRequest}
 
 
 def fleet(visit: Visit) -> ApiAnswer:
-    """Return the workers of the fleet, and its numbers."""
     board = visit.board
     rows = board.run_rows()
     return ApiAnswer(board.fleet.snapshot(rows, board.fleet.waiting(rows)))
 
 
 def runs(visit: Visit) -> ApiAnswer:
-    """Return a page of runs."""
     known = {group.value: group for group in RunGroup}
     words = [word for word in visit.query.get("state", "").split(",") if word]
     if unknown := [word for word in words if word not in known]:
@@ -160,11 +154,11 @@ def runs(visit: Visit) -> ApiAnswer:
     groups = [known[word] for word in words] or list(RunGroup)
     limit = visit.number("limit", DEFAULT_RUNS, MAX_RUNS) or 1
     try:
-        page = visit.board.fleet.page(groups, visit.query.get("after", ""), limit)
+        views, after = visit.board.fleet.page(groups, visit.query.get("after", ""), limit)
     except ValueError as error:
         raise Problem(400, "There is no such page.") from error
     rows, at = visit.board.run_rows(), now()
-    return ApiAnswer({"runs": [rows.data(view, at) for view in page.views], "after": page.after})
+    return ApiAnswer({"runs": [rows.data(view, at) for view in views], "after": after})
 
 
 def answer_run(visit: Visit) -> ApiAnswer:
@@ -190,16 +184,18 @@ def answer_run(visit: Visit) -> ApiAnswer:
 
 
 def ask_run(visit: Visit) -> ApiAnswer:
-    """Pause, resume, cancel or retry a run."""
     run, wanted = visit.text("run"), REQUESTS.get(visit.text("ask"))
     if wanted is None:
         raise Problem(400, "ask has to be pause, resume, cancel or retry.")
     changed = request_run(_leases(visit), run, wanted)
-    return ApiAnswer({"run": run, "hands": [_changed(lease) for lease in changed]})
+    hands = [
+        {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
+        for lease in changed
+    ]
+    return ApiAnswer({"run": run, "hands": hands})
 
 
 def ask_all_runs(visit: Visit) -> ApiAnswer:
-    """Pause or resume all runs."""
     match visit.text("ask"):
         case "pause":
             changed = pause_all(_leases(visit))
@@ -266,7 +262,6 @@ class Repeats:
 
 
 def session_of(visit: Visit) -> Session:
-    """Return the session of a request, whose changes are by the person who sent it."""
     return visit.board.session(visit.board.row(visit.key).name, visit.visitor.name)
 
 
@@ -302,10 +297,6 @@ def _session_and_number(visit: Visit) -> tuple[Session, int]:
 def _plan(session: Session) -> Data:
     state = session.state
     return {"head": state.head, "plan": plan_data(state.plan)}
-
-
-def _changed(lease: Lease) -> dict[str, object]:
-    return {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
 
 
 def _leases(visit: Visit) -> RunLeases:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
@@ -21,23 +22,27 @@ from textual.message import Message
 
 from tildone.app.apply import Editor, Notice
 from tildone.app.sessions import SessionRow
-from tildone.base import replace
+from tildone.app.values import THEMES
+from tildone.base import closest, did_you_mean, replace
 from tildone.base.keys import ALL_BINDINGS, key_names
 from tildone.plan.gate import Patience
 from tildone.plan.text.state import SessionWord
 from tildone.plan.text.styles import Role, Span, plain
 from tildone.run.metering import RunMeter
 from tildone.screens.run import APP_KEYS, FIXED, KEYS, listed_first
-from tildone.screens.run.backend import RunBackend
-from tildone.screens.run.commands import ScreenCommands
 from tildone.screens.run.composer import CompletionList, Composer, EditorCompleter, EditorCompletions
-from tildone.screens.run.conversation import AroundConversation, Conversation
-from tildone.screens.run.drawing import RunLines
-from tildone.screens.run.plan_pane import NARROW_COLUMNS, WIDE_COLUMNS, FooterMode, PlanFollower, question_detail
+from tildone.screens.run.conversation import AroundConversation, Conversation, RunBackend
+from tildone.screens.run.drawing import (
+    NARROW_COLUMNS,
+    WIDE_COLUMNS,
+    FooterMode,
+    PlanFollower,
+    RunLines,
+    question_detail,
+)
 from tildone.screens.run.questions import QUIET_SECONDS, AskedQuestion, QuestionPanel
-from tildone.screens.watch.asking import Asking
 from tildone.screens.watch.find_screen import action_screen
-from tildone.screens.watch.plan_pane import AroundPlan, PlanPane
+from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanPane
 from tildone.screens.widgets.keys import PALETTES, Palette
 from tildone.screens.widgets.prompt import (
     DetailReader,
@@ -50,6 +55,101 @@ from tildone.screens.widgets.prompt import (
     key_bindings,
 )
 from tildone.screens.widgets.rows import Lines, RowList
+
+ABOUT = {
+    "quit": "leave; ctrl+d does, too",
+    "keys": "list all keys",
+    "plan": "show the plan, to edit it",
+    "tree": "show the conversation as a tree, to go back or to fork",
+    "sessions": "list the conversations, to go on with another one",
+    "later": "send a message when the model has stopped",
+    "theme": f"choose the colours: {', '.join(THEMES)}",
+    "mouse": "give the mouse back to the terminal, or take it again",
+    "copy": "copy the last answer",
+    "help": "list the commands",
+}
+SAME = {"exit": "quit", "fork": "tree"}
+"""Other names of commands."""
+
+WITH_ARGUMENT = frozenset({"later", "theme"})
+COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s+(?P<rest>.*))?", re.DOTALL)
+ESCAPED = "//"
+"""The beginning of a message that begins with a slash."""
+
+
+class ScreenCommands:
+    """Delivers what is sent. `actions` are what the commands do that take no argument."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        composer: Composer,
+        actions: dict[str, Callable[[], object]],
+        change_theme: Callable[[str], object],
+    ) -> None:
+        self._conversation, self._composer = conversation, composer
+        self._change_theme = change_theme
+        self._actions = {**actions, "help": self._help}
+
+    def listed(self) -> list[tuple[str, str]]:
+        host = self._conversation.host
+        return sorted(
+            {**{name: each.description for name, each in (host.commands if host else {}).items()}, **ABOUT}.items()
+        )
+
+    def arguments(self, command: str) -> list[str]:
+        """Return what can follow a command: themes, or the models in use and those with a price."""
+        if command == "theme":
+            return list(THEMES)
+        models = [self._conversation.model_name, *(name for name, _ in self._conversation.backend.settings.prices)]
+        return list(dict.fromkeys(models)) if command == "model" else []
+
+    def run(self, name: str, rest: str = "") -> None:
+        if name == "theme" and rest.strip() in THEMES:
+            self._change_theme(rest.strip())
+        elif name == "theme":
+            self._conversation.feed.note(f"The themes are {', '.join(THEMES)}.", "warning")
+        elif name != "later":
+            self._actions[SAME.get(name, name)]()
+        elif rest.strip():
+            self.deliver(rest.strip(), later=True)
+
+    def deliver(self, text: str, *, later: bool = False) -> None:
+        """Run a command; send anything else to the model, before its next request if it is working."""
+        talk, host = self._conversation, self._conversation.host
+        if host is None:
+            self._composer.fill(text)
+            talk.feed.note("The model is being loaded; your text is kept.", "warning")
+            return
+        command = COMMAND.fullmatch(text)
+        name = command["name"] if command else ""
+        own = {*ABOUT, *SAME}
+        if command and name in own:
+            self.run(name, command["rest"] or "")
+        elif name and name not in host.commands:
+            close = [f"/{known}" for known in closest(name, (*host.commands, *own))]
+            talk.feed.note(
+                f"There is no command /{name}; {did_you_mean(close) if close else '/help lists them'}", "warning"
+            )
+        else:
+            talk.send(
+                host, text.removeprefix("/") if text.startswith(ESCAPED) else text, later=later, is_command=bool(name)
+            )
+
+    def choose(self, name: str) -> None:
+        """Run a command that was chosen from a list; if it may take an argument, let the person type it."""
+        if name in {*ABOUT} - WITH_ARGUMENT:
+            self.deliver(f"/{name}")
+        else:
+            self._composer.fill(f"/{name} ")
+            self._composer.focus()
+
+    def _help(self) -> None:
+        rows = [(f"/{name}", about) for name, about in self.listed()]
+        width = max(len(name) for name, _ in rows)
+        more = ("//TEXT", "send a message that begins with a slash")
+        self._conversation.feed.note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))
+
 
 TICK_SECONDS, DRAW_SECONDS = 0.25, 0.05
 TWICE_SECONDS = 1.0
@@ -95,14 +195,10 @@ class RunApp(App[None]):
 
     @dataclass
     class PlanRead(Message):
-        """The plan was read, and has changed."""
-
         detail: SessionDetail
 
     @dataclass
     class PlanLost(Message):
-        """The plan cannot be read."""
-
         reason: str
 
     def __init__(
@@ -273,7 +369,6 @@ class RunApp(App[None]):
 
     @on(PlanLost)
     def on_plan_lost(self, message: PlanLost) -> None:
-        """Say that the plan is not current."""
         self.lines.trouble = f"the plan cannot be read: {message.reason}"
         self.draw()
 
@@ -351,13 +446,13 @@ class RunApp(App[None]):
         elif again and not self.conversation.is_working:
             self.leave(INTERRUPTED)
         elif again:
-            self._ask_to_leave()
+            answers = {"y": ("leave", lambda: self.leave(INTERRUPTED)), "n": ("stay", lambda: None)}
+            self.plan.asking.question.ask("A turn is running. Leave all the same?", answers, self.focus_pane)
         else:
             self.action_escape()
             self.say(Notice(f"{first_key(self.keys, 'app.clear')} again leaves"))
 
-    def action_leave(self) -> None:
-        self.leave()
+    action_leave = leave
 
     def action_next_pane(self) -> None:
         """Complete what is typed; else give the keys to the next pane: question, editor, conversation, plan."""
@@ -397,7 +492,6 @@ class RunApp(App[None]):
 
     @property
     def _plan_is_over(self) -> bool:
-        """Whether the plan hides a part of the conversation."""
         return bool(self.plan.display) and self.size.width < WIDE_COLUMNS
 
     def _session(self) -> SessionRow:
@@ -479,7 +573,6 @@ class RunApp(App[None]):
         self.call_after_refresh(self.panel.body.build)
 
     def _show_keys(self) -> None:
-        """List all keys, those of the pane in use first."""
         pane, keys = self._pane, self.keys
         self.push_screen(
             HelpScreen(
@@ -508,10 +601,6 @@ class RunApp(App[None]):
         if later:
             key = first_key(self.keys, ESCAPE)
             self.say(Notice(f"The turn ends with this command; {key} twice stops the command, too."))
-
-    def _ask_to_leave(self) -> None:
-        answers = {"y": ("leave", lambda: self.leave(INTERRUPTED)), "n": ("stay", lambda: None)}
-        self.plan.asking.question.ask("A turn is running. Leave all the same?", answers, self.focus_pane)
 
     def _question_opened(self, question: AskedQuestion[Any] | None) -> None:
         if question is not None and question is self.panel.question:

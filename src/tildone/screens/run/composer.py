@@ -43,8 +43,6 @@ _OTHER_VERBS = ("add", "append", "copy", "edit", "export", "import", "list", "ne
 
 @value
 class EditorCandidate:
-    """A completion: the text that replaces the word, and what it is."""
-
     text: str
     about: str = ""
 
@@ -278,8 +276,6 @@ SAME_KEYS = dict.fromkeys(("alt+ctrl+m", "ctrl+alt+m"), "alt+enter")
 
 
 class Composer(TextArea):
-    """The text that the person is typing."""
-
     DEFAULT_CSS = """
     Composer, Composer:focus {
         height: auto; min-height: 1; max-height: 8; border: none; padding: 0; background: $background;
@@ -320,12 +316,10 @@ class Composer(TextArea):
         return self.get_text_range((0, 0), self.cursor_location)
 
     def fill(self, text: str) -> None:
-        """Replace the text, with the cursor at its end."""
         self.load_text(text)
         self.move_cursor(self.document.end)
 
     def accept(self, candidate: EditorCandidate) -> None:
-        """Replace the word before the cursor by a completion."""
         before = self.before_cursor
         self.completions, length = EditorCompletions(), len(before) - self.completions.start
         row, column = self.cursor_location

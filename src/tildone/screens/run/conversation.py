@@ -6,15 +6,17 @@ import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from textual import on
 from textual.containers import Vertical
 
 from tildone.app.apply import Notice
+from tildone.app.settings import Settings
 from tildone.base import TildoneError, replace, value
 from tildone.base.editor import edit_text, editor_command, run_editor
 from tildone.base.keys import KeyBindings
+from tildone.log.store import Store
 from tildone.plan.dialects.prompts import CONTINUE
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.styles import Role, clip_text
@@ -39,6 +41,7 @@ from tildone.run.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
+from tildone.run.extension import UI
 from tildone.run.host import Host, Renderer
 from tildone.run.kit.components import Text
 from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
@@ -59,9 +62,8 @@ from tildone.run.messages import (
 )
 from tildone.run.metering import RunMeter
 from tildone.run.rendering import CallRow, custom_component
-from tildone.run.transcript import Transcript
+from tildone.run.transcript import Conversations, Transcript
 from tildone.run.turn_loop import Delivery
-from tildone.screens.run.backend import RunBackend
 from tildone.screens.run.composer import Composer, existing_file, page_text
 from tildone.screens.run.questions import AskedQuestion, RunUI
 from tildone.screens.run.sessions import TreeChoice, TreeScreen, list_conversations, sessions_screen
@@ -79,6 +81,48 @@ from tildone.screens.transcript.blocks import (
 )
 from tildone.screens.transcript.widget import TranscriptPane
 from tildone.screens.widgets.keys import Palette
+
+
+class RunBackend(Protocol):
+    """One run. It is opened in two steps, so that the screen can be drawn before the slow one."""
+
+    store: Store
+    conversations: Conversations
+    transcript: Transcript
+    start_reason: str
+    prompt: str | None
+    """What the run begins with; None, if the person says it. It is known once the run is prepared."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the session of the plan that the open conversation works on."""
+
+    @property
+    def title(self) -> str:
+        """What that plan is called."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the person can say what is to be done."""
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether `prepare` is done."""
+
+    def prepare(self) -> None:
+        """Load the model. It takes seconds, and is called in a thread.
+
+        Raises:
+            TildoneError: the run cannot start.
+        """
+
+    def open(self, ui: UI | None = None) -> Host:
+        """Open the host with this UI, on the event loop.
+
+        Raises:
+            TildoneError: the run cannot start.
+        """
+
 
 AGAIN, MODEL, DETAILS = "r", "m", "d"
 KEY_VARIABLES = {
@@ -138,7 +182,6 @@ class ConversationFeed:
         self._view.add(Remark(Text(text, NOTE_ROLES.get(kind, Role.MUTED))))
 
     def show_all(self, messages: Iterable[Message]) -> None:
-        """Show a conversation from its beginning."""
         self._streamed.clear()
         self._running.clear()
         self._view.load(list(self._blocks(list(messages))))
@@ -150,7 +193,8 @@ class ConversationFeed:
                 self._progress(progress)
             case MessageEnd(AssistantMessage() as message):
                 self._finish_text()
-                self._stopped(message)
+                for block in _stop_blocks(message, live=True):
+                    self._view.add(block)
             case MessageEnd(message):
                 for block in self._message_blocks(message):
                     self._view.add(block)
@@ -198,10 +242,6 @@ class ConversationFeed:
         while self._streamed:
             _, block = self._streamed.popitem()
             self._view.finish_text(block)
-
-    def _stopped(self, message: AssistantMessage) -> None:
-        for block in _stop_blocks(message, live=True):
-            self._view.add(block)
 
     def _message_blocks(self, message: Message) -> Iterator[Block]:
         match message:
@@ -330,7 +370,11 @@ class Conversation(Vertical):
         self.running_calls: dict[str, str] = {}
         self.model_name = backend.settings.model or "shell"
         self.view = TranscriptPane(palette, keys=keys)
-        parts = HostParts(self._tool, self._renderer, backend.conversations.cwd)
+        parts = HostParts(
+            lambda name: self.host.tools.get(name) if self.host else None,
+            lambda name: self.host.renderers.get(name) if self.host else None,
+            backend.conversations.cwd,
+        )
         self.feed = ConversationFeed(self.view, parts, around.told)
         self.ui = RunUI(
             changed=around.changed,
@@ -419,7 +463,6 @@ class Conversation(Vertical):
             self.host.request_abort()
 
     def retry(self) -> None:
-        """Send the conversation to the model again, after a failure."""
         if self.host is not None and not self.is_working:
             self.send(self.host, CONTINUE)
 
@@ -446,14 +489,11 @@ class Conversation(Vertical):
         self.app.run_worker(work, exit_on_error=True)
 
     def show_tree(self, palette: Palette) -> None:
-        """Show the conversation as a tree, to go back or to fork."""
         if self.host is not None and len(self.app.screen_stack) == 1:
             tree = TreeScreen(self.host.transcript, palette, self.backend.title, self._keys)
             self.app.push_screen(tree, self._tree_chosen)
 
     def show_others(self, palette: Palette) -> None:
-        """List the conversations, to go on with another one."""
-
         async def show() -> None:
             found = await asyncio.to_thread(list_conversations, self.backend.conversations)
             self.app.push_screen(sessions_screen(found, self.transcript.file, palette), self._conversation_chosen)
@@ -470,15 +510,13 @@ class Conversation(Vertical):
 
     @on(TranscriptPane.OfferChosen)
     def on_offer(self, message: TranscriptPane.OfferChosen) -> None:
-        """Try again, choose another model, or show what was sent."""
-        match message.key:
-            case _ if message.key == AGAIN:
-                self.retry()
-            case _ if message.key == MODEL:
-                self._composer.fill("/model ")
-                self._composer.focus()
-            case _:
-                self.show_request()
+        if message.key == AGAIN:
+            self.retry()
+        elif message.key == MODEL:
+            self._composer.fill("/model ")
+            self._composer.focus()
+        else:
+            self.show_request()
 
     @on(TranscriptPane.Copied)
     def on_copied(self, message: TranscriptPane.Copied) -> None:
@@ -630,9 +668,3 @@ class Conversation(Vertical):
             if isinstance(message, UserMessage) and text_of(message).strip().startswith(shown):
                 return entry.id
         return None
-
-    def _tool(self, name: str) -> Any:
-        return self.host.tools.get(name) if self.host else None
-
-    def _renderer(self, name: str) -> Any:
-        return self.host.renderers.get(name) if self.host else None

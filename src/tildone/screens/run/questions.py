@@ -10,7 +10,9 @@ earlier, a paste, and a character that answers nothing go to the editor, and Ent
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from string import ascii_lowercase, digits
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -24,13 +26,102 @@ from textual.widgets import Input
 from tildone.base import value
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable
-from tildone.plan.text.styles import Role, Span, wrap_text
+from tildone.plan.text.styles import Role, Span, display_width, wrap_text
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.screens.run.diff_view import DiffLine, fits_side_by_side, parse_diff, side_by_side, unified
 from tildone.screens.watch.need_panel import ARMING_SECONDS, BAR
 from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.prompt import LineInput
 from tildone.screens.widgets.rows import ResizedWidget
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_NUMBER_COLUMNS = 5
+
+
+@value
+class DiffLine:
+    """A line of a diff. `sign` is `+`, `-`, a space, or `@` at the beginning of a hunk."""
+
+    sign: str
+    text: str
+    old: int = 0
+    new: int = 0
+
+
+def parse_diff(lines: Sequence[str]) -> list[DiffLine]:
+    """Return the lines of a unified diff, with their numbers. Lines before the first hunk are kept as context."""
+    old = new = 0
+    found: list[DiffLine] = []
+    for line in lines:
+        hunk = _HUNK.match(line)
+        sign, text = (line[:1], line[1:]) if line[:1] in ("+", "-", " ") else (" ", line)
+        if hunk:
+            old, new = int(hunk[1]), int(hunk[2])
+            found.append(DiffLine("@", line, old, new))
+            continue
+        found.append(DiffLine(sign, text, old, new))
+        old += sign != "+"
+        new += sign != "-"
+    return found
+
+
+def unified(diff: Sequence[DiffLine], columns: int) -> list[list[Line]]:
+    """Return the rows of each line of the diff; a long line is wrapped, so that nothing is hidden."""
+    return [_unified(line, max(8, columns - _NUMBER_COLUMNS - 3)) for line in diff]
+
+
+def fits_side_by_side(diff: Sequence[DiffLine], columns: int) -> bool:
+    """Return whether every line fits into half of the columns."""
+    room = (columns - 3) // 2 - _NUMBER_COLUMNS - 3
+    return all(display_width(line.text) <= room for line in diff if line.sign != "@")
+
+
+def side_by_side(diff: Sequence[DiffLine], columns: int) -> list[Line]:
+    """Return the old text on the left and the new one on the right."""
+    half = max(1, (columns - 3) // 2)
+    rows: list[Line] = []
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+    for line in (*diff, DiffLine("", "")):
+        if line.sign == "-":
+            removed.append(line)
+        elif line.sign == "+":
+            added.append(line)
+        else:
+            rows += _pairs(removed, added, half)
+            removed, added = [], []
+            if line.sign == "@":
+                rows.append((Span(line.text, Role.DIM),))
+            elif line.sign:
+                rows.append(
+                    (*_cell(line, line.old, None, half), Span(" │ ", Role.DIM), *_cell(line, line.new, None, 0))
+                )
+    return rows
+
+
+def _unified(line: DiffLine, columns: int) -> list[Line]:
+    if line.sign == "@":
+        return [(Span(line.text, Role.DIM),)]
+    role = {"+": Role.SUCCESS, "-": Role.ERROR}.get(line.sign)
+    number = line.new if line.sign == "+" else line.old
+    first, *more = wrap_text(line.text, columns) or [""]
+    lead = Span(f"{number or '':>{_NUMBER_COLUMNS}} ", Role.DIM)
+    rows: list[Line] = [(lead, Span(f"{line.sign} {first}", role))]
+    return rows + [(Span(" " * (_NUMBER_COLUMNS + 3)), Span(text, role)) for text in more]
+
+
+def _pairs(removed: Sequence[DiffLine], added: Sequence[DiffLine], half: int) -> Iterator[Line]:
+    for old, new in zip_longest(removed, added):
+        left = _cell(old, old.old, Role.ERROR, half) if old else (Span(" " * half),)
+        right = _cell(new, new.new, Role.SUCCESS, 0) if new else ()
+        yield (*left, Span(" │ ", Role.DIM), *right)
+
+
+def _cell(line: DiffLine, number: int, role: Role | None, width: int) -> Line:
+    lead = f"{number or '':>{_NUMBER_COLUMNS}} "
+    text = f"{line.sign} {line.text}"
+    text += " " * max(0, width - len(lead) - display_width(text))
+    return Span(lead, Role.DIM), Span(text, role)
+
 
 T = TypeVar("T")
 
@@ -81,7 +172,8 @@ class AskedQuestion(Generic[T]):
     def rows(self, columns: int) -> list[Line]:
         first, *more = self._title.split("\n")
         wrapped = wrap_text(printable(first), max(1, columns - 4)) or [""]
-        lines: list[Line] = [(Span("? ", Role.WARNING, bold=True), Span(wrapped[0], bold=True), *self._marks())]
+        mark = (Span(f"  {self.place}", Role.DIM),) if self.place else ()
+        lines: list[Line] = [(Span("? ", Role.WARNING, bold=True), Span(wrapped[0], bold=True), *mark)]
         lines += [(Span(f"  {text}", bold=True),) for text in wrapped[1:]]
         return lines + [(Span(f"{INDENT}{text}"),) for line in more for text in _wrapped(line, columns)]
 
@@ -91,13 +183,8 @@ class AskedQuestion(Generic[T]):
     def hunks(self, columns: int) -> list[int]:  # noqa: ARG002  a question without a diff
         return []
 
-    def _marks(self) -> Line:
-        return (Span(f"  {self.place}", Role.DIM),) if self.place else ()
-
 
 class AskedTextQuestion(AskedQuestion[str]):
-    """A question that is answered with a line of text."""
-
     def __init__(self, title: str) -> None:
         super().__init__(title)
         self.asks_text = True
@@ -128,7 +215,6 @@ class AskedKeyQuestion(AskedQuestion[T]):
         return choice is not None
 
     def rows(self, columns: int) -> list[Line]:
-        """Return the question; below it the answers, if each has a line."""
         rows = super().rows(columns)
         if not self._listed:
             return rows
@@ -180,10 +266,11 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         return True
 
     def rows(self, columns: int) -> list[Line]:
-        """Return the question, and the whole command or diff."""
         rows = super().rows(columns)
-        if self._diff:
-            rows += self._diff_rows(columns)
+        if self._is_side_by_side(columns):
+            rows += side_by_side(self._diff, columns)
+        elif self._diff:
+            rows += [row for rows in unified(self._diff, columns) for row in rows]
         elif self._request.details:
             texts = [text for line in self._request.details for text in _wrapped(line, columns)]
             rows += [(), *((Span(f"{INDENT}{text}", bold=True),) for text in texts), ()]
@@ -196,7 +283,6 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         return rows
 
     def key_line(self, columns: int) -> list[Line]:
-        """Return the keys; those of a text, while a reason is typed."""
         if self.asks_text:
             return [(Span(f"{INDENT}{WHY}", Role.MUTED),)]
         always = f"{printable(self._request.always)}, {self._request.scope}"
@@ -224,22 +310,12 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         return found
 
     def _is_side_by_side(self, columns: int) -> bool:
-        if columns < SIDE_BY_SIDE_COLUMNS or not fits_side_by_side(self._diff, columns):
+        if not self._diff or columns < SIDE_BY_SIDE_COLUMNS or not fits_side_by_side(self._diff, columns):
             return False
         return columns >= SIDE_BY_SIDE_DEFAULT if self._side_by_side is None else self._side_by_side
 
-    def _diff_rows(self, columns: int) -> list[Line]:
-        if self._is_side_by_side(columns):
-            return side_by_side(self._diff, columns)
-        return [row for rows in unified(self._diff, columns) for row in rows]
-
     def _reply(self, answer: PermissionAnswer) -> None:
         self.set_answer(PermissionReply(answer))
-
-
-def numbered_choices(options: Sequence[str]) -> dict[str, QuestionChoice[str]]:
-    """Return a key for each option: the digits, then letters."""
-    return {key: QuestionChoice(option, option) for key, option in zip(_NUMBERED, options, strict=False)}
 
 
 def keys_line(keys: Sequence[tuple[str, str]], columns: int) -> list[Line]:
@@ -274,8 +350,6 @@ SCROLLED = {"down": 1, "up": -1, "pagedown": 8, "pageup": -8}
 
 
 class QuestionRows(ResizedWidget, can_focus=True):
-    """The lines of a question, and its keys."""
-
     DEFAULT_CSS = "QuestionRows { height: auto; }"
 
     def __init__(self, palette: Palette) -> None:
@@ -301,12 +375,10 @@ class QuestionRows(ResizedWidget, can_focus=True):
 
     @property
     def visible_rows(self) -> int:
-        """How many lines of the question are visible at a time."""
         return max(1, min(len(self._built[0]), self.room - len(self._built[1])))
 
     @property
     def end_is_visible(self) -> bool:
-        """Whether the last line of the question is visible."""
         return self.top + self.visible_rows >= len(self._built[0])
 
     def scroll_to_row(self, row: int) -> None:
@@ -554,7 +626,8 @@ class RunUI:
         self._noted(message, kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        return await self._ask(AskedKeyQuestion(title, numbered_choices(options), listed=True), timeout)
+        choices = {key: QuestionChoice(option, option) for key, option in zip(_NUMBERED, options, strict=False)}
+        return await self._ask(AskedKeyQuestion(title, choices, listed=True), timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
         choices = {"y": QuestionChoice("yes", answer=True), "n": QuestionChoice("no", answer=False)}

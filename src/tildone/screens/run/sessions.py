@@ -111,14 +111,6 @@ def tree_rows(
     return rows
 
 
-def find_node(roots: tuple[TreeNode, ...], entry_id: str) -> TreeNode | None:
-    for node in roots:
-        found = node if node.id == entry_id else find_node(node.children, entry_id)
-        if found is not None:
-            return found
-    return None
-
-
 def plan_then(transcript: Transcript, entry_id: str) -> Plan | None:
     """Return the plan as it was after an entry; None if no result up to there contains one."""
     leaf = transcript.leaf
@@ -216,8 +208,6 @@ class TreeChoice:
 
 
 class TreeScreen(ModalScreen[TreeChoice | None]):
-    """The tree of one conversation."""
-
     DEFAULT_CSS = """
     TreeScreen { background: $background; }
     #tree-about { height: 3; }
@@ -275,19 +265,20 @@ class TreeScreen(ModalScreen[TreeChoice | None]):
     def action_label(self) -> None:
         node = self._node
         if node is not None:
-            self.prompt.ask("Label:", node.label, lambda text: self._labelled(node, text), self._rows.focus)
+
+            def labelled(text: str) -> None:
+                self.dismiss(TreeChoice("label", node, text.strip()))
+
+            self.prompt.ask("Label:", node.label, labelled, self._rows.focus)
 
     def action_plan(self) -> None:
         """Show the plan as it was after the message, or the tree again."""
         self._shows_plan = not self._shows_plan
         self._draw()
 
-    def _labelled(self, node: TreeNode, text: str) -> None:
-        self.dismiss(TreeChoice("label", node, text.strip()))
-
     @property
     def _node(self) -> TreeNode | None:
-        return find_node(self._roots, self._rows.key)
+        return next((node for node in _all(self._roots) if node.id == self._rows.key), None)
 
     def _plan_at(self, entry_id: str) -> Plan | None:
         if entry_id not in self._plans:

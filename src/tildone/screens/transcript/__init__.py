@@ -13,11 +13,11 @@
 It sends `Copied` (show its `words`), `OfferChosen`, `BlockChosen` (`f` and `e` on a block: fork, edit) and
 `PagerWanted` and `FileWanted`. `transcript.keys.KEYS` lists its keys, for a footer and a help.
 
-Theory of operation. A block is drawn by the components of `kit` to lines of spans, the same lines as in plain output
-(`block_lines`); a streamed text is read line by line, and a line that is complete is drawn once (`streamed`). Code is
-coloured when its fence has closed (`code_colors`), in a thread if it is long. A document (`document`) holds the lines
-of all blocks for the current width, and finds the block of a row by bisection over cumulative heights (`heights`).
-Blocks that have not been drawn at this width have an estimated height, which is corrected when they come near the
-viewport, or in idle time; the first visible line stays where it is. A long text is fitted to another width in the same
-way, part by part. Pieces of streamed text are collected and drawn by a timer.
+Theory of operation. A block is drawn by the components of `kit` to lines of spans, the same lines as in plain output;
+a streamed text is read line by line, and a line that is complete is drawn once. Code is coloured when its fence has
+closed, in a thread if it is long. A document (`document`) holds the lines of all blocks for the current width, and
+finds the block of a row by bisection over cumulative heights. Blocks that have not been drawn at this width have an
+estimated height, which is corrected when they come near the viewport, or in idle time; the first visible line stays
+where it is. A long text is fitted to another width in the same way, part by part. Pieces of streamed text are
+collected and drawn by a timer.
 """

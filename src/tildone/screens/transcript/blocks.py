@@ -26,8 +26,6 @@ from tildone.screens.widgets.keys import Palette
 
 
 class CallState(Enum):
-    """How far a call is."""
-
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -35,8 +33,6 @@ class CallState(Enum):
 
 @value
 class PersonMessage:
-    """What a person said."""
-
     text: str
 
 
@@ -85,8 +81,6 @@ class Remark:
 
 @value
 class Offer:
-    """A key, and what it does."""
-
     key: str
     words: str
 
@@ -106,7 +100,8 @@ class NoticeBlock:
         return "✗" if self.role is Role.ERROR else "!"
 
 
-Block = PersonMessage | AnswerBlock | Thinking | CallBlock | Separator | Remark | NoticeBlock
+DrawnAtOnce = PersonMessage | CallBlock | Separator | Remark | NoticeBlock
+Block = DrawnAtOnce | AnswerBlock | Thinking
 
 
 def source_text(block: Block) -> str:
@@ -157,11 +152,8 @@ class CodeColors:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[CodeLine, ...] | None] = {}
-        self._loaded: set[str] = set()
-
-    def is_loaded(self, language: str) -> bool:
-        """Return whether code of a language has been coloured: the first time, much has to be imported."""
-        return language in self._loaded
+        self.loaded: set[str] = set()
+        """Languages whose code has been coloured: the first time, much has to be imported."""
 
     def is_known(self, language: str, code: str) -> bool:
         return (language, code) in self._known
@@ -172,7 +164,7 @@ class CodeColors:
             if len(self._known) >= MAX_KNOWN:
                 self._known = {}
             self._known[language, code] = _colored(language, code) if len(code) <= MAX_CODE else None
-            self._loaded.add(language)
+            self.loaded.add(language)
         return self._known.get((language, code))
 
 
@@ -233,8 +225,6 @@ Refitted = tuple[int, list[DrawnLine], list[DrawnLine]]
 
 @value
 class CodeBlock:
-    """A block of code that has ended: its language, its text, its rows, and which rows of the whole text they are."""
-
     language: str
     code: str
     rows: tuple[Row, ...]
@@ -283,7 +273,7 @@ class StreamedMarkdown:
         del self.lines[self.complete :]
         self._shown = len(self._unfinished)
         rows = [(row, self._fitted(row)) for row in self._reader.rest(self._unfinished.removesuffix("\r"))]
-        filled = [at for at, (_, lines) in enumerate(rows) if _is_filled(lines)]
+        filled = [at for at, (_, lines) in enumerate(rows) if _not_empty(lines)]
         if filled:
             before = [line for row in self._empty for line in self._fitted(row)]
             shown = rows[0 if self._rows else filled[0] : filled[-1] + 1]
@@ -367,14 +357,14 @@ class StreamedMarkdown:
         block = CodeBlock(fence.language, code, tuple(self._code), self._code_start, len(self._rows))
         is_known = self._colors.is_known(block.language, code)
         self._at_once -= 0 if is_known else len(code)
-        if is_known or (self._at_once >= 0 and self._colors.is_loaded(block.language)):
+        if is_known or (self._at_once >= 0 and block.language in self._colors.loaded):
             self.color(block)
         else:
             self.waiting.append(block)
 
     def _put(self, row: Row | Table) -> None:
         lines = self._fitted(row)
-        if _is_filled(lines):
+        if _not_empty(lines):
             for empty in self._empty:
                 self._append(empty, self._fitted(empty))
             self._empty = []
@@ -392,10 +382,6 @@ class StreamedMarkdown:
         lines = [*fitted((row,), self._columns, safe=safe, prose_columns=PROSE_COLUMNS)]
         self.drawn += len(lines)
         return lines
-
-
-def _is_filled(lines: Iterable[DrawnLine]) -> bool:
-    return any(line.text.strip() for line in lines)
 
 
 PREVIEW_LINES = 8
@@ -427,28 +413,20 @@ class Look:
         return FRAMES[int(self.now * 4) % len(FRAMES)]
 
 
-def block_lines(block: Block, look: Look) -> list[DrawnLine]:
+def block_lines(block: DrawnAtOnce, look: Look) -> list[DrawnLine]:
     match block:
         case PersonMessage(text):
             return _message_lines(text, look)
-        case AnswerBlock(text):
-            return markdown_lines(text, look.columns, Role.TEXT)
-        case Thinking(text):
-            return _thinking_lines(text, look)
         case CallBlock():
             return [*header_lines(block, look), *_result_lines(block, look)]
         case Separator(words):
-            return [_separator(words, look.columns)]
+            text = f"── {printable(words)} "
+            rule = "─" * max(2, min(look.columns, PROSE_COLUMNS) - display_width(text))
+            return [DrawnLine((Span(text, Role.MUTED), Span(rule, Role.DIM)))]
         case Remark(component):
             return _lines(component, look)
         case NoticeBlock():
             return _notice_lines(block, look)
-
-
-def markdown_lines(text: str, columns: int, role: Role) -> list[DrawnLine]:
-    stream = StreamedMarkdown(max(columns, MIN_COLUMNS), role)
-    stream.feed(text)
-    return stream.lines
 
 
 def header_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
@@ -481,12 +459,11 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
         case CallState.RUNNING:
             passed = "" if call.since is None else f" {stopwatch(look.now - call.since)}"
             return Span(" "), Span(f"{look.frame}{passed}", Role.ACCENT)
-        case CallState.FAILED:
-            return Span(" "), Span("✗", Role.ERROR), Span(_took(call.seconds), Role.DIM)
-        case CallState.DONE:
-            if call.seconds is None:
-                return ()
-            return Span(" "), Span("✓", Role.SUCCESS), Span(_took(call.seconds), Role.DIM)
+        case CallState.DONE if call.seconds is None:
+            return ()
+        case _:
+            sign = Span("✗", Role.ERROR) if call.state is CallState.FAILED else Span("✓", Role.SUCCESS)
+            return Span(" "), sign, Span(_took(call.seconds), Role.DIM)
 
 
 def _took(seconds: float | None) -> str:
@@ -539,22 +516,11 @@ def _message_lines(text: str, look: Look) -> list[DrawnLine]:
     return [*lines[:PREVIEW_LINES], DrawnLine(spans, len("  "))]
 
 
-def _thinking_lines(text: str, look: Look) -> list[DrawnLine]:
-    if look.expanded:
-        return markdown_lines(text, look.columns, Role.MUTED)
-    return [folded_thinking(text.strip().count("\n") + 1, look)]
-
-
-def folded_thinking(lines: int, look: Look) -> DrawnLine:
+def folded_thinking(text: str, look: Look) -> DrawnLine:
     hint = _lines(KeyHint(THINKING, "to show"), look)
-    words = Span(f"Thinking · {format_count(lines, 'line')}", Role.DIM, italic=True)
+    count = text.strip().count("\n") + 1
+    words = Span(f"Thinking · {format_count(count, 'line')}", Role.DIM, italic=True)
     return DrawnLine((words, *((Span(" · ", Role.DIM), *hint[0].spans) if hint else ())))
-
-
-def _separator(words: str, columns: int) -> DrawnLine:
-    text = f"── {printable(words)} "
-    rule = "─" * max(2, min(columns, PROSE_COLUMNS) - display_width(text))
-    return DrawnLine((Span(text, Role.MUTED), Span(rule, Role.DIM)))
 
 
 def _notice_lines(notice: NoticeBlock, look: Look) -> list[DrawnLine]:

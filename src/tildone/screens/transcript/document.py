@@ -9,9 +9,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from textual import events
+
 from tildone.base.keys import ALL_BINDINGS, KeyBindings
 from tildone.plan.text.safe import printable
-from tildone.plan.text.styles import Role, display_width
+from tildone.plan.text.styles import Role, Span, display_width
 from tildone.run.kit.drawing import DrawnLine
 from tildone.screens.transcript.blocks import (
     MIN_COLUMNS,
@@ -23,6 +25,8 @@ from tildone.screens.transcript.blocks import (
     CallState,
     CodeBlock,
     CodeColors,
+    Highlight,
+    Highlighted,
     Look,
     StreamedMarkdown,
     Thinking,
@@ -33,17 +37,13 @@ from tildone.screens.transcript.blocks import (
     header_lines,
     source_text,
 )
+from tildone.screens.widgets.keys import Line
 
 
 class HeightIndex:
-    """The heights of blocks from top to bottom."""
-
     def __init__(self) -> None:
         self._heights: list[int] = []
         self._tree: list[int] = [0]  # of position n: the sum of the last `n & -n` heights up to n
-
-    def __len__(self) -> int:
-        return len(self._heights)
 
     def __getitem__(self, index: int) -> int:
         return self._heights[index]
@@ -315,21 +315,19 @@ class Document:
         return Look(self.columns, self._keys, expanded=entry.expanded, now=self.now())
 
     def _draw(self, entry: BlockEntry) -> None:
-        is_open = isinstance(entry.block, AnswerBlock) or (isinstance(entry.block, Thinking) and entry.expanded)
-        entry.stream = None
-        if is_open:
-            is_answer = isinstance(entry.block, AnswerBlock)
-            role, colors = (Role.TEXT, self.colors) if is_answer else (Role.MUTED, None)
+        block, entry.stream = entry.block, None
+        text = source_text(block) + "".join(entry.pieces)
+        if isinstance(block, AnswerBlock) or (isinstance(block, Thinking) and entry.expanded):
+            role, colors = (Role.TEXT, self.colors) if isinstance(block, AnswerBlock) else (Role.MUTED, None)
             entry.stream = StreamedMarkdown(max(self.columns, MIN_COLUMNS), role, colors)
-            entry.stream.feed(source_text(entry.block) + "".join(entry.pieces))
+            entry.stream.feed(text)
             if not entry.is_open:
                 entry.stream.finish()
             entry.lines = entry.stream.lines
-        elif isinstance(entry.block, Thinking):
-            text = source_text(entry.block) + "".join(entry.pieces)
-            entry.lines = [folded_thinking(text.strip().count("\n") + 1, self._look(entry))]
+        elif isinstance(block, Thinking):
+            entry.lines = [folded_thinking(text, self._look(entry))]
         else:
-            entry.lines = block_lines(entry.block, self._look(entry))
+            entry.lines = block_lines(block, self._look(entry))
         self.drawn += entry.stream.drawn if entry.stream else len(entry.lines)
         self._waiting.pop(entry.id, None)
         self._measure(entry)
@@ -500,3 +498,222 @@ def _found(numbers: Sequence[int], lines: Sequence[DrawnLine], pattern: re.Patte
             if start < stop:
                 pieces.append((number, start, stop))
         yield pieces
+
+
+class Selection:
+    """A part of the text, if any. With `by_keys`, keys move its end. `changed` is called when it is another one."""
+
+    def __init__(self, document: Document, changed: Callable[[], object]) -> None:
+        self.by_keys = False
+        self._document, self._changed = document, changed
+        self._from: Place | None = None
+        self._to: Place = (0, 0, 0)
+
+    @property
+    def exists(self) -> bool:
+        return self._from is not None
+
+    @property
+    def text(self) -> str:
+        return selected_text(self._document, *self._ends()) if self.exists else ""
+
+    def clear(self) -> None:
+        self._from, self.by_keys = None, False
+        self._changed()
+
+    def select(self, first: Place, end: Place) -> None:
+        self._from, self._to = first, end
+        self._changed()
+
+    def begin_by_keys(self, place: Place) -> None:
+        self.by_keys = True
+        self.select(place, place)
+
+    def ends_in(self, block: int) -> bool:
+        return self.exists and block == self._document.entries[self._to[0]].id
+
+    def move_end(self, rows: int, characters: int = 0) -> int:
+        """Move the end, and return the row where it is."""
+        document, (index, number, character) = self._document, self._to
+        lines = document.lines(index)
+        character = min(max(0, character + characters), len(lines[number].text))
+        row = document.row(index, number)
+        step = 1 if rows > 0 else -1
+        goal = min(max(0, row + rows), document.total - 1)
+        index, number = document.locate(goal)
+        while number < 0 and 0 < goal < document.total - 1:
+            goal += step
+            index, number = document.locate(goal)
+        self._to = index, max(0, number), character
+        return goal
+
+    def move_word(self, motion: str) -> int:
+        """Move the end to the `next` word, to the `previous` one or to the `end` of one, and return its row."""
+        self._to = word_place(self._document, self._to, motion)
+        return self._document.row(*self._to[:2])
+
+    def marked(self, index: int, number: int, line: DrawnLine) -> list[Highlighted]:
+        if not self.exists:
+            return []
+        start, end = piece_of(*self._ends(), index, number, line)
+        return [(max(start, line.gutter), end, Highlight.SELECTED)] if start < end else []
+
+    def _ends(self) -> tuple[Place, Place]:
+        first, end = sorted((self._from or self._to, self._to))
+        # Selecting by keys includes the character at the end.
+        return first, (end[0], end[1], end[2] + 1) if self.by_keys else end
+
+
+class TextSearch:
+    """The `words` that are marked in a document. `typed` is what is being typed; None while nothing is.
+
+    `match` is what was gone to: the id of its block, and which of the matches there it is. `failed` says that there is
+    none.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.words = ""
+        self.typed: str | None = None
+        self.match: tuple[int, int] | None = None
+        self.failed = False
+        self._document = document
+
+    def type_key(self, event: events.Key) -> str | None:
+        """Take a key while words are typed, and return the words to search for, if it was Enter."""
+        typed, self.typed = self.typed or "", None
+        match event.key:
+            case "enter":
+                return typed or self.words
+            case "escape":
+                pass
+            case "backspace":
+                self.typed = typed[:-1]
+            case _:
+                self.typed = typed + (event.character or "" if event.is_printable else "")
+        return None
+
+    def step(self, step: int, top: Place) -> tuple[int, int] | None:
+        """Go to the match after the current one, or to the first one from `top` on; at the end, start over.
+
+        Return its block and line; None if there is no match.
+        """
+        found = next(self._from(step, top), None) if self.words and self._document.entries else None
+        self.failed = bool(self.words) and found is None
+        if found is None:
+            return None
+        index, which, pieces = found
+        self.match = self._document.entries[index].id, which
+        return index, pieces[0][0]
+
+    def line(self) -> Line | None:
+        """Return what is typed, or that nothing was found; None if there is nothing to say."""
+        if self.typed is not None:
+            return Span("/", Role.ACCENT), Span(printable(self.typed)), Span("▍", Role.ACCENT)
+        if self.failed and self.words:
+            return Span(f"/{printable(self.words)}", Role.ACCENT), Span(" · not found · esc", Role.MUTED)
+        return None
+
+    def marked(self, index: int, number: int) -> list[Highlighted]:
+        found: list[Highlighted] = []
+        for which, pieces in enumerate(self._matches(index)):
+            kind = Highlight.CURRENT if self.match == (self._document.entries[index].id, which) else Highlight.FOUND
+            found += [(start, end, kind) for at, start, end in pieces if at == number]
+        return found
+
+    def _matches(self, index: int) -> list[list[Piece]]:
+        return matches(self._document.lines(index), self.words) if self.words else []
+
+    def _from(self, step: int, top: Place) -> Iterator[tuple[int, int, list[Piece]]]:
+        count = len(self._document.entries)
+        if self.match is not None:
+            start, skipped = self._document.index(self.match[0]), self.match[1]
+        else:
+            start, line, _ = top
+            skipped = sum(pieces[0][0] < line for pieces in self._matches(start)) - (1 if step > 0 else 0)
+        for offset in range(count + 1):
+            index = (start + step * offset) % count
+            found = list(enumerate(self._matches(index)))
+            for which, pieces in found[::step]:
+                if offset == 0 and (which <= skipped if step > 0 else which >= skipped):
+                    continue
+                yield index, which, pieces
+
+
+PAGES_AROUND = 2
+
+
+class Viewport:
+    """The place in a document that is shown. `follows` says whether it is its end, and stays there."""
+
+    def __init__(self, document: Document) -> None:
+        self.follows = True
+        self._document = document
+        self._anchor = (0, 0)
+        self._seen = (0, 0)
+
+    @property
+    def new_lines(self) -> int:
+        """How many lines were added at the end since it is not followed."""
+        if self.follows or not self._document.entries:
+            return 0
+        number, rows = self._seen
+        return max(0, self._document.total - self._document.row(self._document.index(number), rows))
+
+    def unfollow(self) -> None:
+        """Stop following the end; what is added from now on is new."""
+        if self.follows and self._document.entries:
+            last = self._document.entries[-1]
+            self.follows, self._seen = False, (last.id, last.rows)
+
+    def hold(self, row: int) -> None:
+        if self._document.entries:
+            index, line = self._document.locate(row)
+            self._anchor = self._document.entries[index].id, line
+
+    def first_row(self, height: int) -> int:
+        """Return the first visible row of so many, after drawing the blocks in and near them."""
+        row, before = self._held_row(height), -1
+        while row != before:
+            self._document.draw_rows(row - PAGES_AROUND * height, row + (PAGES_AROUND + 1) * height)
+            row, before = self._held_row(height), row
+        return row
+
+    def resize(self, columns: int) -> None:
+        """Draw for another width; the text at the top stays there, and new lines stay new."""
+        document, (held, number), (last, rows) = self._document, self._anchor, self._seen
+        if self.follows or not document.entries:
+            document.resize(columns)
+            return
+        index, end = document.index(held), document.index(last)
+        if document.is_long(index) and document.is_long(end):
+            document.resize(columns)  # the lines stay as they are until they are fitted
+            return
+        before, seen = characters_before(document.lines(index), number), characters_before(document.lines(end), rows)
+        document.resize(columns)
+        self._anchor = held, line_with(document.lines(index), before) if number > 0 else number
+        self._seen = last, line_with(document.lines(end), seen - 1) + 1
+
+    def refitted(self, block: int, start: int, old: list[DrawnLine], new: list[DrawnLine]) -> None:
+        """Begin with the same text after lines of a block were replaced; new lines stay new."""
+
+        def moved(place: tuple[int, int]) -> tuple[int, int]:
+            number, line = place
+            if number != block or line < start:
+                return place
+            if line >= start + len(old):
+                return number, line + len(new) - len(old)
+            return number, start + line_with(new, characters_before(old, line - start))
+
+        self._anchor, self._seen = moved(self._anchor), moved(self._seen)
+
+    def folded(self, block: int, rows: int) -> None:
+        """Take note of the rows that a block has now that it was expanded or folded: none of them is new."""
+        if block == self._seen[0]:
+            self._seen = block, rows
+
+    def _held_row(self, height: int) -> int:
+        document = self._document
+        if self.follows or not document.entries:
+            return max(0, document.total - height) if self.follows else 0
+        index = document.index(self._anchor[0])
+        return max(0, document.row(index, min(self._anchor[1], max(0, document.entries[index].rows - 1))))

@@ -35,10 +35,16 @@ from tildone.screens.transcript.blocks import (
     is_too_long,
     line_strip,
 )
-from tildone.screens.transcript.document import Document, Place, character_at, path_at, word_at
-from tildone.screens.transcript.pane import Viewport
-from tildone.screens.transcript.search import TextSearch
-from tildone.screens.transcript.selection import Selection
+from tildone.screens.transcript.document import (
+    Document,
+    Place,
+    Selection,
+    TextSearch,
+    Viewport,
+    character_at,
+    path_at,
+    word_at,
+)
 from tildone.screens.widgets.keys import Line, Palette
 from tildone.screens.widgets.prompt import Pane, ScreenKey, copied_words, copy_by_tool, key_bindings
 from tildone.screens.widgets.rows import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, ResizedWidget
@@ -126,22 +132,16 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
 
     @dataclass
     class OfferChosen(Message):
-        """The person pressed a key that the last block offers."""
-
         number: int
         key: str
 
     @dataclass
     class BlockChosen(Message):
-        """The person wants to `fork` from a block, or `edit` it."""
-
         number: int
         what: str
 
     @dataclass
     class PagerWanted(Message):
-        """The person wants to read a text in a pager."""
-
         text: str
 
     @dataclass

@@ -27,11 +27,9 @@ from tildone.plan.text.amounts import SECOND
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, clip_text
 from tildone.screens.watch.actions import FOOTERS, KEYS
-from tildone.screens.watch.asking import Asking
 from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.need_panel import NARROW, agents_text, listed, session_rows, summary
-from tildone.screens.watch.panes import PlanList, SessionList
-from tildone.screens.watch.plan_pane import AroundPlan, PlanPane
+from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanList, PlanPane, SessionList
 from tildone.screens.widgets.keys import PALETTES, Line, spread, width_of
 from tildone.screens.widgets.plan import PlanOptions, event_lines, fact_lines, plan_rows, preview_lines, title_line
 from tildone.screens.widgets.prompt import (
@@ -94,8 +92,6 @@ class WatchApp(App[None]):
 
     @dataclass
     class DetailRead(Message):
-        """A session was read in detail."""
-
         detail: SessionDetail
 
     def __init__(
@@ -216,7 +212,13 @@ class WatchApp(App[None]):
             return rows or [ListRow(line) for line in none]
 
         self.plan_pane.rows.show(rows_for)
-        self._texts["plan-title"].show(lambda columns: [_title(session, self._plan_mark(session, columns), columns)])
+
+        def title(columns: int) -> list[Line]:
+            agents = agents_text(session) if columns >= WIDE_COLUMNS else ""
+            mark = (Span(f"{agents}  " if agents else "", Role.MUTED), *self._mark(options.words, columns))
+            return [spread(title_line(session, columns - width_of(mark) - 1), mark, columns)]
+
+        self._texts["plan-title"].show(title)
         proposed = self._proposed_text()
         self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now(), proposed))
         events = event_lines(detail)
@@ -430,10 +432,6 @@ class WatchApp(App[None]):
         names = ", ".join(map(owner_name, self.plan_pane.proposed))
         return f"{names} (proposed checks; {first_key(self.keys, 'task.approve')} shows them)" if names else ""
 
-    def _plan_mark(self, session: SessionRow, columns: int) -> Line:
-        agents = agents_text(session) if columns >= WIDE_COLUMNS else ""
-        return Span(f"{agents}  " if agents else "", Role.MUTED), *self._mark(self.plan_pane.options.words, columns)
-
     def _mark(self, words: str, columns: int, *, with_live: bool = True) -> Line:
         """The right end of a title: the filter, and whether the screen is live."""
         found = (Span(f"/{clip_text(printable(words), columns // 4)}  ", Role.ACCENT),) if words else ()
@@ -451,13 +449,10 @@ class WatchApp(App[None]):
         return f"not live since {self._not_live_since} · trying again {f'in {seconds} s' if seconds else 'now'}"
 
 
-def _title(session: SessionRow, mark: Line, columns: int) -> Line:
-    return spread(title_line(session, columns - width_of(mark) - 1), mark, columns)
-
-
 def _no_sessions(words: str) -> list[Line]:
     if words:
-        return [(), (Span(f"  Nothing contains “{printable(words)}”. ", Role.MUTED), Span("esc", bold=True), _CLEARS)]
+        nothing = Span(f"  Nothing contains “{printable(words)}”. ", Role.MUTED)
+        return [(), (nothing, Span("esc", bold=True), Span(" clears the filter.", Role.MUTED))]
     return [
         (),
         (Span("  No plans here yet."),),
@@ -477,6 +472,3 @@ def _no_tasks(words: str) -> list[Line]:
             Span(" to add one, or wait for the agent to.", Role.MUTED),
         ),
     ]
-
-
-_CLEARS = Span(" clears the filter.", Role.MUTED)

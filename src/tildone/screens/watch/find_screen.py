@@ -100,7 +100,6 @@ class FindScreen(ModalScreen[str | None]):
 
 
 def action_screen(palette: Palette, actions: Sequence[ScreenKey], keys: KeyBindings) -> FindScreen:
-    """Return the palette: the actions by what they do, with their keys."""
     title = Span(" What is to be done?", bold=True), Span("  enter, esc closes", Role.DIM)
     nothing = (Span(" No action has these words.", Role.MUTED),)
     return FindScreen(palette, [_choice(action, keys) for action in actions], title, lambda _: nothing)

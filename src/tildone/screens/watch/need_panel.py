@@ -80,7 +80,6 @@ class NeedPanel(ResizedWidget, can_focus=True):
         self.focus()
 
     def close(self) -> None:
-        """Close it without an answer."""
         self.need, self.display = None, False
         self._ended()
 
@@ -114,7 +113,10 @@ class NeedPanel(ResizedWidget, can_focus=True):
         rows = self._visible_rows
         if self._seen_at < 0 and self._top + rows >= len(self._body):
             self._seen_at = self._clock()
-        shown = [self._title_line(), *self._body[self._top : self._top + rows], *self._key_lines()]
+        title = (Span(f"? {self._title}", Role.WARNING, bold=True),)
+        below = [(Span("↓", bold=True), Span(" read to its end first", Role.MUTED))]
+        keys = below if self._top + rows < len(self._body) else self._hints
+        shown: list[Line] = [title, *self._body[self._top : self._top + rows], *keys]
         line = shown[y] if y < len(shown) else ()
         return painted((Span(BAR, Role.WARNING), Span(" "), *line), self.size.width, self._palette, self._palette.bar)
 
@@ -137,14 +139,6 @@ class NeedPanel(ResizedWidget, can_focus=True):
             ]
         self.styles.height = self._visible_rows + 1 + len(self._hints)
         self.refresh()
-
-    def _title_line(self) -> Line:
-        return (Span(f"? {self._title}", Role.WARNING, bold=True),)
-
-    def _key_lines(self) -> list[Line]:
-        if self._top + self._visible_rows < len(self._body):
-            return [(Span("↓", bold=True), Span(" read to its end first", Role.MUTED))]
-        return self._hints
 
     def _wrapped_hints(self, columns: int) -> list[Line]:
         """The keys that answer, on as many lines as they need: none of them is cut off."""
@@ -227,7 +221,6 @@ def count_text(session: SessionRow) -> str:
 
 
 def agents_text(session: SessionRow) -> str:
-    """Return who is at work on a session, and where; empty if nobody is known to be."""
     return ", ".join(
         f"{short_agent(agent.agent)} on {printable(agent.machine)}" if agent.machine else short_agent(agent.agent)
         for agent in session.agents

@@ -6,19 +6,22 @@ import shlex
 from asyncio import get_running_loop
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.events import Click
+from textual.message import Message
 
 from tildone.app import commands
 from tildone.app.answering import NO, YES
 from tildone.app.apply import Editor, Notice
-from tildone.app.check_states import owner_name
-from tildone.app.checks import words_of
-from tildone.app.commands import Answer
+from tildone.app.check_states import CheckFacts, owner_name
+from tildone.app.checks import SessionChecks, words_of
+from tildone.app.commands import Answer, Place
 from tildone.app.conflict import Conflict
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.app.sessions import SessionRow
@@ -31,14 +34,178 @@ from tildone.plan.model import WORD_FIELDS, Check, Plan, Status, Task, has_check
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span
-from tildone.screens.watch.actions import PLAN_KEYS
-from tildone.screens.watch.asking import Asking
-from tildone.screens.watch.panes import PlanList
-from tildone.screens.watch.plan_checks import PlanChecks
-from tildone.screens.widgets.keys import Line
-from tildone.screens.widgets.plan import PHASE, PLAN_ROW, PlanOptions
-from tildone.screens.widgets.prompt import SessionDetail, copied_words, copy_by_tool, key_bindings, shown_in_field
+from tildone.screens.watch.actions import APP_KEYS, KEYS, PLAN_KEYS
+from tildone.screens.watch.need_panel import NeedPanel
+from tildone.screens.widgets.keys import Line, Palette
+from tildone.screens.widgets.plan import PHASE, PLAN_ROW, SIGN_COLUMN, PlanOptions
+from tildone.screens.widgets.prompt import (
+    Pane,
+    Prompt,
+    QuestionLine,
+    SessionDetail,
+    copied_words,
+    copy_by_tool,
+    key_bindings,
+    shown_in_field,
+)
 from tildone.screens.widgets.rows import RowList
+
+
+class Asking:
+    def __init__(self, palette: Palette) -> None:
+        self.prompt, self.question, self.need_panel = Prompt(palette), QuestionLine(palette), NeedPanel(palette)
+
+
+class PlanChecks:
+    """What is known about checks on this machine, and the ends of the outputs of those that did not pass."""
+
+    def __init__(self, checks: SessionChecks) -> None:
+        self._checks = checks
+        self._runs, self._looks = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._known: tuple[str, CheckFacts] = ("", CheckFacts())
+        self._is_looking = False
+        self._outputs: dict[tuple[str, int], str] = {}
+
+    def stop(self) -> None:
+        """End a check that is running; its result is not recorded."""
+        self._checks.stop()
+        self._runs.shutdown(cancel_futures=True)
+        self._looks.shutdown(cancel_futures=True)
+
+    def facts(self, session: str) -> CheckFacts:
+        """Return what is known about the checks of a session, if it was looked at last."""
+        known = self._known[1] if self._known[0] == session else CheckFacts()
+        return replace(known, checking=self._checks.checking(session))
+
+    def outputs(self, session: str) -> tuple[tuple[int, str], ...]:
+        return tuple((number, text) for (name, number), text in self._outputs.items() if name == session)
+
+    async def look(self, session: str, plan: Plan) -> bool:
+        """Find out which proofs are stale and which checks wait for a person; return whether something is new."""
+        if self._is_looking:
+            return False
+        self._is_looking = True
+        try:
+            find = partial(self._checks.facts, session, plan)
+            found = session, await get_running_loop().run_in_executor(self._looks, find)
+        finally:
+            self._is_looking = False
+        before, self._known = self._known, found
+        return before != found
+
+    async def run(self, session: str, number: int, run: Callable[[], Notice]) -> Notice:
+        try:
+            notice = await get_running_loop().run_in_executor(self._runs, run)
+        finally:
+            self._checks.end(session, [number])
+        self._outputs.pop((session, number), None)
+        self._outputs.update({(session, each): output for each, output in notice.outputs if output})
+        return notice
+
+    def approved(self, session: str, number: int) -> None:
+        """A check does not wait for a person any more."""
+        known = self._known[1]
+        self._known = session, replace(known, proposed=known.proposed - {number})
+
+
+BEFORE_MARK, AFTER_MARK = "↑", "↓"
+
+
+class SessionList(RowList):
+    BINDINGS = key_bindings(key for key in KEYS if key.pane in (Pane.LIST, Pane.ANY))
+
+
+class PlanList(RowList):
+    """The tasks of a plan. A drag that begins at the sign of a task moves the task; any other selects text."""
+
+    BINDINGS = key_bindings(APP_KEYS)
+
+    @dataclass
+    class Dropped(Message):
+        task: str
+        other: str
+        place: Place
+
+    class SignClicked(Message):
+        """The sign of the task with the cursor was clicked."""
+
+    _dragged = ""
+    _target: tuple[str, Place] | None = None
+
+    @property
+    def is_dragging(self) -> bool:
+        """Whether a move of the mouse means something."""
+        return bool(self._dragged) or super().is_dragging
+
+    def press(self, x: int, y: int) -> None:
+        """Begin to drag the task whose sign is there, else to select."""
+        super().press(x, y)
+        self._dragged, self._target = self._task_of_sign(x, y), None
+        if self._dragged:
+            self._pressed = None
+
+    def drag_to(self, x: int, y: int) -> None:
+        if not self._dragged:
+            super().drag_to(x, y)
+            return
+        self.was_dragged = self.was_dragged or self.key_at(y) != self._dragged
+        self._target = self._target_at(self._top + y) if self.was_dragged else None
+        self.refresh()
+
+    def release(self) -> None:
+        if not self._dragged:
+            super().release()
+            return
+        dragged, target = self._dragged, self._target
+        self._dragged, self._target = "", None
+        self.refresh()
+        if target is not None:
+            self.select(dragged)
+            self.post_message(self.Dropped(dragged, *target))
+
+    def mark_at(self, index: int) -> str:
+        """Return an arrow for the row that a dragged task would go before or after."""
+        if self._target is None:
+            return ""
+        key, side = self._target
+        rows = [place for place, row in enumerate(self._rows) if row.key == key]
+        if index not in (rows[:1] if side is Place.BEFORE else rows[-1:]):
+            return ""
+        return BEFORE_MARK if side is Place.BEFORE else AFTER_MARK
+
+    @on(Click)
+    def on_sign(self, event: Click) -> None:
+        key = self._task_of_sign(event.x, event.y)
+        if key and not self.was_dragged:
+            self.select(key)
+            self.post_message(self.SignClicked())
+
+    def _target_at(self, index: int) -> tuple[str, Place] | None:
+        """Where a task goes that is dropped on a row: which task it goes beside, and on which side of it.
+
+        On a task above it goes before, on one below after that one. On a heading or the row before it, it becomes the
+        first task of the phase; below the last row, the last task. It stays if it is dropped on itself, and cannot go
+        into a folded phase.
+        """
+        tasks = [key for key in self.keys if key.isdecimal()]
+        if self._dragged not in tasks:
+            return None
+        key = self._rows[index].key if index < len(self._rows) else ""
+        if not key:
+            below = next((row.key for row in self._rows[index:] if row.key in tasks), None)
+            key, side = (tasks[-1], Place.AFTER) if below is None else (below, Place.BEFORE)
+        elif key in tasks:
+            side = Place.BEFORE if tasks.index(key) < tasks.index(self._dragged) else Place.AFTER
+        else:
+            return None
+        return None if key == self._dragged else (key, side)
+
+    def _task_of_sign(self, x: int, y: int) -> str:
+        """The task whose sign is drawn there; empty if there is none."""
+        key = self.key_at(y)
+        is_first_row = key and key != self.key_at(y - 1)
+        return key if is_first_row and x == SIGN_COLUMN and key.isdecimal() else ""
+
 
 if TYPE_CHECKING:
     from tildone.app.edits import Command
@@ -139,7 +306,6 @@ class PlanPane(Vertical):
         self.run_worker(changed())
 
     def copy_text(self, text: str) -> None:
-        """Copy a text by the terminal, and by the platform's tool; say what came of it."""
         self.app.copy_to_clipboard(text)
         self.change(lambda: Notice(copied_words(text, certain=copy_by_tool(text)).capitalize()))
 
@@ -149,7 +315,6 @@ class PlanPane(Vertical):
 
     @on(PlanList.SignClicked)
     def on_sign_clicked(self) -> None:
-        """Close the task whose sign was clicked, or open it again."""
         self.action_close_task(Status.COMPLETED.value)
 
     def action_move(self, rows: int) -> None:
@@ -339,7 +504,6 @@ class PlanPane(Vertical):
         return next((task for task in self.plan.tasks if str(task.number) == self.rows.key), None)
 
     def _cursor_phase(self) -> str | None:
-        """The name of the phase with the cursor; None if there is none."""
         key = self.rows.key
         if key.startswith(PHASE):
             return key.removeprefix(PHASE)

@@ -36,8 +36,8 @@ class Palette:
     is_ansi: bool = False
 
     def style(self, role: Role | None, background: str) -> Style:
-        field = _FIELDS.get(role, "text") if role else "text"
-        color = getattr(self, field)
+        field = role.value if role else "text"
+        color = getattr(self, field, self.text)
         if self.is_ansi and background == self.selected:
             # One colour for the whole row: each part reversed on its own would be a patchwork.
             return Style(color=self.text, reverse=True)
@@ -61,15 +61,6 @@ class Palette:
             variables=BUILTIN_THEMES["ansi-dark"].variables if self.is_ansi else {},
         )
 
-
-_FIELDS = {
-    Role.ACCENT: "accent",
-    Role.MUTED: "muted",
-    Role.DIM: "dim",
-    Role.SUCCESS: "success",
-    Role.WARNING: "warning",
-    Role.ERROR: "error",
-}
 
 _DARK = Palette(
     "#111213",

@@ -197,7 +197,8 @@ def fact_lines(session: SessionRow, state: State, patience: Patience, now: int, 
     told = [Span(f"{state.nudges} of {patience.nudges}"), Span(" since the last change", Role.DIM)]
     if state.drift:
         told += [Span(f" · {state.drift} of {patience.drift}"), Span(" without progress", Role.DIM)]
-        told += [Span(f" for {elapsed(max(0, now - state.since))}"), Span(_of_minutes(patience), Role.DIM)]
+        most = Span(f" of {elapsed(patience.minutes * MINUTE)}", Role.DIM)
+        told += [Span(f" for {elapsed(max(0, now - state.since))}"), most]
     left = _left(state, patience, now)
     why = (Span(" · ", Role.DIM), Span(session.why)) if session.why else ()
     used = used_text(session)
@@ -271,7 +272,8 @@ def _task_rows(task: Task, time: TaskTime, now: int, columns: int, digits: int) 
     lead: Line = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
     lead = (*lead, Span(number, Role.DIM)) if number else lead
     whole = printable(clipped(task.text))
-    texts = _limited(wrap_text(whole, max(8, columns - reserved - 6 - len(number))), MAX_TEXT_ROWS)
+    texts = wrap_text(whole, max(8, columns - reserved - 6 - len(number)))
+    texts = texts if len(texts) <= MAX_TEXT_ROWS else [*texts[: MAX_TEXT_ROWS - 1], "…"]
     for index, (text, joint) in enumerate(zip(texts, _joints(whole, texts), strict=True)):
         line = (*(lead if not index else (Span(" " * gutter),)), _text(task, text))
         yield ListRow(spread(line, right if not index else (), columns), key, text, gutter, joint)
@@ -307,10 +309,6 @@ def _note_rows(task: Task, options: PlanOptions, columns: int) -> Iterator[ListR
         )
 
 
-def _limited(lines: list[str], limit: int) -> list[str]:
-    return lines if len(lines) <= limit else [*lines[: limit - 1], "…"]
-
-
 def _text(task: Task, text: str) -> Span:
     if task.status.is_open:
         return Span(printable(text), bold=task.status is Status.IN_PROGRESS)
@@ -326,10 +324,6 @@ def _at_work(session: SessionRow, now: int) -> Line:
         return (Span(agents),)
     since = f" for {elapsed(max(0, now - busy.since))}" if busy.since else ""
     return Span(agents), Span(" · ", Role.DIM), Span(printable(busy.doing)), Span(since, Role.DIM)
-
-
-def _of_minutes(patience: Patience) -> str:
-    return f" of {elapsed(patience.minutes * MINUTE)}"
 
 
 def _left(state: State, patience: Patience, now: int) -> Line:

@@ -351,7 +351,6 @@ def key_bindings(keys: Iterable[ScreenKey], *, priority: bool = False) -> list[B
 
 
 def shown_keys(keys: str) -> list[str]:
-    """Return the keys of a binding as they are shown: `j`, `↓`."""
     return [_shown_key(name) for name in key_names(keys)]
 
 

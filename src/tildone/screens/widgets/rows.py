@@ -81,8 +81,6 @@ class ListRow:
 
 
 class Lines(ResizedWidget):
-    """Lines that are drawn from the top. `build` returns them for a number of columns; `raised` is the background."""
-
     DEFAULT_CSS = "Lines { height: 1; }"
 
     def __init__(self, palette: Palette, *, raised: bool = False, id: str | None = None) -> None:  # noqa: A002  Textual's
@@ -119,8 +117,6 @@ class RowList(ResizedWidget, can_focus=True):
 
     @dataclass
     class CursorMoved(Message):
-        """The cursor stands on another row."""
-
         rows: RowList
         key: str
 
@@ -129,8 +125,6 @@ class RowList(ResizedWidget, can_focus=True):
 
     @dataclass
     class CopyWanted(Message):
-        """The person wants to copy what is selected."""
-
         text: str
 
     def __init__(self, palette: Palette, *, keys: KeyBindings | None = None, id: str | None = None) -> None:  # noqa: A002  Textual's
@@ -342,7 +336,9 @@ class RowList(ResizedWidget, can_focus=True):
         before = 1 + row.gutter
         text = _text(row)
         first, end = before + display_width(text[:start]), before + display_width(text[:stop])
-        return Strip.join([strip.crop(0, first), _marked(strip.crop(first, end), self._palette), strip.crop(end)])
+        selected = self._palette.style(None, self._palette.selected)
+        lit = Strip(Segment.apply_style(strip.crop(first, end), post_style=selected))
+        return Strip.join([strip.crop(0, first), lit, strip.crop(end)])
 
     def _selected_rows(self) -> list[tuple[str, str | None]]:
         first, end = (self._ends[0][0], self._ends[1][0] + 1) if self._ends else (0, 0)
@@ -373,8 +369,3 @@ class RowList(ResizedWidget, can_focus=True):
 
 def _text(row: ListRow) -> str:
     return printable(plain(row.spans)) if row.text is None else row.text
-
-
-def _marked(strip: Strip, palette: Palette) -> Strip:
-    """The cells with the background of what is selected."""
-    return Strip(Segment.apply_style(strip, post_style=palette.style(None, palette.selected)))

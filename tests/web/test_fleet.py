@@ -285,9 +285,9 @@ def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(
     data = board.snapshot(rows, board.waiting(rows))
     found, after = list[str](), ""
     while True:
-        page = board.page([*RunGroup], after, 7)
-        found += [str(rows.data(view, now())["title"]) for view in page.views]
-        if page.after is None:
+        views, last = board.page([*RunGroup], after, 7)
+        found += [str(rows.data(view, now())["title"]) for view in views]
+        if last is None:
             break
         after = last
 

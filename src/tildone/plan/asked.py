@@ -88,7 +88,6 @@ def _with_more(plan: Plan, wanted: Plan, keeps: Callable[[Task], bool]) -> Plan:
 
 
 def written(plan: Plan) -> tuple[Op, ...]:
-    """Return the steps that replace a plan with this one, which came from a file or another session."""
     return (Write(plan.phases), *((SetCheck(None, plan.check),) if plan.check is not None else ()))
 
 

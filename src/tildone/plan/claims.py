@@ -123,7 +123,6 @@ _TYPES: FieldTypes = {
 
 
 def encode_claimant(claimant: Claimant | None) -> str:
-    """Return a claimant as JSON text; empty for None."""
     return "" if claimant is None else dump({name: getattr(claimant, name) for name in _TYPES})
 
 
@@ -147,7 +146,6 @@ def newest(claims: Iterable[Claim]) -> dict[int, Claim]:
 
 
 def current(claims: Iterable[Claim], now: int) -> list[Claim]:
-    """Return the newest claim of each task, as it is read at a time."""
     return [replace(claim, remaining=max(0, claim.until - now)) for claim in newest(claims).values()]
 
 
@@ -331,7 +329,6 @@ def settled(  # noqa: PLR0913  of one caller
 
 
 def fence_of(before: Plan, after: Plan, claimant: Claimant, lease: int) -> ClaimFence:
-    """Return what the store checks and records with a change: which tasks it changes, starts and leaves in progress."""
     earlier, later = _by_number(before), _by_number(after)
     changes = {
         number for number in earlier.keys() | later.keys() if _status(earlier, number) is not _status(later, number)

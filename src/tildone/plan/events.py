@@ -155,8 +155,6 @@ class Tripped:
 
 @value
 class Labelled:
-    """An event was labelled; an empty label removes the one it had."""
-
     target: str
     label: str
 

@@ -135,8 +135,6 @@ class Turn:
 
 @value
 class Rest:
-    """Leave the agent alone."""
-
     why: RestReason
 
 
@@ -252,7 +250,6 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
 
 
 def budget_reached(patience: Patience, turn: Turn) -> GiveUp | None:
-    """Return the budget that is used up, of the plan or of the task in progress; None if there is none."""
     budgets = (
         (Bound.COST, patience.cost, turn.cost),
         (Bound.TOKENS, patience.tokens, turn.tokens),
@@ -335,7 +332,6 @@ def _last_sentences(lines: list[str]) -> Iterator[str]:
 
 
 def _is_item(line: str) -> bool:
-    """Whether the line is a list item: it begins with a bullet, a number or a letter."""
     label, space, _ = line.partition(" ")
     if not space or len(label) > MAX_ITEM_LABEL_LENGTH:
         return False

@@ -111,7 +111,6 @@ class RunGroup(Enum):
 
     @property
     def is_held(self) -> bool | None:
-        """Whether workers hold its leases; None if that makes no difference."""
         return self is RunGroup.RUNNING if self.state is LeaseState.OPEN else None
 
 

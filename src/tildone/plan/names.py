@@ -85,7 +85,6 @@ class FileName(str):
 
 
 def check_name(what: str, name: object) -> None:
-    """Check a name that becomes part of paths, refs and environment variables."""
     if not _is_name(name, MAX_NAME):
         raise UsageError(
             f"{what} has 1 to {MAX_NAME} letters, digits, `.`, `_` and `-`, no two dots together, and neither begins "
@@ -173,7 +172,6 @@ ALIASES = {"amazon-bedrock": "bedrock", "gemini": "google", "vertex": "google"}
 
 
 def provider_family(name: str) -> str:
-    """Return the name of a provider under which its limits and its keys are found."""
     name = name.lower()
     first = name.partition("-")[0]
     return ALIASES.get(name) or ALIASES.get(first) or (first if first in FAMILIES else name)

@@ -355,8 +355,6 @@ class RunReleased:
 
 @value
 class RunEnded:
-    """The run is done, failed or cancelled. `fails` of its attempts failed."""
-
     run: str
     hand: int
     epoch: int
@@ -422,7 +420,6 @@ _NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "no
 
 
 def is_of(fact: RunFact, lease: Lease) -> bool:
-    """Return whether a fact tells of the hand that a lease is for."""
     return (fact.run, fact.hand) == (lease.run, lease.hand)
 
 

@@ -117,7 +117,6 @@ def change_spots(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Tas
 
 
 def without_spots(plan: Plan, spots: Iterable[Spot]) -> Plan:
-    """Return the plan without the tasks at these spots. Phases that become empty stay."""
     removed = set(spots)
     phases = tuple(
         replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in removed))

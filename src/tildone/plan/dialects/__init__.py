@@ -77,18 +77,13 @@ DEFAULT_DIALECT = "brief"
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of that name, importing no other.
-
-    Raises:
-        UsageError: there is no such dialect.
-    """
+    """Return the dialect of that name, importing no other; raise `UsageError` if there is none."""
     if name not in DIALECTS:
         raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
     return DIALECTS[name]
 
 
 def dialect_of_tool(tool: str) -> str | None:
-    """Return the name of the dialect that defines the tool, or None."""
     return next((name for name, entry in DIALECTS.entries.items() if tool in entry.tools), None)
 
 
@@ -104,16 +99,12 @@ def names_by_position(name: str | None) -> bool:
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
     """Return the plan in a conversation entry of pi's format, whichever dialect wrote it."""
-    name = _dialect_of_entry(entry)
-    return None if name is None else dialect_named(name).recover([entry])
-
-
-def _dialect_of_entry(entry: Mapping[str, Any]) -> str | None:
-    message = entry.get("message")
+    message, custom_type = entry.get("message"), entry.get("customType")
     if isinstance(message, dict):
-        return dialect_of_tool(str(message.get("toolName")))
-    custom_type = entry.get("customType")
-    return next((name for name, listed in DIALECTS.entries.items() if custom_type in listed.custom_types), None)
+        name = dialect_of_tool(str(message.get("toolName")))
+    else:
+        name = next((each for each, listed in DIALECTS.entries.items() if custom_type in listed.custom_types), None)
+    return None if name is None else dialect_named(name).recover([entry])
 
 
 def safe_dialect(dialect: Dialect) -> Dialect:
@@ -152,7 +143,6 @@ def array(items: SchemaSchema) -> SchemaSchema:
 
 
 def enumeration(*words: str) -> SchemaSchema:
-    """Return the schema of a string that is one of these words."""
     return {"type": "string", "enum": list(words)}
 
 
@@ -167,11 +157,16 @@ def with_plan(details: Mapping[str, Any], plan: Plan, before: Plan) -> dict[str,
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """Return the plan in the newest result that contains a valid one, or None."""
-    return next((plan for entry in reversed(entries) if (plan := _plan(entry)) is not None), None)
+    for entry in reversed(entries):
+        match entry:
+            case {"type": "message", "message": {"role": "toolResult", "details": details}}:
+                plan = plan_in_details(details)
+                if plan is not None:
+                    return plan
+    return None
 
 
 def plan_in_details(details: object) -> Plan | None:
-    """Return the plan that was added to the details of a result, or None."""
     if not isinstance(details, dict) or KEY not in details:
         return None
     try:
@@ -194,14 +189,6 @@ def _changed(before: Plan, after: Plan) -> list[int] | None:
     if kept[: len(were)] != were or any(numbers for _, numbers in kept[len(were) :]):
         return None
     return [number for number, task in new.items() if old.get(number) != task]
-
-
-def _plan(entry: Mapping[str, Any]) -> Plan | None:
-    match entry:
-        case {"type": "message", "message": {"role": "toolResult", "details": details}}:
-            return plan_in_details(details)
-        case _:
-            return None
 
 
 @value

@@ -19,24 +19,17 @@ MAX_ARGUMENT_CHARACTERS = 1_000_000
 
 
 def unknown_tool(dialect: Dialect, name: str) -> Reply:
-    """Return the reply to a call of a tool that the dialect does not have."""
     known = ", ".join(tool.name for tool in dialect.tools)
     return Reply(f"Error: unknown tool {shown_text(name)!r}; known are {known}", {}, is_error=True)
 
 
 def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:
-    """Return the arguments in the form that the tool expects, and the problems with them.
-
-    `arguments` is JSON text or decoded JSON.
-    """
+    """Return the arguments, JSON text or decoded JSON, as the tool expects them, and the problems with them."""
     params: Any = arguments
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENT_CHARACTERS:
-            return {}, [
-                SchemaProblem(
-                    "", f"expected at most {MAX_ARGUMENT_CHARACTERS} characters of JSON, got {len(arguments)}"
-                )
-            ]
+            most = f"expected at most {MAX_ARGUMENT_CHARACTERS} characters of JSON, got {len(arguments)}"
+            return {}, [SchemaProblem("", most)]
         try:
             params = codec.parse_strictly(arguments)
         except ValueError as error:

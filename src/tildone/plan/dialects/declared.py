@@ -39,7 +39,6 @@ from tildone.plan.text.safe import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from typing import Any
 
     from tildone.plan.dialects import CompletedCall, Details, Params, ToolCall
@@ -110,15 +109,14 @@ def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa:
     if fault is not None:
         return (fault,)
     shown = _shown_texts(plan)
-    contents = [item["content"].strip() for item in params["todos"]]
-    statuses = [STATUSES[item["status"]] for item in params["todos"]]
-    tasks = [Task(shown.get(text, text), status) for text, status in zip(contents, statuses, strict=True)]
     blocked = {task.text for task in plan.tasks if task.status is Status.BLOCKED}
-    # A blocked task stays so if the model sent the status that it was shown.
-    shown_as = Status.BLOCKED.basic
-    tasks = [
-        Task(task.text, Status.BLOCKED) if task.text in blocked and task.status is shown_as else task for task in tasks
-    ]
+    tasks = []
+    for item in params["todos"]:
+        text, status = item["content"].strip(), STATUSES[item["status"]]
+        text = shown.get(text, text)
+        # A blocked task stays so if the model sent the status that it was shown.
+        stays = text in blocked and status is Status.BLOCKED.basic
+        tasks.append(Task(text, Status.BLOCKED if stays else status))
     return (Write(arrange(plan, tasks).phases if tasks else ()),)
 
 
@@ -139,24 +137,19 @@ def _first_fault(params: Params, plan: Plan) -> Fault | None:
         return TooManyTasks(len(todos), MAX_ITEMS, 0)
     known = {task.text for task in plan.tasks} | _shown_texts(plan).keys()
     for index, item in enumerate(todos):
-        fault = _item_fault(index, item, known)
-        if fault is not None:
-            return fault
+        path = f"todos[{index}]"
+        if not isinstance(item, dict):
+            return MissingField(path, NAME)
+        content, status = item.get("content"), item.get("status")
+        if not isinstance(content, str) or not content.strip():
+            return MissingField(f"{path}.content", NAME)
+        if len(content.strip()) > MAX_CONTENT_CHARACTERS and content.strip() not in known:
+            return TextTooLong(index, MAX_CONTENT_CHARACTERS)
+        if not isinstance(status, str):
+            return MissingField(f"{path}.status", NAME)
+        if status not in STATUSES:
+            return UnknownValue(f"{path}.status", status)
     return None
-
-
-def _item_fault(index: int, item: object, known: AbstractSet[str]) -> Fault | None:
-    path = f"todos[{index}]"
-    if not isinstance(item, dict):
-        return MissingField(path, NAME)
-    content, status = item.get("content"), item.get("status")
-    if not isinstance(content, str) or not content.strip():
-        return MissingField(f"{path}.content", NAME)
-    if len(content.strip()) > MAX_CONTENT_CHARACTERS and content.strip() not in known:
-        return TextTooLong(index, MAX_CONTENT_CHARACTERS)
-    if not isinstance(status, str):
-        return MissingField(f"{path}.status", NAME)
-    return None if status in STATUSES else UnknownValue(f"{path}.status", status)
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
@@ -188,7 +181,6 @@ SUMMARY = "Work through the plan"
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
-    """Return the call that sends the list with the task marked."""
     todos = [
         {"content": task.text, "status": WORDS[status if index == position else task.status]}
         for index, task in enumerate(plan.tasks)
@@ -258,25 +250,18 @@ def short_recap(plan: Plan) -> str:
 
 
 def _cut(plan: Plan, size: int) -> Plan:
-    tasks = [task if len(task.text) <= size else replace(task, text=f"{task.text[: size - 1]}…") for task in plan.tasks]
-    return flat(*tasks)
+    return flat(*(replace(task, text=clipped(task.text, size)) for task in plan.tasks))
 
 
 def lines(plan: Plan) -> list[str]:
-    """Return one line per task."""
     return [f"{MARKS[task.status]} {_shown(task.text)}" for task in plan.tasks]
 
 
-def shown_part(plan: Plan) -> Plan:
+def part(plan: Plan) -> Part:
     """Return the part of the plan that a model is told: all of it, unless it is far longer than the tool allows.
 
-    The model sends back what it was told; the other tasks count as unknown to it, and are kept.
+    The model sends back what it was told, so texts are not cut; the other tasks count as unknown to it, and are kept.
     """
-    return part(plan).plan
-
-
-def part(plan: Plan) -> Part:
-    """Return that part with what is missing in it. Texts are not cut, because the model sends them back."""
     return bounded_plan(plan, MAX_SHOWN, MAX_TEXT)
 
 
@@ -298,15 +283,11 @@ def sentence(fault: Fault) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """Return the recap for the end of a request, or None if no task is open."""
     return short_recap(plan) if open_tasks(plan) else None
 
 
 def carry_on(plan: Plan) -> str:
-    """Return the nudge.
-
-    It includes closed tasks, because the next call has to send the whole list. Task text appears in the list only.
-    """
+    """Return the nudge, with closed tasks, because the next call has to send the whole list; texts only in the list."""
     active = any(task.status is Status.IN_PROGRESS for task in plan.tasks)
     instruction = "Finish the [▶] item" if active else "Set the first [ ] item to in_progress and do it"
     told = part(plan)
@@ -318,7 +299,6 @@ def carry_on(plan: Plan) -> str:
 
 
 def completes(call: CompletedCall) -> bool:
-    """Return whether the list was accepted, is not empty, and has no open task."""
     return not call.outcome.faults and progress(call.outcome.after).finished
 
 
@@ -394,7 +374,6 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], given: object) -> Rep
 
 
 def internal_error(why: str, given: object) -> Reply:
-    """Report an internal error; the call changed nothing."""
     return _refusal(f"nothing was changed: {why}", given, elapsed_ms=0, code="INTERNAL_ERROR")
 
 
@@ -471,7 +450,7 @@ DIALECT = safe_dialect(
         recover=recover,
         completes=completes,
         completion=completion,
-        shown_part=shown_part,
+        shown_part=lambda plan: part(plan).plan,
         tells_results=True,
     )
 )

@@ -163,7 +163,6 @@ _ACTION = {status: action for action, status in ACTIONS.items()}
 
 
 def mark(_plan: Plan, position: int, status: Status) -> ToolCall:
-    """Return the call that marks the task, addressed by its position."""
     return "edit_todos", {"action": _ACTION[status], "indices": [position]}
 
 
@@ -172,7 +171,6 @@ LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
 
 def write_reply(call: CompletedCall) -> Reply:
-    """Report what was written, with the whole list."""
     if call.outcome.faults:
         return _refusal("write", call.outcome.faults[0], inserting=call.params.get("mode") == "insert")
     count = len(call.params["todos"])
@@ -185,12 +183,11 @@ def write_reply(call: CompletedCall) -> Reply:
 
 
 def list_reply(call: CompletedCall) -> Reply:
-    """Return the whole list as text. The details omit it, because `recover` must not read it as state."""
+    # Without the list in the details, because `recover` must not read it as state.
     return Reply(numbered_list(call.outcome.after), {"action": "list", "todos": []})
 
 
 def edit_reply(call: CompletedCall) -> Reply:
-    """Report the action and its positions, with the whole list."""
     if call.outcome.faults:
         return _refusal("edit", call.outcome.faults[0])
     indices = call.params["indices"]
@@ -203,12 +200,10 @@ def edit_reply(call: CompletedCall) -> Reply:
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """Reply to arguments that do not match the schema."""
     return Reply(f"Error: {'; '.join(map(str, problems))}", {}, is_error=True)
 
 
 def context(plan: Plan) -> str | None:
-    """Return the list for the start of a turn, or None if no task is open."""
     remaining = len(open_tasks(plan))
     if not remaining:
         return None
@@ -243,37 +238,32 @@ def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:
 
 def _messages(fault: Fault, *, inserting: bool) -> tuple[str, str]:
     """Return the message for the model, and the shorter one for the details."""
+    short = ""
     match fault:
         case TextTooLong(index, limit):
             message = f"todo item at index {index} exceeds maximum text length ({limit} characters)"
-            return message, "text too long"
+            short = "text too long"
         case MissingField("index"):
-            return "'index' is required for the 'insert' mode", "index required for insert"
+            message, short = "'index' is required for the 'insert' mode", "index required for insert"
         case MissingField():
-            return "'indices' is required for start/complete/abandon actions", "indices required"
+            message, short = "'indices' is required for start/complete/abandon actions", "indices required"
         case TooManyTasks(adding, limit, current):
             doing = "inserting" if inserting else "appending"
             message = f"{doing} {adding} item(s) would exceed maximum of {limit} todos (currently {current})"
-            return message, "max todos exceeded"
-        case _:
-            message = _short_message(fault)
-            return message, message
-
-
-def _short_message(fault: Fault) -> str:
-    match fault:
+            short = "max todos exceeded"
         case BadPosition(at, last):
-            return f"index {at} out of range (0 to {last})"
+            message = f"index {at} out of range (0 to {last})"
         case OutOfRange(indices, last):
-            return f"indices [{_joined(indices)}] out of range (0 to {last})"
+            message = f"indices [{_joined(indices)}] out of range (0 to {last})"
         case NoTasks():
-            return "no todos exist"
+            message = "no todos exist"
         case UnknownValue(field, word):
-            return f"unknown {field} '{word}'"
+            message = f"unknown {field} '{word}'"
         case HasCheck():
-            return describe_fault(fault)
+            message = describe_fault(fault)
         case other:
             raise AssertionError(other)
+    return message, short or message
 
 
 def _joined(numbers: Sequence[int]) -> str:

@@ -39,10 +39,10 @@ def by_command(command: str, options: str = "") -> Dialect:
 
     Both are quoted for a shell.
     """
-    return replace(BY_HAND, name="by command", carry_on=lambda plan: _carry_on(plan, command, options))
+    return replace(BY_HAND, name="by command", carry_on=lambda plan: _nudge(plan, command, options))
 
 
-def _carry_on(plan: Plan, command: str, options: str) -> str:
+def _nudge(plan: Plan, command: str, options: str) -> str:
     """Return the nudge, which begins with the next task. Task text appears in the list only."""
     plan = numbered(plan)
     upcoming = next_task(plan)
@@ -59,7 +59,6 @@ def _carry_on(plan: Plan, command: str, options: str) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """Return the list of open tasks for the start of a model's context, or None if no task is open."""
     if not open_tasks(plan):
         return None
     so_far = progress(plan)

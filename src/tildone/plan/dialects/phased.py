@@ -52,16 +52,11 @@ _STATUSES = {status.value: status for status in Status}
 
 
 def phases_out(plan: Plan) -> list[dict[str, Any]]:
-    """Return the plan as plain data. A task without notes has no `notes` field."""
     return [{"name": phase.name, "tasks": [_task_out(task) for task in phase.tasks]} for phase in plan.phases]
 
 
 def phases_in(data: object) -> Plan:
-    """Return the plan from plain data, ignoring unknown fields.
-
-    Raises:
-        ValueError: the data is not a list of phases.
-    """
+    """Return the plan from plain data, ignoring unknown fields; raise `ValueError` if it is not a list of phases."""
     try:
         return Plan(tuple(map(_phase_in, _checked(list, data))))
     except (KeyError, TypeError) as error:
@@ -69,7 +64,6 @@ def phases_in(data: object) -> Plan:
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """Return the plan in the newest valid result, edit or snapshot, or None."""
     for entry in reversed(entries):
         data = _plan_data(entry)
         if not isinstance(data, dict):
@@ -159,7 +153,6 @@ PARAMETERS = {
 
 
 def steps(params: Params) -> Sequence[Step]:
-    """Return the changes of all ops, in order. An op that lacks a field becomes a fault; the others apply."""
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
@@ -174,15 +167,25 @@ def interpret(arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
 
 def demands(params: Params) -> Sequence[SchemaProblem]:
     """Return a problem for each op that would add a task or phase without a name."""
-    return [problem for index, entry in enumerate(params["ops"]) for problem in _problems(entry, f"ops[{index}]")]
+    return [
+        SchemaProblem(path, "expected some text, got none")
+        for index, entry in enumerate(params["ops"])
+        for path, text in _new_texts(entry, f"ops[{index}]")
+        if not text.strip(JS_WHITESPACE)
+    ]
 
 
 def _steps(entry: Params) -> Sequence[Step]:
     match entry["op"]:
+        case "init" if entry.get("list") is None:
+            # The original empties the plan here. `interpret` marks a list that a model forgot, so that its plan stays.
+            return (*(() if "list" in entry else (Write(()),)), MissingField("list", "init"))
         case "init":
-            return _init(entry)
+            return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
+        case "append" if not (entry.get("phase") and entry.get("items")):
+            return (MissingField("items" if entry.get("phase") else "phase", "append"),)
         case "append":
-            return _append(entry)
+            return (Append(_tasks(entry["items"]), entry["phase"]),)
         case "start" | "note" if not entry.get("task"):
             return (MissingField("task", entry["op"]),)
         case "start":
@@ -194,21 +197,6 @@ def _steps(entry: Params) -> Sequence[Step]:
             return (target if isinstance(target, MissingField) else CHANGES[entry["op"]](target),)
         case other:
             raise AssertionError(other)
-
-
-def _init(entry: Params) -> Sequence[Step]:
-    if entry.get("list") is None:
-        # The original empties the plan here. `interpret` marks a list that a model forgot, so that its plan stays.
-        return (*(() if "list" in entry else (Write(()),)), MissingField("list", "init"))
-    return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
-
-
-def _append(entry: Params) -> Sequence[Step]:
-    if not entry.get("phase"):
-        return (MissingField("phase", "append"),)
-    if not entry.get("items"):
-        return (MissingField("items", "append"),)
-    return (Append(_tasks(entry["items"]), entry["phase"]),)
 
 
 def _target(entry: Params) -> Selector | MissingField:
@@ -229,11 +217,6 @@ def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:
     return tuple(map(Task, texts))
 
 
-def _problems(entry: Params, path: str) -> Sequence[SchemaProblem]:
-    blank = [location for location, text in _new_texts(entry, path) if not text.strip(JS_WHITESPACE)]
-    return [SchemaProblem(location, "expected some text, got none") for location in blank]
-
-
 def _new_texts(entry: Params, path: str) -> Iterator[tuple[str, str]]:
     """Return every name and text that the op would add to the plan, each after its path in the arguments."""
     if entry["op"] == "init":
@@ -252,7 +235,6 @@ _OP = {Status.IN_PROGRESS: "start", Status.COMPLETED: "done", Status.ABANDONED: 
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
-    """Return the call that marks the task, addressed by its text."""
     return "todo_write", {"ops": [{"op": _OP[status], "task": plan.tasks[position].text}]}
 
 
@@ -302,12 +284,7 @@ def reply(call: CompletedCall) -> Reply:
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """Reply to arguments that do not match the schema."""
     return Reply(f"Errors: {'; '.join(map(str, problems))}. Nothing changed.", {}, is_error=True)
-
-
-def context(_plan: Plan) -> None:
-    """Return None: every reply includes the whole plan."""
 
 
 def carry_on(plan: Plan) -> str:
@@ -332,7 +309,6 @@ def edit_reminder(plan: Plan) -> str:
 
 
 def errors(faults: Sequence[Fault]) -> str:
-    """Return all faults in one line. Each hint is given once, after the first fault that needs it."""
     messages: list[str] = []
     given_hints = {""}
     for fault in faults:
@@ -343,7 +319,6 @@ def errors(faults: Sequence[Fault]) -> str:
 
 
 def sentence(fault: Fault) -> str:
-    """Describe a fault in the wording of this dialect."""
     match fault:
         case MissingField("phase", "append"):
             return f"{MISSING['phase']} for append operation"
@@ -414,24 +389,18 @@ def _branch(task: Task, phase: str) -> Callable[[int], str]:
 
 
 def _task_lines(task: Task, size: int) -> Iterator[str]:
-    yield f"    {SIGNS[task.status]} {_shown(task.text, size)}{_note_count(task)}"
+    count = len(task.notes)
+    notes = f" (+{count} note{'s' if count > 1 else ''})" if count else ""
+    yield f"    {SIGNS[task.status]} {_shown(task.text, size)}{notes}"
     if task.status is Status.IN_PROGRESS and task.notes:
-        yield from map(_note_line, clipped("\n---\n".join(task.notes)).split("\n"))
+        for line in clipped("\n---\n".join(task.notes)).split("\n"):
+            # A carriage return at the end is preserved; other line breaks are replaced.
+            body = line.removesuffix("\r")
+            yield f"        {single_line(body)}{line[len(body) :]}"
 
 
 def _shown(text: str, size: int = MAX_TEXT) -> str:
     return clipped(single_line(text), size)
-
-
-def _note_count(task: Task) -> str:
-    count = len(task.notes)
-    return f" (+{count} note{'s' if count > 1 else ''})" if count else ""
-
-
-def _note_line(line: str) -> str:
-    """Indent a line of a note. A carriage return at its end is preserved; other line breaks in it are replaced."""
-    body = line.removesuffix("\r")
-    return f"        {single_line(body)}{line[len(body) :]}"
 
 
 def _hint(fault: Fault) -> str:
@@ -473,7 +442,8 @@ DIALECT = safe_dialect(
             ),
         ),
         refuse=refuse,
-        context=context,
+        # Every reply includes the whole plan.
+        context=lambda _plan: None,
         carry_on=carry_on,
         phrasing=Phrasing(mark),
         recover=recover,

@@ -8,8 +8,6 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tildone.plan.model import Plan
 
 
@@ -19,8 +17,6 @@ MAX_NUMBERS_SHOWN = 3
 
 @value
 class ConversionWarning:
-    """A message about content that cannot be represented, with the numbers of the lines or tasks (`unit`) concerned."""
-
     message: str
     numbers: tuple[int, ...] = ()
     unit: str = "line"
@@ -29,8 +25,11 @@ class ConversionWarning:
         """Return the message, preceded by at most `max_numbers` of the numbers."""
         if not self.numbers:
             return self.message
-        plural = "" if len(self.numbers) == 1 else "s"
-        return f"{self.unit}{plural} {_enumerated(self.numbers, max_numbers)}: {self.message}"
+        first, last = self.numbers[:-1], str(self.numbers[-1])
+        if max_numbers is not None and len(self.numbers) > max_numbers:
+            first, last = self.numbers[:max_numbers], f"{len(self.numbers) - max_numbers} more"
+        listed = f"{', '.join(map(str, first))} and {last}" if first else last
+        return f"{self.unit}{'' if len(self.numbers) == 1 else 's'} {listed}: {self.message}"
 
     def __str__(self) -> str:
         return self.text(MAX_NUMBERS_SHOWN)
@@ -64,19 +63,9 @@ class WarningCollector:
         known += [number for number in numbers if number not in known[-1:]]
 
     def all(self) -> tuple[ConversionWarning, ...]:
-        """Return all warnings, in the order of their first occurrence."""
         return tuple(
             ConversionWarning(message, tuple(numbers), self._unit) for message, numbers in self._numbers.items()
         )
-
-
-def _enumerated(numbers: Sequence[int], max_numbers: int | None) -> str:
-    """The numbers as an enumeration: "1, 2 and 5", or "1, 2 and 7 more"."""
-    if max_numbers is not None and len(numbers) > max_numbers:
-        first, last = numbers[:max_numbers], f"{len(numbers) - max_numbers} more"
-    else:
-        first, last = numbers[:-1], str(numbers[-1])
-    return f"{', '.join(map(str, first))} and {last}" if first else last
 
 
 JS_WHITESPACE = (

@@ -33,12 +33,10 @@ class Archive:
 
 
 def is_archive(data: object) -> bool:
-    """Return whether parsed JSON is an archive, of any version."""
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
 def write(archive: Archive) -> str:
-    """Return the archive as JSON, in ASCII."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -52,11 +50,7 @@ def write(archive: Archive) -> str:
 
 
 def read(text: str) -> Archive:
-    """Return the archive in a text that `write` wrote.
-
-    Raises:
-        ValueError: the text is not an archive, is damaged, or has another version; the message says which.
-    """
+    """Return the archive in a text that `write` wrote; raise `ValueError`, which says what is wrong with any other."""
     data = codec.parse_strictly(text)
     if not isinstance(data, dict) or not is_archive(data):
         raise ValueError("not a session archive of tildone")
@@ -74,7 +68,6 @@ def read(text: str) -> Archive:
 
 
 def _plan_at(events: Iterable[Event], head: str | None) -> list[Any]:
-    """The plan at `head`, in its stored form."""
     for event in reversed(branch(by_id(events), head)):
         if isinstance(event.fact, PlanChanged):
             stored: list[Any] = codec.parse_strictly(codec.encode(event))["plan"]
@@ -91,11 +84,7 @@ def _session_head(data: object) -> SessionHead | None:
 
 
 def _event(data: object) -> Event:
-    """Decode an event and check that every store can represent it.
-
-    Raises:
-        ValueError: the data is not an event, or a store would lose some of its values.
-    """
+    """Decode an event; raise `ValueError` if it is none, or if a store would lose some of its values."""
     event = codec.event_from_json(data)
     try:
         survives = codec.decode(codec.encode(event)) == event

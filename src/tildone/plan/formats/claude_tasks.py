@@ -42,7 +42,6 @@ def is_task_file(data: object) -> bool:
 
 
 def is_todo_list(data: object) -> bool:
-    """Return whether this is a list of todos, which may be empty."""
     return isinstance(data, list) and all(
         isinstance(each, dict) and isinstance(each.get("content"), str) for each in data
     )
@@ -51,12 +50,17 @@ def is_todo_list(data: object) -> bool:
 def read_task_files(files: Iterable[object]) -> ImportedPlan:
     """Return the plan in these task files: in the order of their numbers, but each task after its blockers.
 
-    Raises:
-        ValueError: one of them is not a task file.
+    Raises `ValueError` if one of them is not a task file.
     """
     warnings = WarningCollector("task")
     found: list[_NumberedTask] = []
-    for number, data in sorted(_numbered(files), key=lambda pair: pair[0]):
+    numbered: list[tuple[int, Json]] = []
+    for place, data in enumerate(files, start=1):
+        if not isinstance(data, dict) or not is_task_file(data):
+            raise ValueError("not a task file: it has no subject")
+        # A task without a numeric id is numbered by its place.
+        numbered.append((_number(data.get("id")) or place, data))
+    for number, data in sorted(numbered, key=lambda pair: pair[0]):
         if data.get("status") == DELETED:
             warnings.add("it is marked as deleted and is not imported", number)
         else:
@@ -66,24 +70,12 @@ def read_task_files(files: Iterable[object]) -> ImportedPlan:
 
 
 def read_todo_list(data: object) -> ImportedPlan:
-    """Return the plan in a list of todos.
-
-    Raises:
-        ValueError: the data are not a list of todos.
-    """
+    """Return the plan in a list of todos; raise `ValueError` if the data are none."""
     if not isinstance(data, list) or not is_todo_list(data):
         raise ValueError("not a list of todos")
     warnings = WarningCollector("task")
     found = [_task(task["content"], task, number, warnings) for number, task in enumerate(data, start=1)]
     return ImportedPlan(flat(*found), warnings.all())
-
-
-def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
-    """The tasks with their numbers; a task without a numeric id is numbered by its place."""
-    for place, data in enumerate(files, start=1):
-        if not isinstance(data, dict) or not is_task_file(data):
-            raise ValueError("not a task file: it has no subject")
-        yield _number(data.get("id")) or place, data
 
 
 def _task(text: str, data: Json, number: int, warnings: WarningCollector) -> Task:
@@ -116,7 +108,6 @@ def _text(data: object) -> str:
 
 
 def _number(data: object) -> int:
-    """The numeric id of a task; 0 if it has none."""
     word = str(data)
     return int(word) if word.isascii() and word.isdecimal() and len(word) <= MAX_ID_DIGITS else 0
 

@@ -11,8 +11,7 @@ import re
 from tildone.base import value
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, branch, by_id, latest_state
-from tildone.plan.formats import ConversionWarning, ImportedPlan, archive, claude_tasks, markdown_reader, todotxt
-from tildone.plan.formats.archive import Archive
+from tildone.plan.formats import ConversionWarning, archive, claude_tasks, markdown_reader, todotxt
 from tildone.plan.model import Plan
 
 PI, CLAUDE, MARKDOWN, TODO_TXT, JSON = FORMATS = ("pi", "claude", "markdown", "todo.txt", "json")
@@ -59,7 +58,13 @@ def detect_format(path: str, text: str) -> str | None:
     """Return the format of a text, by its content and then by the name of its file; None if it is unknown."""
     content = text.lstrip()
     if content.startswith(("{", "[")):
-        format_ = PI if _starts_pi_session(content) else _format_of_json(content)
+        try:
+            first = codec.parse_strictly(content.partition("\n")[0])
+            if isinstance(first, dict) and first.get("type") == "session":
+                return PI
+        except ValueError:
+            pass
+        format_ = _format_of_json(content)
         if format_:
             return format_
     named = format_of_name(path)
@@ -75,14 +80,17 @@ def detect_format(path: str, text: str) -> str | None:
 def parse_file(path: str, format_: str, text: str) -> ImportFile:
     """Parse a text in any format but pi's.
 
-    Raises:
-        ValueError: the text is not in that format.
-        RecursionError: it is nested too deeply.
+    Raises `ValueError` if it is not in that format, and `RecursionError` if it is nested too deeply.
     """
     if format_ == JSON:
-        return _history_file(path, archive.read(text))
+        content = archive.read(text)
+        edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")
+        warnings = (edited,) if content.edited else ()
+        return HistoryFile(path, JSON, content.session, content.events, content.session_head, warnings)
     if format_ == CLAUDE:
-        imported = _claude_plan(codec.parse_strictly(text))
+        data = codec.parse_strictly(text)
+        is_task = claude_tasks.is_task_file(data)
+        imported = claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)
     else:
         imported = todotxt.read(text) if format_ == TODO_TXT else markdown_reader.read(text)
     return PlanFile(path, format_, imported.plan, imported.warnings)
@@ -102,14 +110,6 @@ def reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _starts_pi_session(text: str) -> bool:
-    try:
-        first = codec.parse_strictly(text.partition("\n")[0])
-    except ValueError:
-        return False
-    return isinstance(first, dict) and first.get("type") == "session"
-
-
 def _format_of_json(text: str) -> str | None:
     try:
         data = codec.parse_strictly(text)
@@ -118,14 +118,3 @@ def _format_of_json(text: str) -> str | None:
     if archive.is_archive(data):
         return JSON
     return CLAUDE if claude_tasks.is_task_file(data) or claude_tasks.is_todo_list(data) else None
-
-
-def _history_file(path: str, content: Archive) -> HistoryFile:
-    edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")
-    warnings = (edited,) if content.edited else ()
-    return HistoryFile(path, JSON, content.session, content.events, content.session_head, warnings)
-
-
-def _claude_plan(data: object) -> ImportedPlan:
-    is_task = claude_tasks.is_task_file(data)
-    return claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)

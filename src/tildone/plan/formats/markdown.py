@@ -42,7 +42,6 @@ def visible_note_line(line: str) -> str:
 
 
 def restore_text(written: str) -> str | None:
-    """Return the phase name or task text of a line; None if it is empty."""
     found = re.fullmatch(COMMENT, written)
     if found is None:
         return written
@@ -62,7 +61,6 @@ def restore_notes(lines: list[str], json: str) -> list[str]:
 
 
 def note_lines(notes: Iterable[str], format_line: Callable[[str], str]) -> list[str]:
-    """Return the lines of all notes, separated by empty lines."""
     lines: list[str] = []
     for index, note in enumerate(notes):
         lines += [""] if index else []
@@ -141,11 +139,7 @@ def attribute_lines(attributes: Attributes, is_literal: Callable[[str], bool]) -
 
 
 def restore_attributes(lines: Sequence[str]) -> Attributes:
-    """Return what the lines say.
-
-    Raises:
-        ValueError: a line has no meaning.
-    """
+    """Return what the lines say; raise `ValueError` if one has no meaning."""
     if lines and lines[-1].startswith(OPENING):
         comment, lines = re.fullmatch(COMMENT, lines[-1]), lines[:-1]
         exact = _from_data(_parsed(comment[2])) if comment else None
@@ -158,14 +152,15 @@ def restore_attributes(lines: Sequence[str]) -> Attributes:
 
 
 def with_line(attributes: Attributes, line: str) -> Attributes:
-    """Return the attributes with what one more line says.
-
-    Raises:
-        ValueError: the line has no meaning.
-    """
+    """Return the attributes with what one more line says; raise `ValueError` if it has no meaning."""
     command, named = re.fullmatch(_COMMAND, line), re.fullmatch(_WORDS, line)
     if command:
-        return _with_command(attributes, split_command(command[1]))
+        words = split_command(command[1])
+        if attributes.check is not None:
+            raise ValueError("a second check ($ command) of the same task")
+        if proves_nothing(words):
+            raise ValueError("a check ($ command) that can't fail")
+        return replace(attributes, check=Check(words))
     if named is None:
         raise ValueError("not a check ($ command) or an attribute such as (after 2)")
     name, words = named[1], split_command(named[2])
@@ -176,14 +171,6 @@ def with_line(attributes: Attributes, line: str) -> Attributes:
             return replace(attributes, words={**attributes.words, name: words})
         case _:
             return _with_option(attributes, name, words)
-
-
-def _with_command(attributes: Attributes, command: tuple[str, ...]) -> Attributes:
-    if attributes.check is not None:
-        raise ValueError("a second check ($ command) of the same task")
-    if proves_nothing(command):
-        raise ValueError("a check ($ command) that can't fail")
-    return replace(attributes, check=Check(command))
 
 
 def _with_option(attributes: Attributes, name: str, words: tuple[str, ...]) -> Attributes:
@@ -229,7 +216,6 @@ def _data(attributes: Attributes) -> dict[str, Any]:
 
 
 def _from_data(data: object) -> Attributes | None:
-    """Return the attributes in the data; None if it is of another form."""
     if not isinstance(data, dict):
         return None
     try:
@@ -341,10 +327,9 @@ def _quotation(lines: list[str]) -> list[str]:
 
 
 def _portable(text: str) -> str:
-    """The text on one line, with lone surrogates replaced."""
     return re.sub(_SURROGATES, "\ufffd", single_line(text))
 
 
 def _portable_note_line(line: str) -> str:
-    """The same for a line of a note, where a final carriage return is part of a CRLF."""
+    # A final carriage return is part of a CRLF.
     return f"{_portable(line[:-1])}\r" if line.endswith("\r") else _portable(line)

@@ -80,7 +80,6 @@ def indentation(line: str) -> int:
 
 
 def dedented(line: str, columns: int) -> str:
-    """Return a line of a note without the first `columns` columns, the indentation of its task's content."""
     return line.expandtabs(TAB_COLUMNS)[columns:].rstrip(JS_WHITESPACE)
 
 
@@ -105,8 +104,6 @@ _NOTE = f"[{JS_WHITESPACE}]*>[{JS_WHITESPACE}]?({_ANY}*)"
 
 @value
 class LineProblem:
-    """A line that could not be parsed, and the reason."""
-
     line: int
     reason: str
 
@@ -116,8 +113,6 @@ class LineProblem:
 
 @value
 class ParsedChecklist:
-    """The plan in a text, and the lines that could not be parsed."""
-
     plan: Plan
     problems: tuple[LineProblem, ...] = ()
 
@@ -170,22 +165,17 @@ class _ParsedAttributes:
         try:
             self.found = restore_attributes([line for _, line in self._lines])
         except ValueError:
-            yield from self._each_problem()
+            found = Attributes()
+            for number, line in self._lines:
+                try:
+                    found = with_line(found, line)
+                except ValueError as problem:
+                    yield LineProblem(number, str(problem))
         if any(not 0 < position <= tasks for position in self.found.after):
             yield LineProblem(self._lines[-1][0], f"(after …) takes the numbers of tasks, 1 to {tasks}")
 
-    def _each_problem(self) -> Iterator[LineProblem]:
-        found = Attributes()
-        for number, line in self._lines:
-            try:
-                found = with_line(found, line)
-            except ValueError as problem:
-                yield LineProblem(number, str(problem))
-
 
 class _ChecklistParser:
-    """The state of the line-by-line parser."""
-
     def __init__(self, unnamed: str) -> None:
         self._unnamed = unnamed
         self._phases: list[tuple[str, list[_ParsedTask]]] = []
@@ -230,7 +220,6 @@ class _ChecklistParser:
         return True
 
     def _parse_element(self, line: str) -> str | None:
-        """Parse a heading or a task; return the problem with it, if any."""
         heading, task = re.fullmatch(_HEADING, line), re.fullmatch(_TASK, line)
         name = restore_text(heading[1]) if heading else None
         if name is not None:
@@ -241,7 +230,6 @@ class _ChecklistParser:
         return "not a heading (# name), a task (- [ ] text) or a note (> text)"
 
     def _begin_task(self, mark: str, text: str | None) -> str | None:
-        """Add a task to the last phase; return the problem with it, if any."""
         if not self._phases:
             self._phases.append((self._unnamed, []))
         if mark not in STATUSES:
@@ -301,8 +289,6 @@ class _ListItem:
 
 
 class _MarkdownParser:
-    """The state of the line-by-line parser."""
-
     def __init__(self, front_matter_lines: int) -> None:
         self._prose = list(range(1, front_matter_lines + 1))
         self._warnings = WarningCollector()
@@ -387,7 +373,6 @@ class _MarkdownParser:
                 self._prose.append(number)
 
     def _warn_of_task(self, number: int, line: str, where: str) -> None:
-        """Add a warning if the line, which is not imported, contains a task."""
         if has_box(line):
             self._warnings.add(f"a task in {where} is not imported", number)
 
@@ -431,7 +416,6 @@ class _MarkdownParser:
         self._phases[-1][2].append(task)
 
     def _text_with_context(self, number: int, text: str) -> str:
-        """A task's text, prefixed by the text of an enclosing item without a check box."""
         parent = self._items[-1] if self._items else _ListItem(0, "")
         if parent.task:
             self._warnings.add("a nested task follows its parent; the nesting is lost", number)
@@ -455,7 +439,7 @@ class _MarkdownParser:
         return bool(owner)
 
     def _append_to_notes(self, task: _FoundTask, line: str) -> None:
-        """Add a line to a task's notes; a line after a blank one starts another note."""
+        # A line after a blank one starts another note.
         task.notes += ["", line] if self._after_blank and task.notes else [line]
 
     def _continue_task(self, line: str, wrapped: _FoundTask | None) -> bool:
@@ -473,7 +457,6 @@ class _MarkdownParser:
         return True
 
     def _parse_other(self, number: int, line: str) -> None:
-        """Parse a heading or text outside of lists."""
         content = line.strip(JS_WHITESPACE)
         heading, quote = re.fullmatch(HEADING, content), re.fullmatch(QUOTE, content)
         name = heading[1].strip(JS_WHITESPACE) if heading else ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tildone.base import value
 from tildone.plan.formats import JS_WHITESPACE, ExportedText, ImportedPlan, WarningCollector
 from tildone.plan.model import Phase, Plan, Status, Task, has_attributes
 from tildone.plan.text.safe import printable
@@ -33,15 +32,6 @@ _STATUSES = {status.value: status for status in Status}
 _VISIBLE = "which other programs show as it is"
 
 
-@value
-class _ParsedLine:
-    """A parsed line: a task, the name of its phase, and warnings."""
-
-    task: Task
-    phase: str
-    warnings: tuple[str, ...] = ()
-
-
 def read(text: str) -> ImportedPlan:
     """Parse a todo.txt file: phases by +project, in the order of their first occurrence."""
     warnings = WarningCollector()
@@ -49,8 +39,9 @@ def read(text: str) -> ImportedPlan:
     for number, line in enumerate(text.split("\n"), start=1):
         parsed = _parse_line(line)
         if parsed:
-            phases.setdefault(parsed.phase, []).append(parsed.task)
-            for message in parsed.warnings:
+            task, phase, messages = parsed
+            phases.setdefault(phase, []).append(task)
+            for message in messages:
                 warnings.add(message, number)
     return ImportedPlan(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), warnings.all())
 
@@ -103,7 +94,8 @@ def _write_task(task: Task, phase: str) -> tuple[str, list[str]]:
         tag = _tag(phase)
         fields.insert(0, f"+{tag}" if tag == phase else f"+{tag} phase:{_encoded(phase)}")
     line = _assemble(task, dates, printable(task.text), fields)
-    if _reads_as(line, task, phase):
+    again, its_phase, _ = _parse_line(line) or (None, "", [])
+    if again and (its_phase, again.text, again.status, again.notes) == (phase, task.text, task.status, task.notes):
         return line, messages
     messages.append(
         f"a text that would be parsed differently is changed; the exact text is written as text:…, {_VISIBLE}"
@@ -119,14 +111,6 @@ def _assemble(task: Task, dates: list[str], text: str, fields: list[str]) -> str
     return " ".join([*([] if task.status.is_open else ["x"]), *before_dates, *dates, rest, *fields])
 
 
-def _reads_as(line: str, task: Task, phase: str) -> bool:
-    parsed = _parse_line(line)
-    if parsed is None:
-        return False
-    again = parsed.task
-    return (parsed.phase, again.text, again.status, again.notes) == (phase, task.text, task.status, task.notes)
-
-
 def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
     """The dates kept as notes when the task was read from a todo.txt, and its other notes."""
     prefixes = [CREATED] if task.status.is_open else [COMPLETED, CREATED]
@@ -138,8 +122,8 @@ def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
     return dates, task.notes[len(dates) :]
 
 
-def _parse_line(line: str) -> _ParsedLine | None:
-    """Parse a line; None if it is empty."""
+def _parse_line(line: str) -> tuple[Task, str, list[str]] | None:
+    """Return the task in a line, the name of its phase, and warnings; None if the line is empty."""
     line = line.strip(JS_WHITESPACE)
     if not line:
         return None
@@ -152,14 +136,13 @@ def _parse_line(line: str) -> _ParsedLine | None:
     phase = words.phase()
     text = words.text(priority)
     task = Task(text, words.status(closed=bool(done)), (*notes, *words.notes))
-    return _ParsedLine(task, phase, (*warnings, *words.warnings))
+    return task, phase, warnings + words.warnings
 
 
-def _parts(line: str) -> tuple[str, str, str, str, str]:
+def _parts(line: str) -> list[str]:
     """The mark, priority, completion date, creation date and rest of a line; missing parts are empty."""
     [parts] = re.findall(_DONE if line.startswith("x ") else _TO_DO, line)
-    done, priority, completed, created, rest = parts
-    return done, priority, completed, created, rest
+    return list(parts)
 
 
 class _Words:
@@ -192,7 +175,7 @@ class _Words:
             self._fields[own[1]] = content
 
     def status(self, *, closed: bool) -> Status:
-        """The status of the task; the mark takes precedence over a field, as another program may have set it."""
+        # The mark takes precedence over a field, as another program may have set it.
         default = Status.COMPLETED if closed else Status.PENDING
         field = _STATUSES.get(self._fields.get("status", ""), default)
         return default if field.is_open is closed else field
@@ -244,7 +227,6 @@ def _is_tag(word: str) -> bool:
 
 
 def _tag(phase: str) -> str:
-    """A phase's name as a +project."""
     return re.sub(r"\s", "_", printable(phase))
 
 

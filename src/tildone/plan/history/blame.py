@@ -47,7 +47,6 @@ class TaskStep:
 
     @property
     def call(self) -> Call | None:
-        """The tool call that caused the event, if any."""
         return self.event.fact.call if isinstance(self.event.fact, PlanChanged) else None
 
     def has(self, kinds: frozenset[ChangeKind]) -> bool:
@@ -84,7 +83,6 @@ class TaskHistory:
 
     @property
     def closed(self) -> TaskStep | None:
-        """The step that closed it; None while it is open."""
         closing = (step for step in reversed(self.steps) if step.has(_CLOSING_KINDS))
         return None if self.task.status.is_open else next(closing, None)
 
@@ -217,7 +215,6 @@ def _removed_tasks(
 def _extended_steps(
     match: PlanMatch, steps: dict[Location, tuple[TaskStep, ...]], active: StartTimes, event: Event
 ) -> dict[Location, tuple[TaskStep, ...]]:
-    """The steps of every task of the later plan, by location."""
     changed, durations = task_changes(match), finished_durations(match, active, event.at)
     found: dict[Location, tuple[TaskStep, ...]] = {}
     for location in task_locations(match.after):

@@ -49,7 +49,6 @@ def match_plans(before: Plan, after: Plan) -> PlanMatch:
 
 
 def task_locations(plan: Plan) -> list[Location]:
-    """Return the locations of all tasks: pairs of phase index and index in the phase."""
     return [(i, a) for i, phase in enumerate(plan.phases) for a in range(len(phase.tasks))]
 
 
@@ -208,7 +207,6 @@ def changes(before: Plan, after: Plan) -> list[Change]:
 
 
 def changes_in(match: PlanMatch) -> list[Change]:
-    """Return the changes between two matched plans, in the order of reporting."""
     found = [
         *_phase_changes(match),
         *(removal(task_at(match.before, location)) for location in removed_locations(match)),

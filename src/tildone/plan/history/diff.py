@@ -41,8 +41,6 @@ MAX_COMPARED_CHARS = 300
 
 
 class DiffSign(Enum):
-    """The sign of a task or phase in a diff."""
-
     ADDED = "+"
     REMOVED = "-"
     CHANGED = "~"

@@ -61,7 +61,6 @@ def _usage(tokens: int, cost: float) -> AgentUsage:
 
 
 def rows_lines(rows: Sequence[TimelineRow], columns: int | None = None) -> list[Line]:
-    """Return the lines of several rows, with the authors in one column."""
     width = max((display_width(row.who) for row in rows), default=0)
     return [line for row in rows for line in row_lines(row, columns, width)]
 

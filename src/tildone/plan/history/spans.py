@@ -132,7 +132,6 @@ class TaskSpans:
         return spans
 
     def close(self, at: int) -> list[TraceSpan]:
-        """Return the spans of the tasks that are still in progress, as interrupted."""
         tasks = [task for task in self._plan.tasks if task.number in self._begun]
         return [self._ended(task, INTERRUPTED, at, "") for task in tasks]
 
@@ -229,7 +228,6 @@ class Attempt:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in a word; empty if it has not."""
         match self.ended.fact if self.ended else None:
             case None:
                 return ""
@@ -270,7 +268,6 @@ class RunTimeline:
 
     @property
     def is_over(self) -> bool:
-        """Whether all hands have ended."""
         newest = {event.fact.hand: event.fact for event in self._events}
         return bool(newest) and all(isinstance(fact, RunEnded) for fact in newest.values())
 
@@ -285,7 +282,6 @@ class RunTimeline:
         return next((each for each in self.attempts(fence.hand) if each.taken.epoch == fence.epoch), None)
 
     def attempts(self, hand: int) -> list[Attempt]:
-        """Return the attempts of a hand, the oldest first."""
         own = [event for event in self._events if event.fact.hand == hand]
         found, fails = [], 0
         for index, (before, event) in enumerate(pairwise(own), 2):

@@ -119,8 +119,6 @@ class MarkKind(Enum):
 
 @value
 class TimeMark:
-    """A moment on the time axis. `label` is that of a `LABEL`."""
-
     at: int
     kind: MarkKind
     event: Event
@@ -129,8 +127,6 @@ class TimeMark:
 
 @value
 class Period:
-    """A time in which a task was in progress, or blocked."""
-
     start: int
     end: int
     status: Status
@@ -157,7 +153,6 @@ class TaskStats:
 
     @property
     def worked(self) -> int | None:
-        """The milliseconds in progress; None if it never was."""
         was_started = any(each.status is Status.IN_PROGRESS for each in self.periods)
         return self.total(Status.IN_PROGRESS) if was_started else None
 
@@ -352,8 +347,6 @@ NO_STATS: Data = {
 
 
 def stats_data(stats: Stats, when: When) -> Data:
-    """Return everything that the pictures show. `when` formats a time in milliseconds."""
-
     def marks(kind: MarkKind) -> list[Data]:
         return [event_data(mark.event, when) | _details(mark) for mark in stats.of_kind(kind)]
 
@@ -566,7 +559,6 @@ def fleet_families(fleet: FleetNow, questions: int) -> list[Family]:
 
 
 def counter_families(counts: Mapping[Key, float]) -> list[Family]:
-    """Return the counters, also those that have counted nothing yet, as far as they have no labels."""
     families = []
     for counted, (name, text, labels) in COUNTERS.items():
         found = sorted((values, amount) for (kind, values), amount in counts.items() if kind == counted)
@@ -578,7 +570,6 @@ def counter_families(counts: Mapping[Key, float]) -> list[Family]:
 
 
 def session_families(states: Mapping[str, int], questions: int | None) -> list[Family]:
-    """Return the gauges of sessions by state; of questions, too, if they are not among those of a fleet."""
     found = [_by_label("tildone_sessions", "Plans in the store.", "state", tuple(states), states)]
     if questions is not None:
         found.append(_gauge("tildone_questions", "Questions that wait for a person.", questions))

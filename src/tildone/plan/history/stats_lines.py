@@ -221,7 +221,6 @@ def _ends(stats: Stats, when: Callable[[int], str], columns: int) -> list[str]:
 
 
 def _legend(stats: Stats, width: int) -> list[Line]:
-    """The signs with their meaning and number, as many on a line as fit."""
     entries = [
         (Span(kind.value, _ROLES[kind]), Span(f" {meaning}: {len(stats.of_kind(kind))}"))
         for kind, meaning in LEGEND.items()

@@ -81,12 +81,10 @@ class _Canvas:
 
     @property
     def right(self) -> float:
-        """The place of the end of the history."""
         return PLOT_LEFT + self.axis.parts[-1].right
 
 
 def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
-    """Return the picture. `when` formats a time, `clock` its time of day."""
     has_estimate = stats.estimate.remaining is not None
     width = PLOT_WIDTH * (1 - FUTURE_SHARE) if has_estimate else PLOT_WIDTH
     canvas = _Canvas(stats, time_axis(stats.times, width, BREAK_WIDTH), when, clock)
@@ -132,7 +130,6 @@ def _definitions(height: int) -> str:
 
 
 def _lanes(canvas: _Canvas, y: int) -> tuple[str, int]:
-    """A row for each task with its periods, and the place below them."""
     shown, left_out = shown_tasks(canvas.stats, MAX_LANES)
     rows = [_lane(canvas, entry, y + index * LANE_HEIGHT) for index, entry in enumerate(shown)]
     y += len(rows) * LANE_HEIGHT
@@ -280,7 +277,6 @@ def _row(canvas: _Canvas, kind: MarkKind, clusters: list[tuple[float, list[TimeM
 
 
 def _clusters(marks: Iterable[TimeMark], x: Callable[[int], float]) -> list[tuple[float, list[TimeMark]]]:
-    """Marks that are close together, with the place of the first of them."""
     found: list[tuple[float, list[TimeMark]]] = []
     for mark in marks:
         place = x(mark.at)

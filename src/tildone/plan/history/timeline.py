@@ -69,8 +69,6 @@ class TimelineRow:
 
 @value
 class _PlanState:
-    """The plan after an event, and the start times of its tasks in progress."""
-
     plan: Plan
     running: StartTimes
 
@@ -137,7 +135,6 @@ def event_data(event: Event, when: When) -> Data:
 
 
 def author_data(author: Author) -> Data:
-    """Return an author; fields that are not known are None."""
     return {"name": author.name or None, "agent": author.agent or None, "model": author.model or None}
 
 
@@ -155,7 +152,6 @@ def row_data(event: Event, row: TimelineRow, when: When) -> Data:
 
 
 def task_data(entry: TaskHistory, when: When) -> Data:
-    """Return a task, and the events that added and closed it."""
     return {
         "number": entry.task.number or None,
         "text": entry.task.text,
@@ -174,12 +170,10 @@ def durations_data(entry: TaskHistory, now: int) -> Data:
 
 
 def step_data(step: TaskStep, when: When) -> Data:
-    """Return the event that changed a task, with the tool that was called."""
     return event_data(step.event, when) | {"tool": step.call and step.call.tool}
 
 
 def whole_step_data(step: TaskStep, when: When) -> Data:
-    """Return the same with the arguments of the call and the changes of the task."""
     return step_data(step, when) | {
         "arguments": step.call and step.call.arguments,
         "what": [describe_change(change) for change in step.changes],
@@ -260,5 +254,4 @@ def _kind(fact: Fact) -> str:
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:
-    """An event's short id; the event may be unknown on_branch."""
     return short.get(target) or printable(target[:SHORT_ID_LENGTH])

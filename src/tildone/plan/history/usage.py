@@ -40,7 +40,6 @@ class TaskUsage:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything to show."""
         return self.worked is not None or self.nudges > 0 or self.usage.is_known
 
 

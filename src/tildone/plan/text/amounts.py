@@ -135,7 +135,6 @@ def duration(seconds: float, *, tenths: bool = True) -> str:
 
 
 def stopwatch(seconds: float) -> str:
-    """Return a short time: `0:38`."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
@@ -144,7 +143,6 @@ def days(milliseconds: int) -> str:
 
 
 def ago(milliseconds: int) -> str:
-    """Return how long ago something was, in the largest fitting unit."""
     for unit, length in (("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
         if milliseconds >= length:
             return f"{format_count(milliseconds // length, unit)} ago"
@@ -152,7 +150,6 @@ def ago(milliseconds: int) -> str:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the largest fitting decimal unit."""
     amount, unit = float(count), "bytes"
     for larger in ("KB", "MB", "GB", "TB"):
         if amount < _THOUSAND:

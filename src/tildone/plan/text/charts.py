@@ -60,8 +60,6 @@ class Kind(Enum):
 
 @value
 class Sample:
-    """A figure, with the names and values of its labels."""
-
     amount: float
     labels: tuple[tuple[str, str], ...] = ()
 
@@ -128,7 +126,6 @@ _BASE = (
 
 
 def style() -> str:
-    """Return the style sheet: the colours of the light scheme, and those of the dark one."""
     light, dark = (
         "".join(f".{name}{{{rule[0]}:{rule[index]}}}" for name, rule in _PALETTE.items()) for index in (1, 2)
     )

@@ -78,7 +78,6 @@ def task_lines(
 
 
 def task_line(task: Task) -> Line:
-    """Return a task on one line, with its number if it has one."""
     return *numbered_lead(task), task_label(task)(printable(task.text))
 
 

@@ -15,7 +15,6 @@ NUMERALS = (
 
 
 def roman_numeral(number: int) -> str:
-    """Return the number in Roman numerals; empty for 0 and below."""
     numeral = ""
     for amount, letters in NUMERALS:
         while number >= amount:
@@ -25,7 +24,6 @@ def roman_numeral(number: int) -> str:
 
 
 def phase_title(number: int, name: str) -> str:
-    """Return the name of a phase after its number, which starts at 1."""
     return f"{roman_numeral(number)}. {single_line(name)}"
 
 

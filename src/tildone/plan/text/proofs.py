@@ -132,12 +132,10 @@ def proof_words(check: Check, proof: Proof | None, *, stale: bool = False, allow
 
 
 def program_words(proof: Proof) -> str:
-    """Return the program that ran, by path and digest; empty if it is not known."""
     return f"{proof.program} (sha256 {proof.program_sha256 or 'not known'})" if proof.program else ""
 
 
 def output_end(output: str) -> str:
-    """Return the end of the output of a command, as much as a model is told."""
     text = "\n".join(output.rstrip().splitlines()[-MAX_LINES:])
     return text if len(text) <= MAX_CHARACTERS else "…" + text[-MAX_CHARACTERS + 1 :]
 

@@ -178,7 +178,6 @@ def _largest_size(fits: Callable[[int], bool], min_text: int) -> int:
 
 
 def _sizes(entries: Sequence[Entry], size: int, *, spares_active: bool) -> list[int]:
-    """Return the size for each text, and the largest one for those of tasks in progress if they are spared."""
     return [MAX_TEXT if spares_active and task.status is Status.IN_PROGRESS else size for task, _ in entries]
 
 
@@ -432,7 +431,6 @@ def status_line(state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = ""
 
 
 def status_text(plan: Plan) -> str | None:
-    """Return the progress of the plan; None if it is empty."""
     done = progress(plan)
     if not done.total:
         return None
@@ -440,7 +438,6 @@ def status_text(plan: Plan) -> str | None:
 
 
 def active_tasks(plan: Plan) -> str | None:
-    """Return the tasks in progress, one per line; None if there are none."""
     lines = [
         f"[{position}] {single_line(task.text)}"
         for position, task in enumerate(plan.tasks)
@@ -450,5 +447,4 @@ def active_tasks(plan: Plan) -> str | None:
 
 
 def countdown_text(seconds: int) -> str:
-    """Return the text shown while an automatic continuation is pending."""
     return f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"

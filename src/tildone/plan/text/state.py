@@ -182,7 +182,6 @@ def strip_signs(plan: Plan) -> str:
 
 
 def strip_spans(plan: Plan, columns: int) -> Line:
-    """Return the strip in at most this many columns, with colours."""
     return signs_spans(strip_signs(plan), columns)
 
 
@@ -196,7 +195,6 @@ def signs_spans(signs: str, columns: int) -> Line:
 
 
 def count_text(plan: Plan) -> str:
-    """Return how many tasks are closed, of all tasks: `6/12`; empty without tasks."""
     done = progress(plan)
     return f"{done.closed}/{done.total}" if done.total else ""
 

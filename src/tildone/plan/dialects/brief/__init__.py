@@ -61,7 +61,6 @@ def reply(call: CompletedCall) -> Reply:
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """Reply to arguments that cannot be interpreted."""
     return _reply("; ".join(map(str, problems)), is_error=True)
 
 
@@ -70,8 +69,10 @@ def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
     plan = numbered(plan)
     open_tasks = [task for task in plan.tasks if task.status.is_open]
     mark = _mark(open_tasks)
-    lines = _open_lines(plan, mark, max_characters - 2 * MAX_FRAME)
-    lines += _legend(open_tasks)
+    shown = tuple(_open_part(phase) for phase in plan.phases)
+    part = bounded_plan(Plan(shown), max_characters - 2 * MAX_FRAME)
+    lines = [line for phase in part.plan.phases for line in _phase_lines(phase, mark, plan)]
+    lines += [*part.omissions, *_legend(open_tasks)]
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
         lines += [f"{word} {clipped(_ranges(closed), MAX_FRAME // 2)}"] if closed else []
@@ -175,11 +176,6 @@ def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
     return [task.number for task in plan.tasks if task.text in named or shown_text(task.text) in shown]
 
 
-def _open_lines(plan: Plan, user_mark: str, max_characters: int) -> list[str]:
-    part = bounded_plan(Plan(tuple(map(_open_part, plan.phases))), max_characters)
-    return [*(line for phase in part.plan.phases for line in _phase_lines(phase, user_mark, plan)), *part.omissions]
-
-
 def _open_part(phase: Phase) -> Phase:
     """Return the phase with what a list shows of it: the open tasks, each with its newest note."""
     tasks = tuple(replace(task, notes=task.notes[-1:]) for task in phase.tasks if task.status in OPEN_SIGNS)
@@ -199,9 +195,7 @@ def _mark(tasks: Sequence[Task]) -> str:
 
 def _legend(tasks: Sequence[Task]) -> list[str]:
     """Say in one line which of these tasks a person added; nothing if none."""
-    if not any(task.from_user for task in tasks):
-        return []
-    return [f"({_mark(tasks) or 'all'} from the user)"]
+    return [f"({_mark(tasks) or 'all'} from the user)"] if any(task.from_user for task in tasks) else []
 
 
 def _line(task: Task, user_mark: str = "", plan: Plan = Plan()) -> str:  # noqa: B008  frozen

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from tildone.plan.ops import Selector
     from tildone.plan.reduce import Step
 
     Op = list[Any]
@@ -117,8 +116,13 @@ def _words(op: str, value: object) -> list[Any]:
     is_none = text.strip().lower() == NONE
     if op == "check" and is_none:
         raise AmbiguousArguments("only a person removes a check")
+    if op == "check" and words is not None and len(words) > 1:
+        return words
     if op == "check":
-        return _check_command(words, text)
+        try:
+            return list(split_command(text))
+        except ValueError as problem:
+            raise AmbiguousArguments(f"check: {problem}") from None
     if is_none:
         return []
     if op == "after":
@@ -127,15 +131,6 @@ def _words(op: str, value: object) -> list[Any]:
             raise AmbiguousArguments(f"after takes {FORMS[op]}, in numbers")
         return [*map(int, re.findall(NUMBER, text))]
     return words if words is not None else re.split(r"[\s,]+", text.strip())
-
-
-def _check_command(words: list[str] | None, text: str) -> list[str]:
-    if words is not None and len(words) > 1:
-        return words
-    try:
-        return list(split_command(text))
-    except ValueError as problem:
-        raise AmbiguousArguments(f"check: {problem}") from None
 
 
 WORDS = {
@@ -199,8 +194,15 @@ def _object(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
     if not isinstance(word, str):
         yield from _ops_by_field(fields, hints)
         return
-    hints.append(f'{{"{_op(word) or "done"}":…}} will do')
-    yield from _op_by_name(word, fields, hints)
+    op = _op(word)
+    hints.append(f'{{"{op or "done"}":…}} will do')
+    if word.lower() in READ_WORDS:
+        return
+    if op is None:
+        raise AmbiguousArguments(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
+    values = [given for given in fields.values() if given is not None]
+    is_whole = op in ("note", "block", "move") or len(values) != 1
+    yield from _single_op(op, fields if is_whole else values[0], hints)
 
 
 def _pop_first(fields: dict[str, Any], keys: tuple[str, ...]) -> object:
@@ -223,18 +225,6 @@ def _ops_by_field(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
             yield ["block", _id(given, hints), _text(why)]
         else:
             yield from _single_op(op, given, hints)
-
-
-def _op_by_name(word: str, rest: dict[str, Any], hints: list[str]) -> Iterator[Op]:
-    """Interpret an op whose name is a value, with its arguments in the other fields."""
-    op = _op(word)
-    if word.lower() in READ_WORDS:
-        return
-    if op is None:
-        raise AmbiguousArguments(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
-    values = [given for given in rest.values() if given is not None]
-    is_whole = op in ("note", "block", "move") or len(values) != 1
-    yield from _single_op(op, rest if is_whole else values[0], hints)
 
 
 def _command(line: str) -> Iterator[Op]:
@@ -321,7 +311,6 @@ def _id(given: object, hints: list[str]) -> int | str:
 
 
 def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
-    """Return pairs of a task and a text."""
     match given:
         case str(text) if parsed := number_and_text(text):
             yield parsed
@@ -396,14 +385,9 @@ def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
             task, *words = given
             yield Touch(_selector(task), tuple(words), op)
         case _:
-            yield from (Mark(target, MARKS[op]) for target in _selectors(given))
-
-
-def _selectors(ids: Sequence[Id]) -> Iterator[Selector]:
-    numbers = tuple(number for number in ids if isinstance(number, int))
-    if numbers:
-        yield Numbered(numbers)
-    yield from (_selector(text) for text in ids if isinstance(text, str))
+            ids = tuple(number for number in given if isinstance(number, int))
+            yield from [Mark(Numbered(ids), MARKS[op])] if ids else []
+            yield from (Mark(_selector(text), MARKS[op]) for text in given if isinstance(text, str))
 
 
 def _selector(task: Id) -> Named | Numbered:

@@ -38,7 +38,6 @@ _OP = {status: op for op, status in MARKS.items()}
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
-    """Return the call that marks the task, addressed by its number."""
     return "todo", {_OP[status]: numbered(plan).tasks[position].number}
 
 

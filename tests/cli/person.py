@@ -138,8 +138,15 @@ class Terminal:
     def type(self, keys: bytes) -> None:
         os.write(self.fd, keys)
 
-    def end(self) -> Answer:
-        """Wait for the program; everything it has shown, in whichever stream."""
+    def say(self, line: str, answer: str = "") -> None:
+        """Type a line, and read on until the answer to it has been shown."""
+        self.type(f"{line}\r".encode())
+        self.until(answer)
+
+    def end(self, keys: bytes = b"") -> Answer:
+        """Type the last keys and wait for the program; everything it has shown, in whichever stream."""
+        if keys:
+            self.type(keys)
         while self._read():
             pass
         os.close(self.fd)

@@ -80,27 +80,15 @@ def lines(component: Component, columns: int = 100) -> list[str]:
     return [plain(line) for line in draw(component, columns)]
 
 
-def test_a_call_shows_its_action_main_argument_and_options() -> None:
+def test_a_call_shows_its_action_and_its_arguments_long_ones_on_lines_below() -> None:
     args = {"limit": 10, "name": "backend", "action": "start", "mode": "fast"}
 
     assert lines(default_call(TOOL, args)) == ['Process: start "backend" mode=fast limit=10']
 
-
-def test_a_call_may_name_all_its_arguments() -> None:
     args = {"action": "start", "name": "backend"}
 
     assert lines(default_call(TOOL, args, name_all=True)) == ["Process: start name=backend"]
 
-
-def test_arguments_are_in_the_order_of_the_schema() -> None:
-    """Whatever the order of the call; unknown arguments come last, by name."""
-    args = {"name": "a", "odd": "x", "limit": 1, "zeta": 1, "alpha": 2}
-
-    assert default_call(TOOL, args) == default_call(TOOL, dict(reversed(args.items())))
-    assert lines(default_call(TOOL, args)) == ['Process: "a" limit=1 odd=x alpha=2 zeta=1']
-
-
-def test_long_arguments_are_on_lines_below() -> None:
     args = {"name": "build", "command": "make all && make install DESTDIR=/srv", "odd": "one\ntwo"}
 
     assert lines(default_call(TOOL, args)) == [
@@ -110,13 +98,19 @@ def test_long_arguments_are_on_lines_below() -> None:
         "       two",
     ]
 
-
-def test_a_very_long_argument_is_truncated() -> None:
     [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
 
     assert first == "Process"
     assert len(more) == PREVIEW_LINES
     assert more[-1].endswith("x … (24 B more)")
+
+
+def test_arguments_are_in_the_order_of_the_schema() -> None:
+    """Whatever the order of the call; unknown arguments come last, by name."""
+    args = {"name": "a", "odd": "x", "limit": 1, "zeta": 1, "alpha": 2}
+
+    assert default_call(TOOL, args) == default_call(TOOL, dict(reversed(args.items())))
+    assert lines(default_call(TOOL, args)) == ['Process: "a" limit=1 odd=x alpha=2 zeta=1']
 
 
 @pytest.mark.parametrize(
@@ -144,11 +138,14 @@ def test_incomplete_arguments_are_rendered(args: Any) -> None:
     assert lines(default_call(TOOL, args)) == ["Process"]
 
 
-def test_a_result_shows_its_content() -> None:
+def test_a_result_shows_its_content_and_an_empty_one_says_so() -> None:
     result = ToolResult((TextContent("one\n"), ImageContent("QUJD" * 512, "image/png")), {})
 
     assert lines(default_result(result)) == ["one", "", "[image/png, 1.5 KB]"]
     assert markup(default_result(text_result("a\n"))) == "<toolOutput>a</toolOutput>"
+
+    assert default_result(text_result("\n")) == Text("No output", Role.DIM)
+    assert default_result(ToolResult((), {})) == Text("No output", Role.DIM)
 
 
 def test_a_long_result_is_collapsed_with_a_hint_to_expand_it() -> None:
@@ -159,11 +156,6 @@ def test_a_long_result_is_collapsed_with_a_hint_to_expand_it() -> None:
     assert expanded == LONG.split("\n")
 
 
-def test_an_empty_result_says_so() -> None:
-    assert default_result(text_result("\n")) == Text("No output", Role.DIM)
-    assert default_result(ToolResult((), {})) == Text("No output", Role.DIM)
-
-
 def test_a_partial_result_is_a_constant_message() -> None:
     """Streamed text is not echoed."""
     some, more = (default_result(text_result(text), RenderOptions(is_partial=True), "Process") for text in ("a", "ab"))
@@ -172,27 +164,23 @@ def test_a_partial_result_is_a_constant_message() -> None:
     assert partial_message("Process", "starting") == Text("Process: starting...", Role.MUTED)
 
 
-def test_a_failed_call_shows_its_error() -> None:
+def test_a_failed_call_shows_its_error_or_a_default_message() -> None:
     """Whether the host or the result reports the failure."""
     by_host = default_result(text_result("No such process"), RenderOptions(is_error=True))
     by_itself = default_result(error_result("No such process"))
 
     assert by_host == by_itself == error_message(error_result("No such process")) == Text("No such process", Role.ERROR)
 
-
-def test_a_failure_without_text_has_a_default_message() -> None:
     assert error_message(ToolResult((), {})) == Text("Operation failed", Role.ERROR)
     assert error_message(ToolResult((), {}), "Could not list processes") == Text("Could not list processes", Role.ERROR)
 
 
-def test_a_tool_with_renderers_uses_them() -> None:
+def test_a_tool_with_renderers_uses_them_unless_they_return_none() -> None:
     own = replace(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
 
     assert call_component(own, {"name": "a"}) == Text("a")
     assert result_component(own, text_result("b"), RenderOptions()) == Text("b")
 
-
-def test_a_renderer_that_returns_none_selects_the_default() -> None:
     own = replace(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
 
     for tool in (own, TOOL):
@@ -240,28 +228,17 @@ def test_wrapping_loses_no_characters(text: str, columns: int) -> None:
     assert drawn.replace(" ", "") == text.replace(" ", "")
 
 
-def test_drawing_is_deterministic() -> None:
-    header = ToolCallHeader("Run", "start", "x", ("a=1",), (Item("task", "words " * 20),))
-
-    assert draw(header, 40) == draw(header, 40)
-
-
-@pytest.mark.parametrize("columns", [0, -5])
-def test_nothing_is_drawn_into_zero_columns(columns: int) -> None:
-    assert draw(stacked(Text("a"), Spacer()), columns) == []
-
-
 def test_one_column_is_enough() -> None:
     """A character that is wider is replaced by an ellipsis."""
     assert [plain(line) for line in draw(Text("a字b", Role.DIM), 1)] == ["a", "…", "b"]
+    assert [draw(stacked(Text("a"), Spacer()), columns) for columns in (0, -5)] == [[], []]
     assert draw(Text("字", Role.DIM), 1) == [[Span("…", Role.DIM)]]
 
-
-def test_wide_characters_take_two_columns() -> None:
     assert [plain(line) for line in draw(Text("字字字"), 4)] == ["字字", "字"]
 
 
 def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
+    """Nested spans have the styles of both."""
     text = Text((Span("first part ", Role.ACCENT), Span("second", bold=True)))
 
     assert draw(text, 8) == [
@@ -270,8 +247,6 @@ def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
         [Span("second", bold=True)],
     ]
 
-
-def test_a_style_continues_after_a_line_break() -> None:
     text = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
 
     assert draw(text, 4) == [
@@ -279,8 +254,6 @@ def test_a_style_continues_after_a_line_break() -> None:
         [Span("two", Role.ERROR, strike=True), Span("!", italic=True)],
     ]
 
-
-def test_nested_spans_have_the_styles_of_both() -> None:
     inner = Span((Span("a"), Span("b", Role.DIM)), italic=True)
 
     assert draw(Text((inner,), Role.ERROR, bold=True), 9) == [
@@ -296,20 +269,15 @@ def test_only_spans_with_lines_are_split_at_line_breaks() -> None:
 
 
 def test_lines_below_a_label_are_indented_to_its_width() -> None:
+    """A wide label is wrapped with its text."""
     body = ToolBody((Field("Path", "one two three", show_collapsed=True),))
 
     assert [plain(line) for line in draw(body, 14)] == ["Path: one two", "      three"]
     assert [plain(line) for line in draw(body, 12)] == ["Path: one", "      two", "      three"]
 
-
-def test_a_wide_label_is_wrapped_with_its_text() -> None:
     body = ToolBody((Field("Location", "one\ntwo three", show_collapsed=True),))
 
     assert [plain(line) for line in draw(body, 10)] == ["Location:", "one", "two three"]
-
-
-def test_a_tab_is_replaced_by_spaces() -> None:
-    assert [plain(line) for line in draw(Text("a\tb"), 9)] == [f"a{TAB}b"]
 
 
 @pytest.mark.parametrize("char", ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ud83d"])
@@ -319,6 +287,7 @@ def test_the_default_mask_replaces_unprintable_characters(char: str) -> None:
 
 def test_the_default_mask_keeps_visible_text() -> None:
     assert mask_unprintable("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
+    assert [plain(line) for line in draw(Text("a\tb"), 9)] == [f"a{TAB}b"]
 
 
 def test_every_text_is_sanitized() -> None:
@@ -388,30 +357,27 @@ FIELDS = (Field("Results", "3 items", show_collapsed=True), Field("Backend", "lo
 EXPAND = KeyHint("app.tools.expand", "to expand")
 
 
-def test_a_call_header_has_name_action_main_argument_and_options() -> None:
+def test_each_part_of_a_call_header_has_its_place_and_its_role() -> None:
+    """The colon is optional, and omitted if nothing follows."""
     header = ToolCallHeader("Process", "start", '"backend"', ("cwd=/srv", "end=true"))
 
     assert lines(header) == ['Process: start "backend" cwd=/srv end=true']
 
-
-def test_each_part_of_a_call_header_has_its_role() -> None:
     assert markup(ToolCallHeader("Process", "start", '"backend"', ("end=true",))) == (
         "<toolTitle><bold>Process:</bold></toolTitle> <warning>start</warning> "
         '<accent>"backend"</accent> <muted>end=true</muted>'
     )
 
-
-def test_the_colon_is_optional_and_omitted_if_nothing_follows() -> None:
     assert lines(ToolCallHeader("Repo tree", main_arg="src", show_colon=False)) == ["Repo tree src"]
     assert lines(ToolCallHeader("List todos")) == ["List todos"]
 
-
-def test_long_arguments_are_below_with_their_labels() -> None:
     header = ToolCallHeader(
         "Ask", main_arg='"reviewer"', long_args=(Item("task", "Read it.\nSay it."), Item("", "now"))
     )
 
     assert lines(header) == ['Ask: "reviewer"', "  task: Read it.", "        Say it.", "  now"]
+
+    assert lines(ToolCallHeader("Ask", long_args=(Item("task", ""),))) == ["Ask", "  task: "]
 
 
 def test_arguments_that_do_not_fit_the_first_line_are_below_it() -> None:
@@ -426,27 +392,17 @@ def test_arguments_that_do_not_fit_the_first_line_are_below_it() -> None:
         "  env: A=1",
     ]
 
-
-def test_a_main_argument_that_does_not_fit_is_below_as_well() -> None:
     command = "grep x" * 13
 
     assert lines(ToolCallHeader("Run", main_arg=command)) == ["Run", f"  {command}"]
 
-
-def test_an_argument_with_line_breaks_is_below_the_first_line() -> None:
     assert lines(ToolCallHeader("Run", "start", "one\ntwo")) == ["Run: start", "  one", "  two"]
-
-
-def test_a_long_argument_may_be_empty() -> None:
-    assert lines(ToolCallHeader("Ask", long_args=(Item("task", ""),))) == ["Ask", "  task: "]
 
 
 def test_a_collapsed_body_has_only_fields_with_show_collapsed() -> None:
     assert lines(ToolBody(FIELDS)) == ["Results: 3 items"]
     assert lines(ToolBody(FIELDS, expanded=True)) == ["Results: 3 items", "Backend: local"]
 
-
-def test_a_field_may_contain_a_component() -> None:
     body = ToolBody((Field("", Text("plain")), Field("Files", Text("a\nb"))), expanded=True)
 
     assert lines(body) == ["plain", "Files:", "a", "b"]
@@ -461,8 +417,6 @@ def test_an_empty_line_separates_a_body_from_its_footer() -> None:
         "total: 3",
     ]
 
-
-def test_there_is_no_separator_without_a_body_or_footer() -> None:
     assert lines(ToolBody((), footer=ToolFooter((Item("total", "0"),)))) == ["total: 0"]
     assert lines(ToolBody(FIELDS, footer=ToolFooter(()))) == ["Results: 3 items"]
 
@@ -475,8 +429,6 @@ def test_a_footer_joins_its_items() -> None:
         "<muted>a: </muted><muted>1</muted><dim> | </dim><muted>b: </muted><muted>2</muted>"
     )
 
-
-def test_an_empty_footer_has_no_row() -> None:
     assert lines(ToolFooter((Item("count", ""),))) == []
 
 

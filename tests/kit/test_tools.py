@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -60,11 +61,21 @@ def run(tool: ToolDefinition, *five: Any) -> ToolResult:
     return asyncio.run(call())
 
 
-def test_the_text_of_a_result_excludes_images() -> None:
+def test_results_have_their_text_without_images_and_details_of_their_own() -> None:
+    """The details of a failed call are empty, not missing: renderers detect an exception by that."""
     result = ToolResult((TextContent("one"), ImageContent("aGk=", "image/png"), TextContent("two")), {})
 
     assert result.text == "one\ntwo"
     assert ToolResult((), {}).text == ""
+
+    assert error_result("No such file") == ToolResult((TextContent("No such file"),), {}, is_error=True)
+    assert error_result("").text == "Operation failed"
+
+    one, other = text_result("a"), error_result("b")
+
+    one.details["mine"] = True
+
+    assert other.details == {}
 
 
 @pytest.mark.parametrize(
@@ -83,20 +94,6 @@ def test_a_call_has_failed_if_its_details_say_so(details: object, *, is_error: b
     assert ToolResult((), details, is_error=is_error).failed is failed
 
 
-def test_details_are_never_shared_between_results() -> None:
-    one, other = text_result("a"), error_result("b")
-
-    one.details["mine"] = True
-
-    assert other.details == {}
-
-
-def test_a_failed_call_has_its_message_and_empty_details() -> None:
-    """Empty, not missing: renderers detect an exception by that."""
-    assert error_result("No such file") == ToolResult((TextContent("No such file"),), {}, is_error=True)
-    assert error_result("").text == "Operation failed"
-
-
 def test_updates_are_sent_to_the_callback_if_there_is_one() -> None:
     seen = list[ToolResult]()
 
@@ -106,35 +103,32 @@ def test_updates_are_sent_to_the_callback_if_there_is_one() -> None:
     assert seen == [text_result("half")]
 
 
-def test_the_defaults_of_a_definition_are_those_of_an_ordinary_tool() -> None:
+def test_a_valid_definition_is_returned_and_its_defaults_are_those_of_an_ordinary_tool() -> None:
+    assert validated(ECHO) is ECHO
+
     flags = (ECHO.exclusive, ECHO.strict, ECHO.discoverable, ECHO.inherit, ECHO.any_case_name)
 
     assert flags == (False, False, False, True, False)
 
 
-def test_a_valid_definition_is_returned() -> None:
-    assert validated(ECHO) is ECHO
+SNAKES = ("web_search", "processes", "get_v2_time", "a" * 64)
+OTHERS = ("TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n")
 
 
-@pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
-def test_names_in_snake_case_are_valid(name: str) -> None:
-    assert validated(replace(ECHO, name=name)).name == name
+@pytest.mark.parametrize(
+    ("name", "any_case", "complaint"),
+    [
+        *((name, False, "") for name in SNAKES),
+        *((name, False, "snake_case") for name in OTHERS),
+        ("TodoWrite", True, ""),
+        *((name, True, "letters, digits") for name in ("Todo Write", "", "9Lives")),
+    ],
+)
+def test_names_are_in_snake_case_unless_any_case_is_allowed(name: str, complaint: str, *, any_case: bool) -> None:
+    named = replace(ECHO, name=name, any_case_name=any_case)
 
-
-@pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
-def test_other_names_are_invalid(name: str) -> None:
-    with pytest.raises(InvalidDefinition, match="snake_case"):
-        validated(replace(ECHO, name=name))
-
-
-def test_any_case_names_may_be_allowed() -> None:
-    assert validated(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
-
-
-@pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
-def test_any_case_names_are_checked_too(name: str) -> None:
-    with pytest.raises(InvalidDefinition, match="letters, digits"):
-        validated(replace(ECHO, name=name, any_case_name=True))
+    with pytest.raises(InvalidDefinition, match=complaint) if complaint else nullcontext():
+        assert validated(named) is named
 
 
 @pytest.mark.parametrize(
@@ -151,10 +145,11 @@ def test_any_case_names_are_checked_too(name: str) -> None:
         ({"prompt_guidelines": "Use it well"}, "tuple of texts"),
         ({"execute": None}, "execute must be called with tool_call_id, params, signal, on_update, ctx"),
         ({"execute": lambda _call, _params: None}, "execute must be called with"),
+        ({"name": "Echo", "label": ""}, r"tool 'Echo': .*snake_case.*; the label is empty"),
     ],
 )
 def test_an_invalid_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
-    """At registration, not at the first call."""
+    """At registration, not at the first call, and for all its problems at once."""
     with pytest.raises(InvalidDefinition, match=complaint):
         validated(replace(ECHO, **changes))
 
@@ -172,18 +167,11 @@ def test_parameters_that_only_the_host_can_check_are_left_to_it(parameters: Any)
     assert validated(replace(ECHO, parameters=parameters)).parameters is parameters
 
 
-def test_all_problems_are_reported_at_once() -> None:
-    with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
-        validated(replace(ECHO, name="Echo", label=""))
-
-
-def test_a_wrapped_tool_keeps_unchanged_fields() -> None:
+def test_a_wrapped_tool_keeps_unchanged_fields_and_is_validated() -> None:
     loud = wrap_tool(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
     assert loud == replace(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
-
-def test_a_wrapped_tool_is_validated() -> None:
     with pytest.raises(InvalidDefinition):
         wrap_tool(ECHO, name="Loud Echo")
 
@@ -199,15 +187,13 @@ def test_delegating_passes_on_all_five_arguments_in_order() -> None:
     assert all(one is other for one, other in zip(given, FIVE, strict=True))
 
 
-def test_a_wrapper_may_change_arguments_and_result() -> None:
+def test_a_wrapper_may_change_arguments_and_result_or_answer_without_delegating() -> None:
     async def politely(call: Invocation, delegate: Delegate) -> ToolResult:
         inner = await delegate(replace(call, params={"words": f"{call.params['words']}, please"}))
         return text_result(inner.text.capitalize())
 
     assert run(wrap_tool(ECHO, politely)).text == "Hello, please"
 
-
-def test_a_wrapper_may_answer_without_delegating() -> None:
     async def refuse(_call: Invocation, _delegate: Delegate) -> ToolResult:
         raise PermissionError("not today")
 
@@ -247,13 +233,12 @@ def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[st
 
 
 def test_content_has_the_wire_format_of_hosts() -> None:
+    """`isError` is present only on failures."""
     text, image = TextContent("hi"), ImageContent("aGk=", "image/png")
 
     assert content_to_json(text) == {"type": "text", "text": "hi"}
     assert content_to_json(image) == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 
-
-def test_is_error_is_present_only_on_failures() -> None:
     assert result_to_json(text_result("hi")) == {"content": [{"type": "text", "text": "hi"}], "details": {}}
     assert result_to_json(error_result("no"))["isError"] is True
 
@@ -271,13 +256,12 @@ def call_with(definition: ToolDefinition, params: dict[str, Any], *others: Any) 
     return asyncio.run(definition.execute("call_1", params, *(others or (None, None, None))))
 
 
-def test_name_label_and_description_come_from_the_function() -> None:
+def test_name_label_and_description_come_from_the_function_or_are_given() -> None:
+    """The schema is known once the tool is registered."""
     assert validated(search_notes) is search_notes
     assert (search_notes.name, search_notes.label) == ("search_notes", "Search Notes")
     assert search_notes.description == "Search the notes.\n\nNewest first."
 
-
-def test_they_can_be_given_and_other_fields_too() -> None:
     @tool(name="find", label="Finder", description="Find it.", exclusive=True, prompt_guidelines=("Use it.",))
     async def search() -> str:
         return ""
@@ -285,10 +269,18 @@ def test_they_can_be_given_and_other_fields_too() -> None:
     assert (search.name, search.label, search.description) == ("find", "Finder", "Find it.")
     assert (search.exclusive, search.prompt_guidelines) == (True, ("Use it.",))
 
+    assert search_notes.schema == {"type": "object"}
+
 
 def test_arguments_are_passed_by_name_and_defaults_are_the_functions() -> None:
+    """Also if the tool is wrapped."""
     assert call_with(search_notes, {"query": "keys"}).text == "keys 10"
     assert call_with(search_notes, {"query": "keys", "limit": 2}) == text_result("keys 2")
+
+    async def loudly(call: Invocation, delegate: Delegate) -> ToolResult:
+        return text_result((await delegate(call)).text.upper())
+
+    assert call_with(wrap_tool(search_notes, loudly), {"query": "keys"}).text == "KEYS 10"
 
 
 def test_a_function_gets_from_the_host_what_it_names() -> None:
@@ -315,17 +307,6 @@ def test_another_kind_of_result_is_an_error() -> None:
 
     with pytest.raises(TypeError, match="must return a ToolResult or a text, not int"):
         call_with(tool(count), {})
-
-
-def test_a_tool_from_a_function_can_be_wrapped() -> None:
-    async def loudly(call: Invocation, delegate: Delegate) -> ToolResult:
-        return text_result((await delegate(call)).text.upper())
-
-    assert call_with(wrap_tool(search_notes, loudly), {"query": "keys"}).text == "KEYS 10"
-
-
-def test_the_schema_is_known_once_the_tool_is_registered() -> None:
-    assert search_notes.schema == {"type": "object"}
 
 
 async def positional(path: str, /) -> str:
@@ -388,11 +369,16 @@ def found(arguments: object) -> list[str]:
     return [str(problem) for problem in schema_problems(SCHEMA, arguments)]
 
 
-def test_valid_arguments_have_no_problems() -> None:
+def test_valid_arguments_have_no_problems_and_a_long_value_is_clipped_in_the_message() -> None:
     """Unknown fields are valid unless the schema forbids them; 2.0 is an integer in JSON."""
     fits = {"kind": "one", "items": [{"name": "abc", "size": 2.0}], "flag": True, "rate": 1, "other": None}
 
     assert found(fits) == []
+
+    (problem,) = schema_problems(SCHEMA, {"kind": "x" * 1000, "items": [{"name": "a"}]})
+
+    assert len(problem.expected) < 120
+    assert str(SchemaProblem("", "expected JSON")) == "expected JSON"
 
 
 @pytest.mark.parametrize(
@@ -437,16 +423,6 @@ def test_valid_arguments_have_no_problems() -> None:
 def test_every_problem_has_its_path_and_the_expected_value(arguments: object, expected: list[str]) -> None:
     """In the order of the schema, then of the arguments."""
     assert found(arguments) == expected
-
-
-def test_a_long_value_is_clipped_in_the_message() -> None:
-    (problem,) = schema_problems(SCHEMA, {"kind": "x" * 1000, "items": [{"name": "a"}]})
-
-    assert len(problem.expected) < 120
-
-
-def test_a_problem_with_all_arguments_has_no_path() -> None:
-    assert str(SchemaProblem("", "expected JSON")) == "expected JSON"
 
 
 def test_integers_and_strings_are_converted_as_the_schema_asks() -> None:
@@ -608,7 +584,7 @@ def test_the_schemas_of_our_own_tools_are_simple(name: str) -> None:
     assert all(is_simple(tool.parameters) for tool in dialect_named(name).tools)
 
 
-def test_a_signal_is_not_aborted_before_its_controller_aborts() -> None:
+def test_a_signal_is_aborted_by_its_controller_and_stops_the_work() -> None:
     controller = AbortController()
 
     before = (controller.signal.aborted, controller.signal.reason)
@@ -617,8 +593,6 @@ def test_a_signal_is_not_aborted_before_its_controller_aborts() -> None:
     assert before == (False, None)
     assert (controller.signal.aborted, controller.signal.reason) == (True, "Escape was pressed")
 
-
-def test_raise_if_aborted_stops_the_work() -> None:
     controller = AbortController()
     controller.signal.raise_if_aborted()
     controller.abort("enough")
@@ -628,30 +602,24 @@ def test_raise_if_aborted_stops_the_work() -> None:
 
     assert caught.value.reason == "enough"
 
+    AbortSignal().raise_if_aborted()
+
 
 def test_callbacks_are_called_once_and_in_order() -> None:
-    controller, calls = AbortController(), list[str]()
-    controller.signal.on_abort(lambda: calls.append("first"))
-    controller.signal.on_abort(lambda: calls.append("second"))
+    """The signal is aborted by then."""
+    controller, calls = AbortController(), list[tuple[str, str | None]]()
+    controller.signal.on_abort(lambda: calls.append(("first", controller.signal.reason)))
+    controller.signal.on_abort(lambda: calls.append(("second", controller.signal.reason)))
 
     controller.abort("now")
     controller.abort("again")
 
-    assert calls == ["first", "second"]
+    assert calls == [("first", "now"), ("second", "now")]
     assert controller.signal.reason == "now"
 
 
-def test_the_signal_is_aborted_when_callbacks_are_called() -> None:
-    controller, seen = AbortController(), list[str | None]()
-    controller.signal.on_abort(lambda: seen.append(controller.signal.reason))
-
-    controller.abort("why")
-
-    assert seen == ["why"]
-
-
 def test_a_callback_that_raises_does_not_stop_the_others() -> None:
-    """`abort` returns the exception."""
+    """`abort` returns the exception, also one on a joined signal."""
     controller, calls = AbortController(), list[str]()
     broken = RuntimeError("broken callback")
 
@@ -661,10 +629,14 @@ def test_a_callback_that_raises_does_not_stop_the_others() -> None:
     controller.signal.on_abort(raise_it)
     controller.signal.on_abort(lambda: calls.append("called"))
 
-    raised = controller.abort()
+    any_of(controller.signal).on_abort(raise_it)
+
+    raised, joined = controller.abort()
 
     assert calls == ["called"]
-    assert raised == [broken]
+    assert raised is broken
+    assert isinstance(joined, ExceptionGroup)
+    assert joined.exceptions == (broken,)
 
 
 def test_a_callback_added_after_the_abort_is_called_immediately() -> None:
@@ -678,6 +650,7 @@ def test_a_callback_added_after_the_abort_is_called_immediately() -> None:
 
 
 def test_a_callback_can_be_unsubscribed() -> None:
+    """Also by an earlier one. One that is subscribed twice is called twice."""
     controller, calls = AbortController(), list[str]()
     stay = controller.signal.on_abort
     leave = stay(lambda: calls.append("gone"))
@@ -689,8 +662,6 @@ def test_a_callback_can_be_unsubscribed() -> None:
 
     assert calls == ["there"]
 
-
-def test_a_callback_can_unsubscribe_a_later_one() -> None:
     controller, calls = AbortController(), list[str]()
     leave = list[object]()
     controller.signal.on_abort(lambda: [take_back() for take_back in leave if callable(take_back)])
@@ -700,8 +671,6 @@ def test_a_callback_can_unsubscribe_a_later_one() -> None:
 
     assert calls == []
 
-
-def test_a_callback_subscribed_twice_is_called_twice() -> None:
     controller, calls = AbortController(), list[str]()
     callback = lambda: calls.append("called")  # noqa: E731  it must be one object
     controller.signal.on_abort(callback)
@@ -712,11 +681,7 @@ def test_a_callback_subscribed_twice_is_called_twice() -> None:
     assert calls == ["called"]
 
 
-def test_a_signal_without_a_controller_is_never_aborted() -> None:
-    AbortSignal().raise_if_aborted()
-
-
-def test_any_of_is_aborted_by_the_first_signal() -> None:
+def test_any_of_is_aborted_by_the_first_signal_or_from_the_start_if_one_is() -> None:
     user, timeout, calls = AbortController(), AbortController(), list[str | None]()
     either = any_of(user.signal, None, timeout.signal)
     either.on_abort(lambda: calls.append(either.reason))
@@ -726,8 +691,6 @@ def test_any_of_is_aborted_by_the_first_signal() -> None:
 
     assert calls == ["took too long"]
 
-
-def test_any_of_is_aborted_from_the_start_if_a_signal_is() -> None:
     idle, up = AbortController(), AbortController()
     up.abort("done already")
 
@@ -735,22 +698,5 @@ def test_any_of_is_aborted_from_the_start_if_a_signal_is() -> None:
 
     assert either.reason == "done already"
 
-
-def test_any_of_no_signals_is_never_aborted() -> None:
     assert not any_of().aborted
     assert not any_of(None).aborted
-
-
-def test_exceptions_of_callbacks_on_a_joined_signal_are_returned() -> None:
-    controller = AbortController()
-    broken = RuntimeError("broken callback")
-
-    def raise_it() -> None:
-        raise broken
-
-    any_of(controller.signal).on_abort(raise_it)
-
-    [raised] = controller.abort()
-
-    assert isinstance(raised, ExceptionGroup)
-    assert raised.exceptions == (broken,)

@@ -1,10 +1,11 @@
 """Plan files, conversation files and the environment of `tildone run` in tests."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import Person
+from tests.cli.person import Answer, Person
 from tests.host.models.model_server import ModelServer, Turn
 from tildone.plan.model import Status
 
@@ -30,6 +31,12 @@ def provider_environment(server: ModelServer) -> dict[str, str]:
         "ANTHROPIC_BASE_URL": server.url,
         "ANTHROPIC_API_KEY": "none",
     }
+
+
+def run_model(person: Person, *argv: str, script: Sequence[Turn], **environ: str) -> tuple[Answer, ModelServer]:
+    """Run a model that answers from a script."""
+    with ModelServer(*script) as server:
+        return person.run("run", *argv, "--model", CHAT, **provider_environment(server) | environ), server
 
 
 def json_lines(out: str) -> list[dict[str, Any]]:

@@ -1,8 +1,12 @@
 """Runs at a plain terminal, and what a person sees there."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tests.cli.person import Person, Terminal
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import CHAT, provider_environment
 
 ASKED = "Answer: "
 """What a question ends with."""
@@ -26,3 +30,12 @@ def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
     watchdog.daemon = True
     watchdog.start()
     return terminal
+
+
+@contextmanager
+def model_at_terminal(
+    person: Person, *script: Turn, argv: tuple[str, ...] = ("Go",), **environ: str
+) -> Iterator[tuple[ModelServer, Terminal]]:
+    """Start a run of a model that answers from a script."""
+    with ModelServer(*script) as server:
+        yield server, at_terminal(person, *argv, "--model", CHAT, **provider_environment(server) | environ)

@@ -8,18 +8,19 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.person import Answer, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.tools.test_rendering import Scripted
 from tests.plans import plan_of
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, run_model, statuses, write_plan
 from tests.suite.forking import PROGRAM
-from tests.suite.waiting import LIMIT_SECONDS
+from tests.suite.waiting import LIMIT_SECONDS, until_async
 from tests.trusted import write_trusted
 from tildone.app.opening import run_leases
 from tildone.cli.fleet.doctor import parsed_limit
@@ -45,45 +46,33 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
+FINISH: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
 BOUND = "told to go on 20 times, and nothing changed"
 NOTICE = "Remaining todos were not completed. Take over manually."
 
 
-def nudges(server: ModelServer) -> int:
+def nudges(server: ModelServer, words: str = "There are still incomplete todos.") -> int:
     """Return how often the model was continued."""
-    told = [json.dumps(asked.messages[-1]) for asked in server.requests] + [json.dumps(server.requests[-1].messages)]
-    return told[-1].count("There are still incomplete todos.")
-
-
-def run(person: Person, *options: str, script: tuple[Turn, ...], **environ: str) -> tuple[Answer, ModelServer]:
-    """Run a model that answers from a script."""
-    with ModelServer(*script) as server:
-        return person.run("run", "Go", "--model", CHAT, *options, **provider_environment(server), **environ), server
+    return json.dumps(server.requests[-1].messages).count(words)
 
 
 @pytest.mark.parametrize("mode", ["terminal", "print"])
 def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: str) -> None:
-    """Print mode also waits for every countdown."""
-    answer, server = run(person, "--mode", mode, script=(WRITE, STOPS))
+    """Print mode also waits for every countdown. The number is a setting."""
+    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, STOPS))
 
-    assert nudges(server) == 20
-    assert len(server.requests) == 22
-    assert answer.code == 1
+    assert (answer.code, nudges(server), len(server.requests)) == (1, 20, 22)
     if mode == "terminal":
         assert f"Auto-continue limit reached (20 iterations). {NOTICE}\nTook " in answer.out
         assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
+        answer, server = run_model(person, "Go", "--max-nudges", "2", script=(WRITE, STOPS))
+        assert (answer.code, nudges(server)) == (1, 2)
+        assert "Auto-continue limit reached (2 iterations)." in answer.out
     else:
         assert (answer.out, answer.err) == (
             "I stop here.\n",
             f"tildone: 2 of 2 tasks left open ({BOUND})\nTo go on: tildone run --continue\n",
         )
-
-
-def test_the_number_of_nudges_is_a_setting(person: Person) -> None:
-    answer, server = run(person, "--max-nudges", "2", script=(WRITE, STOPS))
-
-    assert (answer.code, nudges(server)) == (1, 2)
-    assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
 @pytest.mark.slow
@@ -99,7 +88,7 @@ def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -
             {"text": "Put back."},
         )
     ]
-    answer, server = run(person, script=(WRITE, *toggle))
+    answer, server = run_model(person, "Go", script=(WRITE, *toggle))
 
     assert answer.code == 1
     assert "Auto-continue limit reached (told to go on 60 times, and no task was closed or added)." in answer.out
@@ -111,7 +100,7 @@ def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Pers
     """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
     lists: Turn = {"tool": "list_todos", "args": {}, "repeat": True}
     person.environ["TILDONE_SESSION"] = "plan"
-    answer, server = run(person, "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
+    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
 
     assert len(server.requests) == 6
     reason = "stopped: 5 requests to the model, and no task was closed or added"
@@ -124,18 +113,30 @@ def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Pers
     assert reason.removeprefix("stopped: ") in person.run("log").out
 
 
-def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(person: Person) -> None:
-    """The program waits for the countdown, while no turn is running."""
-    script: tuple[Turn, ...] = (
-        WRITE,
-        {"text": "Enough for today."},
-        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
-        {"text": "All done after all."},
+BRIEFLY: tuple[Turn, Turn] = (
+    {"tool": "todo", "args": {"add": ["One", "Two"]}},
+    {"tool": "todo", "args": {"done": [1, 2]}},
+)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "add", "complete", "words"),
+    [
+        ("indexed", WRITE, FINISH, "There are still incomplete todos."),
+        ("brief", *BRIEFLY, "Your plan is not done:"),
+    ],
+)
+def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
+    person: Person, dialect: str, add: Turn, complete: Turn, words: str
+) -> None:
+    """The program waits for the countdown, while no turn is running. A dialect without an extension has its words."""
+    script = (add, {"text": "Enough for today."}, complete, {"text": "All done after all."})
+    answer, server = run_model(
+        person, "Go", "--dialect", dialect, "--mode", "print", script=script, TILDONE_COUNTDOWN="1"
     )
-    answer, server = run(person, "--mode", "print", script=script, TILDONE_COUNTDOWN="1")
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
-    assert nudges(server) == 1
+    assert nudges(server, words) == 1
 
 
 def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
@@ -155,15 +156,14 @@ def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
 
 
 def test_a_finished_plan_is_not_continued(person: Person) -> None:
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    answer, server = run(person, "--max-nudges", "0", script=(WRITE, complete, {"text": "Done."}))
+    answer, server = run_model(person, "Go", "--max-nudges", "0", script=(WRITE, FINISH, {"text": "Done."}))
 
     assert (answer.code, nudges(server)) == (0, 0)
     assert "limit" not in answer.out
 
 
 def test_an_error_is_not_continued(person: Person) -> None:
-    answer, server = run(person, script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
+    answer, server = run_model(person, "Go", script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
 
     assert (answer.code, len(server.requests)) == (1, 2)
     assert "bad request" in answer.out
@@ -175,7 +175,7 @@ def test_phases_remind_a_few_times(person: Person) -> None:
         "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
     }
     person.environ["TILDONE_SESSION"] = "plan"
-    answer, server = run(person, "--dialect", "phased", script=(init, STOPS))
+    answer, server = run_model(person, "Go", "--dialect", "phased", script=(init, STOPS))
 
     assert (answer.code, len(server.requests)) == (1, 5)
     assert "✗ 2 of 2 tasks left open\n" in answer.out
@@ -186,7 +186,7 @@ def test_phases_remind_a_few_times(person: Person) -> None:
 def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Person) -> None:
     """It is also shown to the person."""
     call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
-    answer, server = run(person, script=(call, {"text": "Then not."}))
+    answer, server = run_model(person, "Go", script=(call, {"text": "Then not."}))
 
     told = json.dumps(server.requests[-1].messages)
     assert "Not allowed: rm -rf build" in told
@@ -194,37 +194,30 @@ def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Perso
     assert answer.code == 0
 
 
-def test_the_brief_dialect_is_continued_until_the_plan_is_done(person: Person) -> None:
-    """It has no extension of its own: the skeleton nudges in the words of the dialect."""
-    add: Turn = {"tool": "todo", "args": {"add": ["One", "Two"]}}
-    done: Turn = {"tool": "todo", "args": {"done": [1, 2]}}
-    script = (add, {"text": "Enough for today."}, done, {"text": "All done after all."})
-    answer, server = run(person, "--dialect", "brief", "--mode", "print", script=script)
-
-    told = json.dumps(server.requests[-1].messages)
-    assert (answer.code, answer.out) == (0, "All done after all.\n")
-    assert told.count("Your plan is not done:") == 1
-
-
 LEASE = {"TILDONE_LEASE": "r1/0/1"}
 LONG_ENOUGH = 60.0
 
 
-async def test_a_question_waits_for_an_answer_in_the_store(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "plans.db")
+    yield store
+    store.close()
+
+
+async def test_a_question_waits_for_an_answer_in_the_store(
+    store: SqliteStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     ui = unattended_ui(LEASE)
     assert ui is not None
     shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
     asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
-    while not store.records.needs():  # noqa: ASYNC110  there is no event to wait for
-        await asyncio.sleep(0.01)
-    [need] = store.records.needs()
+    [need] = await until_async(store.records.needs)
 
     await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "once", "Ada", 1)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.ONCE)
     assert capfd.readouterr().err == "info: Answered by Ada: once\n"
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -241,15 +234,13 @@ async def test_a_question_waits_for_an_answer_in_the_store(tmp_path: Path, capfd
     ],
 )
 async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
-    tmp_path: Path, pattern: str, request_: PermissionRequest, *, asked: bool
+    store: SqliteStore, tmp_path: Path, pattern: str, request_: PermissionRequest, *, asked: bool
 ) -> None:
     """An answer that is already in the store, or that allows more than was asked, permits no more either."""
-    store = SqliteStore(tmp_path / "plans.db")
     limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
     shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
     asking = asyncio.create_task(shared.ask_permission(request_))
-    while not store.records.needs() and not asking.done():  # noqa: ASYNC110  there is no event to wait for
-        await asyncio.sleep(0.01)
+    await until_async(lambda: store.records.needs() or asking.done())
     found = store.records.needs()
     for need in found:
         await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "always", "Mallory", 1)
@@ -258,12 +249,6 @@ async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
 
     expected = PermissionAnswer.ALWAYS if pattern == "*" else PermissionAnswer.ONCE
     assert (len(found), reply) == ((1, PermissionReply(expected)) if asked else (0, NOT_ASKED))
-    store.close()
-
-
-def test_only_processes_of_a_worker_have_such_limits() -> None:
-    assert ask_limits({}) is None
-    assert ask_limits(LEASE) == AskLimits(())
 
 
 async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]) -> None:
@@ -276,8 +261,7 @@ async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == "limit: waits␛\n"
 
 
-async def test_requests_are_taken_from_the_rate_of_the_fleet(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "plans.db")
+async def test_requests_are_taken_from_the_rate_of_the_fleet(store: SqliteStore) -> None:
     leases = run_leases(store)
     leases.set_limit(ProviderLimit("script", requests=1))
     told: list[str | None] = []
@@ -291,18 +275,15 @@ async def test_requests_are_taken_from_the_rate_of_the_fleet(tmp_path: Path) -> 
 
     assert [event async for event in model.stream(ChatRequest("", ()))]
     waiting = asyncio.create_task(anext(model.stream(ChatRequest("", ()))))
-    while not told:  # noqa: ASYNC110  there is no event to wait for
-        await asyncio.sleep(0.01)
+    await until_async(lambda: told)
     leases.set_limit(ProviderLimit("script"))
     waiting.cancel()
 
     assert str(told[0]).startswith("waits for the limit of requests to script")
     assert [event async for event in model.stream(ChatRequest("", ()))]
-    store.close()
 
 
-async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "plans.db")
+async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(store: SqliteStore) -> None:
     leases = run_leases(store)
     leases.set_limit(parsed_limit("openai-chat=3/1"))
 
@@ -311,19 +292,17 @@ async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(tmp
 
     assert [event async for event in limited_model(Chat(), store, LEASE, None).stream(ChatRequest("", ()))]
     assert leases.request("openai") > 0
-    store.close()
 
 
-def test_only_models_of_runs_of_a_fleet_are_limited(tmp_path: Path) -> None:
-    store, model = SqliteStore(tmp_path / "plans.db"), Scripted()
+def test_only_runs_of_a_fleet_are_limited(store: SqliteStore) -> None:
+    model = Scripted()
     shell = ShellModel(lambda: plan_of("one"), lambda: 0, frozenset)
 
     assert limited_model(model, store, {}, None) is model
     assert limited_model(model, MemoryStore(), LEASE, None) is model
     assert limited_model(shell, store, LEASE, None) is shell
     assert isinstance(limited_model(model, store, LEASE, None), LimitedModel)
-    assert unattended_ui({}) is None
-    store.close()
+    assert (unattended_ui({}), ask_limits({}), ask_limits(LEASE)) == (None, None, AskLimits(()))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
@@ -356,35 +335,24 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     assert (person.folder / "proof").exists()
 
 
-def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
-    """It was paused before it started: the model has one turn and is not continued."""
+RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
+
+
+def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(
+    person: Person,
+) -> None:
+    """Both were, before it started: a paused model has one turn and is not continued."""
     person.says("pause", "--session", "s")
+    paused, server = run_model(person, "Go", "--session", "s", script=(WRITE, STOPS))
 
-    with ModelServer(WRITE, STOPS) as server:
-        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", **provider_environment(server))
+    assert (paused.code, len(server.requests), statuses(person, "s")) == (1, 2, "––")
+    assert f"✗ 2 of 2 tasks left open (paused)\n{RESUME}" in paused.out
 
-    assert len(server.requests) == 2
-    assert answer.code == 1
-    assert (
-        "✗ 2 of 2 tasks left open (paused)\nTo go on: tildone resume --session s && tildone run --continue\n"
-        in answer.out
-    )
-    assert statuses(person, "s") == "––"
-
-
-def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: Person) -> None:
     person.says("stop", "--session", "s")
+    stopped, server = run_model(person, "Go", "--session", "s", "--mode", "print", script=(STOPS,))
 
-    with ModelServer(WRITE, STOPS) as server:
-        answer = person.run(
-            "run", "Go", "--model", CHAT, "--session", "s", "--mode", "print", **provider_environment(server)
-        )
-
-    assert len(server.requests) == 0
-    assert (answer.code, answer.out) == (1, "")
-    assert answer.err == (
-        "tildone: stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n"
-    )
+    assert (stopped.code, stopped.out, len(server.requests)) == (1, "", 0)
+    assert stopped.err == f"tildone: stopped by tildone stop\n{RESUME}"
 
 
 def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person) -> None:

@@ -1,7 +1,7 @@
 """Extensions that a person adds to `tildone run`: their origins, their order, and what happens if one fails."""
 
+import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,16 +9,16 @@ import pytest
 from tests.cli.person import Person
 from tests.run.extension_workspace import install_package, loaded, run_plan, write_extension
 from tests.run.run_workspace import ALLOW_ALL, conversation_files, json_lines, write_plan
-from tests.suite.forking import PROGRAM
 from tildone.app.settings_file import absolute_form, files_of, split_form
 
 DONE = "The task is done.\n"
 
 
-def config(person: Person) -> Path:
-    path = person.home / ".config" / "tildone" / "config.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
+def settings(person: Person, *names: str) -> None:
+    """Write settings of the person that name extensions, each beside them."""
+    person.sets(f"extensions = {json.dumps(names)}\n")
+    for name in dict.fromkeys(names):
+        write_extension(person.home / ".config" / "tildone", name)
 
 
 def test_an_option_names_a_file_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
@@ -57,31 +57,18 @@ FORMS = [
 ]
 
 
-def test_a_form_is_split_after_its_file_or_module() -> None:
+def test_a_form_is_split_after_its_file_or_module_and_a_relative_file_is_made_absolute(tmp_path: Path) -> None:
     """The colon of a drive letter is followed by a path and not by a name."""
     assert [(form, *split_form(form)) for form, _, _ in FORMS] == FORMS
 
-
-def test_a_relative_file_is_made_absolute_and_a_module_is_not(tmp_path: Path) -> None:
     forms = [absolute_form(form, str(tmp_path)) for form in ("a.py:f", "sub/b", "package.module:f")]
-
     assert forms == [f"{tmp_path}/a.py:f", f"{tmp_path}/sub/b", "package.module:f"]
     assert files_of([*forms, forms[0]]) == [f"{tmp_path}/a.py", f"{tmp_path}/sub/b"]
 
 
-def test_settings_name_extensions_relative_to_their_own_folder(person: Person) -> None:
-    write_extension(config(person).parent, "mine.py")
-    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
-
-    answer = run_plan(person)
-
-    assert (answer.code, answer.err) == (0, "")
-    assert loaded(person) == ["mine.py"]
-
-
 @pytest.mark.parametrize("setting", ['"mine.py"', '["mine.py", 3]', '[""]'])
 def test_a_setting_that_is_no_list_of_extensions_is_refused(person: Person, setting: str) -> None:
-    config(person).write_text(f"extensions = {setting}\n", encoding="utf-8")
+    person.sets(f"extensions = {setting}\n")
 
     answer = run_plan(person)
 
@@ -89,20 +76,15 @@ def test_a_setting_that_is_no_list_of_extensions_is_refused(person: Person, sett
     assert 'line 1: extensions must be a list of files and modules: ["tools.py", "package.module"]' in answer.err
 
 
-def test_extensions_of_an_untrusted_project_are_not_loaded(person: Person) -> None:
-    write_extension(person.folder, "theirs.py")
-    (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
-
-    answer = run_plan(person)
-
-    assert (answer.code, loaded(person)) == (0, [])
-    assert "is not trusted, so its settings do not apply (extensions); to see and trust it: tildone trust" in answer.err
-
-
 def test_an_extension_of_a_project_is_loaded_with_the_content_that_was_trusted(person: Person) -> None:
     """Whoever changes the repository, an agent too, cannot change the code that a trusted project runs."""
     file = write_extension(person.folder, "theirs.py")
     (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
+
+    untrusted = run_plan(person)
+    assert (untrusted.code, loaded(person)) == (0, [])
+    told = "is not trusted, so its settings do not apply (extensions); to see and trust it: tildone trust"
+    assert told in untrusted.err
 
     shown = person.says("trust", "--yes")
     first = run_plan(person)
@@ -119,14 +101,7 @@ def test_an_extension_of_a_project_is_loaded_with_the_content_that_was_trusted(p
     assert (run_plan(person).err, loaded(person)) == ("", ["theirs.py"])
     assert person.says("trust").endswith(f"{file} is run by tildone run (trusted)\nAlready trusted.\n")
 
-
-def test_revoking_trust_covers_the_files_of_extensions(person: Person) -> None:
-    write_extension(person.folder, "theirs.py")
-    (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
-    person.says("trust", "--yes")
-
     person.says("trust", "--revoke")
-
     assert list(person.home.rglob("trusted/*")) == []
 
 
@@ -144,12 +119,14 @@ def test_entry_points_of_installed_packages_are_loaded(person: Person, tmp_path:
 
 
 def test_the_most_specific_extensions_are_loaded_last_and_none_twice(person: Person, tmp_path: Path) -> None:
-    """What is loaded later can replace tools, so options come after settings, and settings after packages."""
+    """What is loaded later can replace tools, so options come after settings, and settings after packages.
+
+    `--no-extensions` leaves those that options name.
+    """
     site = tmp_path / "site"
     write_extension(site, "installed.py")
     install_package(site, "installed", "1", "installed = installed")
-    write_extension(config(person).parent, "mine.py")
-    config(person).write_text('extensions = ["mine.py", "mine.py"]\n', encoding="utf-8")
+    settings(person, "mine.py", "mine.py")
     write_extension(person.folder, "here.py")
 
     run_plan(person, "--extension", "here.py", PYTHONPATH=str(site))
@@ -158,17 +135,7 @@ def test_the_most_specific_extensions_are_loaded_last_and_none_twice(person: Per
     run_plan(person, "--extension", "here.py", "--extension", "installed", PYTHONPATH=str(site))
     assert loaded(person) == ["mine.py", "here.py", "installed.py"]
 
-
-def test_no_extensions_leaves_those_that_options_name(person: Person, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    write_extension(site, "installed.py")
-    install_package(site, "installed", "1", "installed = installed")
-    write_extension(config(person).parent, "mine.py")
-    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
-    write_extension(person.folder, "here.py")
-
     run_plan(person, "--no-extensions", "--extension", "here.py", PYTHONPATH=str(site))
-
     assert loaded(person) == ["here.py"]
 
 
@@ -255,27 +222,33 @@ BROKEN = "print('printed')\n\n\ndef extension(api):\n    raise OSError('out of o
 
 
 def test_programs_are_told_of_a_failure_by_an_event(person: Person) -> None:
-    """What an extension prints does not get between the records."""
+    """What an extension prints does not get between the records. RPC clients are told once."""
     file = person.folder / "broken.py"
     file.write_text(BROKEN, encoding="utf-8")
     name = write_plan(person, "- [ ] A: `true`\n")
+    requests = '{"type": "new_session"}\n{"type": "get_state"}\n'
 
     answer = person.run("run", name, "--mode", "json", *ALLOW_ALL, "--extension", "broken.py")
+    rpc = person.run("run", "--mode", "rpc", "--extension", "broken.py", given=requests)
 
     [failure] = [record for record in json_lines(answer.out) if record["type"] == "extension_error"]
     error = f"{file}, line 5: OSError: out of order"
     assert failure == {"type": "extension_error", "extensionPath": "broken.py", "event": "load", "error": error}
     assert answer.err == f"printed\ntildone: the extension broken.py is not loaded: {error}\n"
+    told = [record["type"] for record in json_lines(rpc.out)]
+    assert (rpc.code, told.count("extension_error"), told.count("response")) == (0, 1, 2)
 
 
-def test_rpc_clients_are_told_of_a_failure_once(person: Person) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+def test_a_person_at_a_terminal_is_told_of_a_failure(person: Person) -> None:
     (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
-    requests = '{"type": "new_session"}\n{"type": "get_state"}\n'
+    name = write_plan(person, "- [ ] A: `true`\n")
 
-    answer = person.run("run", "--mode", "rpc", "--extension", "broken.py", given=requests)
+    shown = person.at_terminal("run", "--plain", name, *ALLOW_ALL, "--extension", "broken.py").end().out
 
-    told = [record["type"] for record in json_lines(answer.out)]
-    assert (answer.code, told.count("extension_error"), told.count("response")) == (0, 1, 2)
+    assert "tildone: the extension broken.py is not loaded: " in shown
+    assert "line 5: OSError: out of order" in shown
+    assert "The task is done." in shown
 
 
 def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
@@ -295,39 +268,20 @@ def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
 
 
 def test_a_conversation_without_extensions_is_continued_without_them(person: Person) -> None:
-    write_extension(config(person).parent, "mine.py")
-    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
+    """Settings name extensions relative to their own folder."""
+    settings(person, "mine.py")
+    assert (run_plan(person).err, loaded(person)) == ("", ["mine.py"])
     name = write_plan(person, "- [ ] A: `test -e ready`\n")
 
-    assert person.run("run", name, "--mode", "print", *ALLOW_ALL, "--no-extensions").code == 1
+    assert person.run("run", name, "--restart", "--mode", "print", *ALLOW_ALL, "--no-extensions").code == 1
     (person.folder / "ready").touch()
     assert person.run("run", "--continue", "--mode", "print").code == 0
 
     assert loaded(person) == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
-def test_a_person_at_a_terminal_is_told_of_a_failure(person: Person) -> None:
-    (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
-    name = write_plan(person, "- [ ] A: `true`\n")
-
-    shown = person.at_terminal("run", "--plain", name, *ALLOW_ALL, "--extension", "broken.py").end().out
-
-    assert "tildone: the extension broken.py is not loaded: " in shown
-    assert "line 5: OSError: out of order" in shown
-    assert "The task is done." in shown
-
-
 def test_the_modules_of_extensions_are_loaded_by_no_other_verb(person: Person) -> None:
-    show = "import sys; from tildone.cli import main; main(['todo']); print(*sys.modules)"
+    done = person.python("import sys; from tildone.cli import main; main(['todo']); print(*sys.modules)")
 
-    done = subprocess.run(
-        [PROGRAM.with_name("python"), "-c", show],
-        cwd=person.folder,
-        env=person.environment({}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert {"tildone.run.hosting", "tildone.app.settings_file"} & set(done.stdout.split()) == set()
+    assert done.code == 0
+    assert {"tildone.run.hosting", "tildone.app.settings_file"} & set(done.out.split()) == set()

@@ -21,10 +21,11 @@ from tests.run.run_workspace import (
     conversation_files,
     json_lines,
     provider_environment,
+    run_model,
     statuses,
     write_plan,
 )
-from tests.run.test_project_plan import gate, start
+from tests.run.test_project_plan import start
 from tests.suite.forking import starting
 from tests.trusted import write_trusted
 from tildone.app.settings import Settings
@@ -64,31 +65,27 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
     assert "completed #1 “One”" in person.says("log", "--session", "s")
 
 
-def test_an_error_ends_the_run_and_is_reported(person: Person) -> None:
+def test_an_error_ends_the_run_and_is_reported_and_a_broken_request_is_retried(person: Person) -> None:
     """An invalid key is not a transient failure."""
-    with ModelServer(WRITE, {"error": 401, "message": "no such key"}) as server:
-        answer = person.run("run", "Go", "--model", ANTHROPIC, "--mode", "print", **provider_environment(server))
+    script: list[Turn] = [WRITE, {"error": 401, "message": "no such key"}]
+    with ModelServer(*script, {"text": "Only half of", "cut": 3}, {"text": "The whole answer."}) as server:
+        claude = ("run", "Go", "--model", ANTHROPIC, "--mode", "print")
+        answer, again = (person.run(*claude, **provider_environment(server)) for _ in range(2))
 
     assert (answer.code, answer.out) == (1, "")
     assert "no such key" in answer.err
-    assert len(server.requests) == 2
+    assert (again.code, again.out) == (0, "The whole answer.\n")
+    assert len(server.requests) == 4
 
 
 def test_a_rate_limited_request_is_retried(person: Person) -> None:
-    with ModelServer({"error": 429, "retry_after": 0, "message": "slow down"}, {"text": "Here I am."}) as server:
-        answer = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+    answer, _ = run_model(
+        person, "Go", script=({"error": 429, "retry_after": 0, "message": "slow down"}, {"text": "Here I am."})
+    )
 
     assert answer.code == 0
     assert "slow down" in answer.out
     assert "Trying again in 0 s (1 of 3)\nHere I am.\n" in answer.out
-
-
-def test_a_broken_request_is_retried(person: Person) -> None:
-    with ModelServer({"text": "This is only half of", "cut": 3}, {"text": "The whole answer."}) as server:
-        answer = person.run("run", "Go", "--model", ANTHROPIC, "--mode", "print", **provider_environment(server))
-
-    assert (answer.code, answer.out) == (0, "The whole answer.\n")
-    assert len(server.requests) == 2
 
 
 def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> None:
@@ -107,23 +104,14 @@ def test_a_plan_file_is_sent_to_the_model(person: Person) -> None:
     """A plan that only a model understands needs no commands."""
     name = write_plan(person, "# Research\n- [ ] Think about it\n")
     done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-    with ModelServer(done, {"text": "I thought."}) as server:
-        person.says("run", name, "--model", CHAT, "--mode", "print", **provider_environment(server))
+    answer, server = run_model(person, name, "--mode", "print", script=(done, {"text": "I thought."}))
 
+    assert (answer.code, answer.err) == (0, "")
     told = next(message["content"] for message in server.requests[0].messages if message["role"] == "user")
     words = told if isinstance(told, str) else told[0]["text"]
     assert words == (
         "Work through this plan, task by task. It is in your todo list:\n\n# Research\n- [ ] Think about it"
     )
-
-
-def test_a_task_is_read_from_standard_input(person: Person) -> None:
-    with ModelServer({"text": "Read."}) as server:
-        person.run(
-            "run", "-", "--model", CHAT, "--mode", "print", given="Do this,\nand that\n", **provider_environment(server)
-        )
-
-    assert "Do this,\\nand that" in json.dumps(server.requests[0].messages)
 
 
 def test_a_missing_key_names_the_variable_to_set(person: Person) -> None:
@@ -133,23 +121,19 @@ def test_a_missing_key_names_the_variable_to_set(person: Person) -> None:
     assert answer.err == "tildone: anthropic models cannot be reached: set ANTHROPIC_API_KEY in the environment\n"
 
 
-def test_without_builtin_tools_a_model_has_only_the_plan(person: Person) -> None:
-    with ModelServer({"text": "Done."}) as server:
-        person.says(
-            "run", "Go", "--model", CHAT, "--no-builtin-tools", "--mode", "print", **provider_environment(server)
-        )
+def test_a_task_is_read_from_standard_input_and_its_usage_stored_in_the_conversation(person: Person) -> None:
+    """Without built-in tools, a model has only the plan and no subagents."""
+    given = "Do this,\nand that\n"
+    answer, server = run_model(
+        person, "-", "--no-builtin-tools", "--mode", "print", given=given, script=({"text": "Done."},)
+    )
 
-    offered = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
-    assert offered == ["write_todos", "list_todos", "edit_todos"]
-
-
-def test_usage_is_stored_in_the_conversation(person: Person) -> None:
-    with ModelServer({"text": "Done."}) as server:
-        person.says("run", "Go", "--model", CHAT, "--mode", "print", **provider_environment(server))
-
-    [said] = [
-        entry["message"] for entry in conversation_entries(conversation_files(person)[0]) if entry.get("message")
-    ][1:]
+    assert (answer.code, answer.out, answer.err) == (0, "Done.\n", "")
+    [request] = server.requests
+    assert "Do this,\\nand that" in json.dumps(request.messages)
+    assert [tool["function"]["name"] for tool in request.body["tools"]] == ["write_todos", "list_todos", "edit_todos"]
+    entries = conversation_entries(conversation_files(person)[0])
+    [_, said] = [entry["message"] for entry in entries if entry.get("message")]
     assert (said["usage"]["input"], said["usage"]["output"]) == (10, 5)
 
 
@@ -222,13 +206,13 @@ def test_a_subagent_works_and_its_report_is_the_result(person: Person, spec: str
 
 def test_continue_goes_on_with_the_agents_conversation_not_with_a_subagents(person: Person) -> None:
     """Even if the subagent wrote last."""
-    with ModelServer(TASK, {"text": "1"}, {"text": "One."}, {"text": "Again."}) as server:
-        person.run("run", "Count", "--model", CHAT, **provider_environment(server))
-        [child] = (folder_of(person) / "subagents").glob("*.jsonl")
-        os.utime(child, (2_000_000_000, 2_000_000_000))
-        person.run("run", "--continue", "And now?", "--model", CHAT, **provider_environment(server))
+    run_model(person, "Count", script=(TASK, {"text": "1"}, {"text": "One."}))
+    [child] = (folder_of(person) / "subagents").glob("*.jsonl")
+    os.utime(child, (2_000_000_000, 2_000_000_000))
 
-    said = [str(message["content"]) for message in server.requests[3].messages if message["role"] == "user"]
+    _, server = run_model(person, "--continue", "And now?", script=({"text": "Again."},))
+
+    said = [str(message["content"]) for message in server.requests[0].messages if message["role"] == "user"]
     assert (said[0], said[-1]) == ("Count", "And now?")
 
 
@@ -246,8 +230,7 @@ def test_a_subagents_list_is_its_own_and_its_parent_and_the_person_see_it(person
         edit("complete", 0, 1),
         {"text": "Done."},
     ]
-    with ModelServer(*script) as server:
-        answer = person.run("run", "Count", "--model", CHAT, "--session", "s", **provider_environment(server))
+    answer, server = run_model(person, "Count", "--session", "s", script=script)
 
     assert (answer.code, answer.err) == (0, "")
     assert len(server.requests) == len(script)
@@ -265,10 +248,8 @@ def test_a_subagents_list_is_its_own_and_its_parent_and_the_person_see_it(person
 def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
     """In its summary, in its events, and in the figures of a client that continues it."""
     script = [{**turn, "usage": USAGE} for turn in (TASK, yields("1"), {"text": "One."})]
-    with ModelServer(*script) as server:
-        answer = person.run("run", "Count", "--model", CHAT, **provider_environment(server))
-    with ModelServer(*script) as server:
-        lines = person.run("run", "Count", "--model", CHAT, "--mode", "json", **provider_environment(server))
+    answer, _ = run_model(person, "Count", script=script)
+    lines, server = run_model(person, "Count", "--mode", "json", script=script)
 
     assert re.search(r"Took .* · 3\.0k in · 300 out", answer.out)
     [reported] = [line for line in json_lines(lines.out) if line["type"] == "subagent_usage"]
@@ -288,22 +269,19 @@ def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
 def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: Person) -> None:
     """A subagent that never ends is stopped with its parent."""
     endless: Turn = {"tool": "bash", "args": {"command": "true"}, "repeat": True}
-    with ModelServer(TASK, endless) as server:
-        answer = person.run(
-            "run", "Count", "--model", CHAT, *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", **provider_environment(server)
-        )
+    answer, server = run_model(person, "Count", *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", script=(TASK, endless))
 
     assert answer.code != 0
     assert len(server.requests) == 7
 
 
 def test_a_model_that_fails_in_a_subagent_is_a_failed_result(person: Person) -> None:
-    with ModelServer(TASK, {"error": 401, "message": "no such key"}, {"text": "I see."}) as server:
-        answer = person.run("run", "Count", "--model", CHAT, **provider_environment(server))
+    answer, server = run_model(
+        person, "Count", script=(TASK, {"error": 401, "message": "no such key"}, {"text": "I see."})
+    )
 
-    assert answer.code == 0
-    assert "the subagent's model failed" in json.dumps(server.requests[2].messages[-1])
-    assert "no such key" in json.dumps(server.requests[2].messages[-1])
+    told = json.dumps(server.requests[2].messages[-1])
+    assert (answer.code, "the subagent's model failed" in told, "no such key" in told) == (0, True, True)
 
 
 def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> None:
@@ -311,10 +289,7 @@ def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> Non
     plan: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
     done: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}
     script = [{"tool": "find_tools", "args": {"query": "todo list"}}, plan, TASK, yields("1"), done, {"text": "Done."}]
-    with ModelServer(*script) as server:
-        answer = person.run(
-            "run", "Count", "--model", CHAT, "--dialect", "phased", "--session", "s", **provider_environment(server)
-        )
+    answer, server = run_model(person, "Count", "--dialect", "phased", "--session", "s", script=script)
 
     assert (answer.code, answer.err) == (0, "")
     assert statuses(person, "s") == "✓"
@@ -324,16 +299,9 @@ def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> Non
     assert child == {"read", "write", "edit", "bash", "yield"}
 
 
-def test_without_builtin_tools_there_are_no_subagents(person: Person) -> None:
-    with ModelServer({"text": "ok"}) as server:
-        person.run("run", "Go", "--no-builtin-tools", "--model", CHAT, **provider_environment(server))
-
-    assert "task" not in names_of_tools(server)[0]
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
 def test_an_interrupted_run_stops_its_subagents_and_their_commands(person: Person) -> None:
-    gate(person, "begun")
+    os.mkfifo(person.folder / "begun")
     endless: Turn = {"tool": "bash", "args": {"command": "echo $$ > begun; exec sleep 600"}}
     with ModelServer(TASK, endless) as server:
         wired = replace(person, environ=person.environ | provider_environment(server))

@@ -23,6 +23,7 @@ from tests.run.run_workspace import (
     conversation_entries,
     conversation_files,
     provider_environment,
+    run_model,
     statuses,
     write_plan,
 )
@@ -114,14 +115,12 @@ def test_a_file_that_replaces_open_tasks_says_how_to_bring_them_back(person: Per
 def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
     """The open tasks of the plan are in the prompt and in the context, and what the model adds joins them."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
-    script: list[Turn] = [
+    script: tuple[Turn, ...] = (
         {"tool": "write_todos", "args": {"mode": "append", "todos": [{"text": "C"}]}},
         {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1, 2]}},
         {"text": "Done."},
-    ]
-    with ModelServer(*script) as server:
-        options = ("--model", CHAT, "--mode", "print", "--session", str(person.folder))
-        person.says("run", "Do C as well", *options, **provider_environment(server))
+    )
+    server = run(person, "Do C as well", "--session", str(person.folder), script=script)
 
     told = json.dumps(server.requests[0].messages, ensure_ascii=False)
     assert "Do C as well" in told
@@ -129,44 +128,39 @@ def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
     assert (phases(person), texts(person), statuses(person)) == (["One", "Two"], ["A", "B", "C"], "✓✓✓")
 
 
-def test_what_others_change_during_a_turn_is_told_before_the_next_request(person: Person) -> None:
-    person.says("todo", "add", "A")
-    program = f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"
-    script: list[Turn] = [
-        {"tool": "bash", "args": {"command": program}},
-        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
-        {"text": "Done."},
-    ]
-    with ModelServer(*script) as server:
-        person.says("run", "--model", CHAT, "--mode", "print", *ALLOW_ALL, **provider_environment(server))
-
-    told = json.dumps(server.requests[1].messages[-1], ensure_ascii=False)
-    assert "Others changed your todo list:\\n- added “From elsewhere”\\nIt is now:\\n\\n– [0] A\\n– [1] From" in told
+OTHERS: Turn = {"tool": "bash", "args": {"command": f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"}}
+WHOLE = [{"content": text, "status": "completed"} for text in ("A", "B")]
 
 
-def test_a_model_of_whole_lists_is_told_what_others_added(person: Person) -> None:
-    """It sends all of its list, so a task that it was told of and leaves out is its own decision; phases stay."""
+@pytest.mark.parametrize(
+    ("dialect", "update", "told"),
+    [
+        (
+            "indexed",
+            {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1, 2]}},
+            "\\nIt is now:\\n\\n– [0] A\\n– [1] B\\n– [2] From",
+        ),
+        ("declared", {"tool": "TodoWrite", "args": {"summary": "s", "todos": WHOLE}}, ""),
+    ],
+)
+def test_what_others_change_during_a_turn_is_told_before_the_next_request(
+    person: Person, dialect: str, update: Turn, told: str
+) -> None:
+    """A model that sends all of its list is told, too: what it then leaves out is its decision. Phases stay."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
-    program = f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"
-    items = [{"content": text, "status": "completed"} for text in ("A", "B")]
-    script: list[Turn] = [
-        {"tool": "bash", "args": {"command": program}},
-        {"tool": "TodoWrite", "args": {"summary": "s", "todos": items}},
-        {"text": "Done."},
-    ]
-    declared = ("--model", CHAT, "--dialect", "declared", "--mode", "print")
-    with ModelServer(*script) as server:
-        person.run("run", *declared, *ALLOW_ALL, **provider_environment(server))
 
-    told = json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
-    assert "Others changed your todo list:\\n- added “From elsewhere”" in told
-    assert phases(person) == ["One", "Two"]
+    server = run(person, "--dialect", dialect, *ALLOW_ALL, script=(OTHERS, update, {"text": "Done."}))
+
+    heard = json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
+    assert f"Others changed your todo list:\\n- added “From elsewhere”{told}" in heard
+    assert phases(person)[:2] == ["One", "Two"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
 def test_two_runs_share_the_work(person: Person) -> None:
     """The second leaves the task that the first has started, and does the other one."""
-    gate(person, "begun", "gate")
+    os.mkfifo(person.folder / "begun")
+    os.mkfifo(person.folder / "gate")
     person.says("todo", "import", write_plan(person, GATED))
     first = start(person, "run", *ALLOW_ALL)
     try:
@@ -189,7 +183,8 @@ def test_two_runs_share_the_work(person: Person) -> None:
 def test_a_run_that_is_ended_is_continued_without_more_options(
     person: Person, number: signal.Signals, code: int
 ) -> None:
-    gate(person, "begun", "gate")
+    os.mkfifo(person.folder / "begun")
+    os.mkfifo(person.folder / "gate")
     name = write_plan(person, GATED)
     run = start(person, "run", name, *ALLOW_ALL, "--dialect", "indexed", "--session", "s", "--mode", "print")
     (person.folder / "begun").read_bytes()
@@ -232,16 +227,13 @@ def test_options_of_the_command_line_replace_those_of_the_conversation(person: P
 
     assert first.code == 1
     assert (again.code, again.err) == (0, ECHO_AND_CAT)
-    [entry] = [entry for entry in conversation_entries(conversation_files(person)[0]) if options(entry)][:1]
+    [entry] = [
+        entry
+        for entry in conversation_entries(conversation_files(person)[0])
+        if entry.get("customType") == "tildone_run"
+    ][:1]
     assert (entry["data"]["session"], entry["data"]["allow"]) == ("one", ["echo *"])
     assert statuses(person, "one") == "✓✓"
-
-
-def test_continue_without_a_conversation_works_through_the_plan(person: Person) -> None:
-    person.says("todo", "add", "A: `true`")
-
-    with starting():
-        assert person.says("run", "--continue", *ALLOW_ALL, "--mode", "print") == "The task is done.\n"
 
 
 def test_a_run_whose_first_request_failed_is_continued(person: Person) -> None:
@@ -255,14 +247,15 @@ def test_a_run_whose_first_request_failed_is_continued(person: Person) -> None:
 
 
 def test_without_a_session_the_plan_is_a_copy(person: Person) -> None:
+    """Also, `--continue` without a conversation works through the plan."""
     person.says("todo", "add", "A: `echo a >> done`")
 
     out = person.says("run", *ALLOW_ALL, "--no-session", "--mode", "print")
 
-    assert out == "The task is done.\n"
-    assert done(person) == "a\n"
-    assert statuses(person) == "–"
-    assert conversation_files(person) == []
+    assert (out, done(person)) == ("The task is done.\n", "a\n")
+    assert (statuses(person), conversation_files(person)) == ("–", [])
+    with starting():
+        assert person.says("run", "--continue", *ALLOW_ALL, "--mode", "print") == "The task is done.\n"
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(person: Person) -> None:
@@ -279,8 +272,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(person: Perso
 
 
 def test_a_failure_that_recorded_nothing_does_not_point_to_the_log(person: Person) -> None:
-    with ModelServer({"error": 401, "message": "no such key"}) as server:
-        answer = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+    answer, _ = run_model(person, "Go", script=({"error": 401, "message": "no such key"},))
 
     assert answer.code == 1
     assert "is the value of $OPENAI_API_KEY in the environment." in answer.out
@@ -311,14 +303,7 @@ def test_a_fork_moves_the_plan_back_only_if_nobody_else_changed_it(person: Perso
     assert "The plan stays as it is: it was changed outside of this conversation since.\n" in again.out
 
 
-def gate(person: Person, *names: str) -> None:
-    """Make named pipes."""
-    for name in names:
-        os.mkfifo(person.folder / name)
-
-
 def start(person: Person, *argv: str) -> subprocess.Popen[bytes]:
-    """Start the program."""
     return subprocess.Popen(
         [str(PROGRAM), *argv],
         cwd=person.folder,
@@ -326,11 +311,6 @@ def start(person: Person, *argv: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-
-
-def options(entry: dict[str, object]) -> bool:
-    """Return whether the entry has the options of a run."""
-    return entry.get("customType") == "tildone_run"
 
 
 def tools(file: Path) -> set[str]:
@@ -358,10 +338,7 @@ FIND: Turn = {"tool": "find_tools", "args": {"query": "todo"}}
 
 
 def run(person: Person, *argv: str, script: tuple[Turn, ...], **environ: str) -> ModelServer:
-    with ModelServer(*script) as server:
-        model = ("--model", CHAT, "--mode", "print", "--max-nudges", "0")
-        person.run("run", *argv, *model, **provider_environment(server), **environ)
-    return server
+    return run_model(person, *argv, "--mode", "print", "--max-nudges", "0", script=script, **environ)[1]
 
 
 def conversations(person: Person) -> list[str]:
@@ -379,15 +356,6 @@ def test_a_prompt_begins_a_list_of_its_own(person: Person, dialect: str) -> None
     assert statuses(person) == "–"
     assert len(statuses(person, conversation)) == 2
     assert "The project's" not in str(server.requests)
-
-
-def test_a_run_without_a_prompt_works_on_the_projects_plan(person: Person) -> None:
-    person.says("todo", "add", "The project's")
-
-    server = run(person, script=({"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}, STOP))
-
-    assert "The project's" in str(server.requests[0].messages)
-    assert statuses(person) == "✓"
 
 
 def test_a_named_plan_is_worked_on_with_a_prompt(person: Person) -> None:
@@ -409,13 +377,14 @@ def test_a_conversation_is_continued_with_its_own_list_without_finished_tasks(pe
     assert (before, statuses(person, conversation), statuses(person)) == ("✓●", "●", "–")
 
 
-def test_a_conversation_on_the_projects_plan_is_continued_on_it(person: Person) -> None:
-    person.says("todo", "add", "The project's")
-    run(person, script=(STOP,))
+def test_a_run_without_a_prompt_works_on_the_projects_plan_and_is_continued_on_it(person: Person) -> None:
+    person.says("todo", "add", "The project's", "And this")
+    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
 
-    server = run(person, "Go on", "--continue", script=(STOP,))
+    servers = [run(person, script=(complete, STOP)), run(person, "Go on", "--continue", script=(STOP,))]
 
-    assert "The project's" in str(server.requests[0].messages)
+    assert all("And this" in str(server.requests[0].messages) for server in servers)
+    assert statuses(person) == "✓–"
 
 
 @needs_terminal
@@ -431,10 +400,9 @@ def test_the_person_takes_up_the_other_plan(person: Person) -> None:
             ("/use project", "takes up the project's plan"),
             ("/todo add The project's", "0 of 1 closed"),
         ]:
-            terminal.type(f"{typed}\r".encode())
+            terminal.say(typed)
             terminal.until_after(typed, shown)
-        terminal.type(b"\x04")
-        terminal.end()
+        terminal.end(b"\x04")
         person.run("run", "Go on", "--continue", "--mode", "print", **environ)
 
     [conversation] = conversations(person)

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
-from tests.run.screens import ASKED, at_terminal, screen
+from tests.run.screens import ASKED, at_terminal, model_at_terminal, screen
 from tests.stores.overridden import overridden, raising
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
@@ -39,6 +39,7 @@ from tildone.run.metering import RunMeter
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 DONE: Turn = {"text": "Done.", "repeat": True}
 
 
@@ -50,29 +51,29 @@ def write(path: str, content: str) -> Turn:
     return {"tool": "write", "args": {"path": path, "content": content}}
 
 
-def asked(terminal: Terminal, words: str) -> None:
-    """Wait until a question with these words takes an answer."""
+def asked(terminal: Terminal, words: str, answer: str = "") -> None:
+    """Wait until a question with these words takes an answer, and type it."""
     terminal.until(words)
     terminal.until_after(words, ASKED)
+    if answer:
+        terminal.say(answer)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_letter_and_enter_answer(person: Person) -> None:
     """Enter alone, several lines and other words do not."""
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `pwd -P`\n- [ ] Again: `pwd -L`\n- [ ] No: `echo 3`\n")
     terminal = at_terminal(person, name, "--session", "s")
 
     asked(terminal, "  echo 1\r\n")
-    terminal.type(b"\r")
-    terminal.type(b"sure\r")
-    terminal.until("That is no answer. Type one of y a p n r ? and Enter")
-    terminal.type(b"y\r")
+    terminal.say("")
+    terminal.say("sure", "That is no answer. Type one of y a p n r ? and Enter")
+    terminal.say("y")
     asked(terminal, "  pwd -P\r\n")
     terminal.type(b"a\ry\r")
     terminal.until_after("pwd -P", "That is no answer.")
     terminal.type(b"a\r")
-    asked(terminal, "  echo 3\r\n")
-    terminal.type(b"n\r")
+    asked(terminal, "  echo 3\r\n", "n")
     answer = terminal.end()
 
     assert answer.code == 1
@@ -81,99 +82,82 @@ def test_a_letter_and_enter_answer(person: Person) -> None:
     assert statuses(person, "s") == "✓✓✓●"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) -> None:
     (person.folder / "build").mkdir()
-    with ModelServer(command("rm -r build"), DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        asked(terminal, "Careful: it deletes files.")
-        terminal.type(b"?\r")
+    with model_at_terminal(person, command("rm -r build"), DONE) as (_, terminal):
+        asked(terminal, "Careful: it deletes files.", "?")
         terminal.until("Y  allows this one call.")
         terminal.type(b"y\r")
         asked(terminal, "That is no answer.")
         assert (person.folder / "build").exists()
-        terminal.type(b"Y\r")
-        answer = terminal.end()
+        answer = terminal.end(b"Y\r")
 
     assert answer.code == 0
     assert not (person.folder / "build").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_no_can_have_a_reason(person: Person) -> None:
-    with ModelServer(command("ls"), DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        asked(terminal, "  ls")
-        terminal.type(b"r\r")
+    with model_at_terminal(person, command("ls"), DONE) as (server, terminal):
+        asked(terminal, "  ls", "r")
         terminal.until("Why not?")
-        terminal.type("Use fd, naïve\r".encode())
-        answer = terminal.end()
+        answer = terminal.end("Use fd, naïve\r".encode())
 
     assert answer.code == 0
     assert "asked: ls\\nTheir reason: Use fd, naïve" in str(server.requests[1].messages[-1])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_ctrl_c_refuses_and_stops_the_turn(person: Person) -> None:
-    with ModelServer(command("touch made"), DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, command("touch made"), DONE) as (server, terminal):
         asked(terminal, "  touch made")
-        terminal.type(CTRL_C)
-        answer = terminal.end()
+        answer = terminal.end(CTRL_C)
 
     assert answer.code == 130
     assert not (person.folder / "made").exists()
     assert len(server.requests) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> None:
     """It is discarded, so that the Enter that was meant to send it allows nothing."""
-    with ModelServer({**command("touch made"), "hold": 1}, DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, {**command("touch made"), "hold": 1}, DONE) as (server, terminal):
         assert server.held.wait(30)
         terminal.type(b"y")
         server.release()
         asked(terminal, "  touch made")
-        terminal.type(b"\r")
-        terminal.type(b"no\r")
-        terminal.until("That is no answer.")
+        terminal.say("")
+        terminal.say("no", "That is no answer.")
         assert not (person.folder / "made").exists()
-        terminal.type(b"y\r")
-        answer = terminal.end()
+        answer = terminal.end(b"y\r")
 
-    assert answer.code == 0
-    assert (person.folder / "made").exists()
+    assert (answer.code, (person.folder / "made").exists()) == (0, True)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_long_command_is_shown_whole(person: Person) -> None:
     words = [f"word{number:03}" for number in range(120)]
-    with ModelServer(command(f"echo {' '.join(words)}\x1b[2J"), DONE) as server:
-        narrow = replace(person, columns=40)
-        terminal = at_terminal(narrow, "Go", "--model", CHAT, **provider_environment(server))
+    script = (command(f"echo {' '.join(words)}\x1b[2J"), DONE)
+    with model_at_terminal(replace(person, columns=40), *script) as (_, terminal):
         terminal.until(ASKED)
-        terminal.type(b"n\r")
-        answer = terminal.end()
+        answer = terminal.end(b"n\r")
 
     shown = " ".join(screen(answer.out, columns=40))
     assert all(word in shown for word in words)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> None:
     (person.folder / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     edit: Turn = {"tool": "edit", "args": {"path": "a.txt", "old_text": "two", "new_text": "zwei"}}
     script = (edit, write("new/b.txt", "hello\n"), write("c.txt", "x\n"), write("d.txt", "x\n"), DONE)
-    with ModelServer(*script) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, *script) as (_, terminal):
         asked(terminal, "? Change a.txt?  +1 −1")
         assert (person.folder / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
         terminal.type(b"y\r")
-        asked(terminal, "? Create new/b.txt?  +1 −0")
-        terminal.type(b"n\r")
-        asked(terminal, "? Create c.txt?")
-        terminal.type(b"a\r")
+        asked(terminal, "? Create new/b.txt?  +1 −0", "n")
+        asked(terminal, "? Create c.txt?", "a")
         answer = terminal.end()
 
     assert answer.code == 0
@@ -184,7 +168,7 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> Non
     assert not (person.folder / "new").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_without_a_terminal_a_change_needs_a_pattern(person: Person) -> None:
     script = (write("src/a.py", "x\n"), write("b.py", "x\n"), DONE)
     with ModelServer(*script) as server:
@@ -197,20 +181,17 @@ def test_without_a_terminal_a_change_needs_a_pattern(person: Person) -> None:
     assert "Not allowed: changing b.py\n  Start with --allow-write b.py to allow it" in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Person) -> None:
     plan: Turn = {
         "tool": "write_todos",
         "args": {"mode": "replace", "todos": [{"text": "First `touch 1`"}, {"text": "Then `touch 2`"}]},
     }
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    with ModelServer(plan, command("touch 1"), command("touch 2"), complete, DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        asked(terminal, "? Run this command?")
-        terminal.type(b"p\r")
+    with model_at_terminal(person, plan, command("touch 1"), command("touch 2"), complete, DONE) as (_, terminal):
+        asked(terminal, "? Run this command?", "p")
         terminal.until("p  again: allow exactly the 2 commands listed above")
-        terminal.type(b"p\r")
-        answer = terminal.end()
+        answer = terminal.end(b"p\r")
 
     assert answer.code == 0
     assert "Commands in the open tasks of the plan:\n  touch 1\n  touch 2\n" in answer.out
@@ -328,11 +309,11 @@ async def test_what_is_shown_is_printed_when_it_changes_and_cannot_control_the_t
     assert desk.stream.getvalue().split("\n") == [*2 * ["Goes on in 3 s"], "waits␛[2J", "Seen", ""]
 
 
-needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 QUESTION = "? Run this command as the check of task 1?"
 CALLS_IT_DONE: Turn = {"tool": "todo", "args": {"done": 1}}
 STOP: Turn = {"text": "I stop.", "repeat": True}
-RUN = ("run", "Go", "--model", CHAT, "--dialect", "brief")
+AT_TERMINAL = ("Go", "--dialect", "brief")
+RUN = ("run", *AT_TERMINAL, "--model", CHAT)
 
 
 @pytest.fixture
@@ -360,13 +341,10 @@ def proposed(importer: Person) -> bool:
 def test_the_person_at_a_terminal_answers(
     importer: Person, made: Path, key: bytes, *, runs: bool, stays_proposed: bool
 ) -> None:
-    with ModelServer(CALLS_IT_DONE, STOP) as server:
-        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
-        terminal.until(QUESTION)
-        terminal.until_after(QUESTION, ASKED)
+    with model_at_terminal(importer, CALLS_IT_DONE, STOP, argv=AT_TERMINAL) as (server, terminal):
+        asked(terminal, QUESTION)
         assert not made.exists()
-        terminal.type(key)
-        answer = terminal.end()
+        answer = terminal.end(key)
 
     assert "  cp plan.md 'made here'\n" in answer.out
     assert "  a  always in this project: exactly this check" in answer.out
@@ -380,12 +358,12 @@ def test_once_is_for_once(importer: Person, made: Path) -> None:
     """The next time that the same check is needed, the person is asked again."""
     task = "- [ ] {}\n  $ cp plan.md 'made here'\n"
     importer.says("todo", "import", write_plan(importer, task.format("Make it") + task.format("Make it again")))
-    with ModelServer(CALLS_IT_DONE, {"tool": "todo", "args": {"done": 2}}, STOP) as server:
-        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
-        for key, question in ((b"y\r", QUESTION), (b"n\r", QUESTION.replace("1", "2"))):
-            terminal.until(question)
-            terminal.until_after(question, ASKED)
-            terminal.type(key)
+    with model_at_terminal(importer, CALLS_IT_DONE, {"tool": "todo", "args": {"done": 2}}, STOP, argv=AT_TERMINAL) as (
+        _,
+        terminal,
+    ):
+        asked(terminal, QUESTION, "y")
+        asked(terminal, QUESTION.replace("1", "2"), "n")
         terminal.end()
 
     assert (made.exists(), statuses(importer)) == (True, "✓!")
@@ -393,14 +371,10 @@ def test_once_is_for_once(importer: Person, made: Path) -> None:
 
 @needs_terminal
 def test_the_model_is_told_the_reason_of_a_no(importer: Person, made: Path) -> None:
-    with ModelServer(CALLS_IT_DONE, STOP) as server:
-        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
-        terminal.until(QUESTION)
-        terminal.until_after(QUESTION, ASKED)
-        terminal.type(b"r\r")
+    with model_at_terminal(importer, CALLS_IT_DONE, STOP, argv=AT_TERMINAL) as (server, terminal):
+        asked(terminal, QUESTION, "r")
         terminal.until("Why not?")
-        terminal.type(b"It copies\r")
-        terminal.end()
+        terminal.end(b"It copies\r")
 
     assert "Their reason: It copies" in str(server.requests[1].messages[-1])
     assert not made.exists()
@@ -452,7 +426,6 @@ def test_a_client_is_asked(importer: Person, made: Path) -> None:
 
 LONG_ENOUGH = 20.0
 PERMISSION = PermissionRequest("Run this command?", ("rm -r build", "ls"), always="rm *", plan=("ls",))
-THIS_ONCE = PermissionReply(PermissionAnswer.ONCE)
 
 
 class Keyboard(NoUI):
@@ -469,32 +442,18 @@ class Keyboard(NoUI):
     def notify(self, message: str, kind: str = "info") -> None:
         self.notices.append(f"{kind}: {message}")
 
-    async def select(self, _title: str, _options: Sequence[str], _timeout: float | None = None) -> str | None:
-        answer: str | None = await self._answer()
-        return answer
-
-    async def confirm(self, _title: str, _message: str, _timeout: float | None = None) -> bool:
-        answer: bool = await self._answer()
-        return answer
-
-    async def input(self, _title: str, _placeholder: str = "") -> str | None:
-        answer: str | None = await self._answer()
-        return answer
-
     async def editor(self, title: str, prefill: str = "") -> str | None:
         return f"{title} {prefill}"
 
-    async def ask_permission(self, _request: PermissionRequest) -> PermissionReply | None:
-        answer: PermissionReply | None = await self._answer()
-        return answer
-
-    async def _answer(self) -> Any:
+    async def _answer(self, *_question: object) -> Any:
         self.asked.set()
         try:
             return await self.typed
         except asyncio.CancelledError:
             self.cancelled = True
             raise
+
+    select = confirm = input = ask_permission = _answer
 
 
 @pytest.fixture
@@ -519,9 +478,9 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    keyboard.typed.set_result(THIS_ONCE)
+    keyboard.typed.set_result(ONCE)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == THIS_ONCE
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE
     assert (need.session, need.kind, need.text, need.agent) == ("s", "command", "rm -r build\nls", "tildone:a")
     assert need.options == ("once", "always", "plan", "no")
     assert need.detail == "Run this command?\nalways in this conversation: rm *"
@@ -535,13 +494,13 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
 @pytest.mark.parametrize(
     ("ask", "answer", "meaning"),
     [
-        (lambda ui: ui.ask_permission(PERMISSION), "once", THIS_ONCE),
-        (lambda ui: ui.ask_permission(PERMISSION), "always", PermissionReply(PermissionAnswer.ALWAYS)),
-        (lambda ui: ui.ask_permission(PERMISSION), "plan", PermissionReply(PermissionAnswer.PLAN)),
-        (lambda ui: ui.ask_permission(PERMISSION), "no", PermissionReply(PermissionAnswer.NO)),
-        (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", PermissionReply(PermissionAnswer.NO, "use rg")),
-        (lambda ui: ui.ask_permission(PERMISSION), "ok go", PermissionReply(PermissionAnswer.NO, "ok go")),
-        (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", PermissionReply(PermissionAnswer.NO, "plan")),
+        (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE),
+        (lambda ui: ui.ask_permission(PERMISSION), "always", ALWAYS),
+        (lambda ui: ui.ask_permission(PERMISSION), "plan", PLAN),
+        (lambda ui: ui.ask_permission(PERMISSION), "no", no()),
+        (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", no("use rg")),
+        (lambda ui: ui.ask_permission(PERMISSION), "ok go", no("ok go")),
+        (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", no("plan")),
         (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
         (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
         (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
@@ -562,25 +521,22 @@ async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
     assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
 
 
-async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore) -> None:
+@pytest.mark.parametrize(
+    ("stored", "typed", "counts"),
+    [("no", ONCE, no()), ("once", None, ONCE)],
+    ids=["an answer", "a refusal to answer"],
+)
+async def test_an_answer_that_was_faster_in_the_store_counts(
+    store: SqliteStore, stored: str, typed: PermissionReply | None, counts: PermissionReply
+) -> None:
     """Nobody is told that their answer counted, when it did not."""
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    store.records.answer(need.id, "no", "Bob", 1)
-    keyboard.typed.set_result(THIS_ONCE)
+    store.records.answer(need.id, stored, "Bob", 1)
+    keyboard.typed.set_result(typed)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.NO)
-
-
-async def test_an_answer_that_comes_before_a_refusal_to_answer_counts(store: SqliteStore) -> None:
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
-
-    store.records.answer(need.id, "once", "Bob", 1)
-    keyboard.typed.set_result(None)
-
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == THIS_ONCE
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == counts
 
 
 async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: SqliteStore) -> None:
@@ -599,30 +555,24 @@ async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: Sqli
     assert [store.records.need(each.id) for each in (declined, cancelled)] == [None, None]
 
 
-async def test_a_question_that_somebody_removes_stays_open_here(store: SqliteStore) -> None:
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ui.confirm("Clear?", ""), store)
-
-    store.records.withdraw(need.id)
-    keyboard.typed.set_result(True)
-
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) is True
-
-
 async def test_without_a_store_that_can_be_written_the_question_is_asked_here(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "plans.db").close()
     keyboard, ui = questions(SqliteStore(tmp_path / "plans.db", read_only=True))
-    keyboard.typed.set_result(THIS_ONCE)
+    keyboard.typed.set_result(ONCE)
 
-    assert await asyncio.wait_for(ui.ask_permission(PERMISSION), LONG_ENOUGH) == THIS_ONCE
+    assert await asyncio.wait_for(ui.ask_permission(PERMISSION), LONG_ENOUGH) == ONCE
 
 
-async def test_a_store_that_fails_later_leaves_the_question_to_the_keyboard() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_question_that_is_removed_or_whose_store_fails_stays_open_here(*, fails: bool) -> None:
     store = MemoryStore()
-    gone = raising(StoreError("gone"))
-    store.records = overridden(store.records, revision=gone, answer=gone)
+    if fails:
+        gone = raising(StoreError("gone"))
+        store.records = overridden(store.records, revision=gone, answer=gone)
     keyboard, ui = questions(store)
-    asking, _ = await started(keyboard, ui.confirm("Clear?", ""), store)
+    asking, need = await started(keyboard, ui.confirm("Clear?", ""), store)
+    if not fails:
+        store.records.withdraw(need.id)
     keyboard.typed.set_result(True)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) is True
@@ -649,7 +599,7 @@ def at_work(store: Store) -> Presence:
     return until(lambda: [present for present in store.records.presences() if present.doing])[0]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@needs_terminal
 def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> None:
     person = replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n")

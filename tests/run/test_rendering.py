@@ -52,6 +52,11 @@ class Sheet(LineOutput):
         return self._text.getvalue().split("\n")[:-1]
 
 
+def rendered(*tools: ToolDefinition) -> tuple[Sheet, EventRenderer]:
+    sheet = Sheet()
+    return sheet, EventRenderer(host_with(Script([]), *tools)[0], sheet)
+
+
 async def shown(definition: ToolDefinition, *calls: Any) -> tuple[Sheet, EventRenderer]:
     """Run a host whose model makes these calls."""
     host, _ = host_with(Script([(definition.name, args) for args in calls]), definition)
@@ -70,17 +75,17 @@ async def stream(_params: Any, _signal: Any, on_update: OnUpdate) -> ToolResult:
 
 
 async def test_a_call_is_printed_when_it_begins_and_its_result_when_it_ends() -> None:
-    """What arrives while it runs is not."""
+    """What arrives while it runs is not. The result of a merged tool replaces its call."""
     sheet, _ = await shown(tool("slow", stream), {"n": 1})
+    merged, _ = await shown(tool("plan", stream, merged=True), {"n": 1})
 
     assert sheet.lines[1:3] == ["Slow: n=1", "  the end"]
+    assert merged.lines[1] == "the end"
 
 
 def test_the_lines_of_an_answer_are_written_once_and_those_of_a_table_when_it_has_ended() -> None:
     """Whatever the pieces are that the answer arrives in."""
-    host, _ = host_with(Script([]))
-    sheet = Sheet()
-    renderer = EventRenderer(host, sheet)
+    sheet, renderer = rendered()
     growth = []
     for piece in ("Th", "is:\r\n| a | b |\n", "|---|", "---|\n| 1 |", " 2 |\n", "end\n", "la"):
         renderer.render(MessageUpdate(Usage(), BlockDelta(BlockKind.TEXT, 0, piece)))
@@ -93,9 +98,7 @@ def test_the_lines_of_an_answer_are_written_once_and_those_of_a_table_when_it_ha
 
 
 def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
-    host, _ = host_with(Script([]), tool("slow", stream))
-    sheet = Sheet()
-    renderer = EventRenderer(host, sheet)
+    sheet, renderer = rendered(tool("slow", stream))
     renderer.render(ToolExecutionStart("1", "slow", {}))
     renderer.render(ToolExecutionEnd("1", "slow", text_result("one\ntwo"), is_error=True))
 
@@ -138,34 +141,21 @@ async def test_a_renderer_that_fails_is_reported_once_and_the_default_is_shown()
 
 
 async def test_what_cannot_be_drawn_is_replaced_by_the_default() -> None:
-    """Whether it is a component with wrong contents or no component at all."""
+    """Whether it is a component with wrong contents, no component at all, or a renderer that fails."""
 
-    def render_call(_args: Any) -> Any:
-        return "no component"
+    def render_call(args: Any) -> Any:
+        return "no component" if args["n"] == 1 else Text(args["missing"])
 
     def render_result(_result: ToolResult, _options: RenderOptions) -> Component:
         return Text(5)  # type: ignore[arg-type]  # the mistake
 
     sheet, _ = await shown(tool("slow", stream, render_call=render_call, render_result=render_result), {"n": 1})
+    failing, _ = await shown(tool("slow", render_call=render_call), {"n": 2})
 
     assert sheet.lines[1:3] == ["Slow: n=1", "  the end"]
     assert sheet.lines[3].startswith("slow could not render its result: AttributeError:")
-
-
-async def test_a_call_whose_renderer_fails_has_the_default_header() -> None:
-    def render_call(args: Any) -> Component:
-        return Text(args["missing"])
-
-    sheet, _ = await shown(tool("slow", render_call=render_call), {"n": 1})
-
-    assert "Slow: n=1" in sheet.lines
-    assert "slow could not render its call: KeyError: 'missing'" in sheet.lines
-
-
-async def test_the_result_of_a_merged_tool_replaces_its_call() -> None:
-    sheet, _ = await shown(tool("plan", stream, merged=True), {"n": 1})
-
-    assert sheet.lines[1] == "the end"
+    assert "Slow: n=2" in failing.lines
+    assert "slow could not render its call: KeyError: 'missing'" in failing.lines
 
 
 async def test_only_a_result_that_hides_something_is_written_again() -> None:
@@ -323,27 +313,13 @@ def test_the_activity_follows_the_events() -> None:
         assert meter.activity is activity, event
 
 
-def test_the_usage_of_subagents_is_added() -> None:
-    meter, _ = fed(answer(Usage(input=100, output=10)))
-
-    for _ in range(2):
-        meter.feed(CustomEvent(SUBAGENT_USAGE, {"usage": encode_usage(Usage(input=1000, output=20))}))
-    meter.feed(CustomEvent(SUBAGENT_USAGE, {}))
-
-    assert meter.figures() == ["2.1k in", "50 out"]
-
-
-def test_time_is_counted_while_the_agent_works() -> None:
-    meter, clock = fed(AgentStart(), MessageStart(EMPTY), AgentEnd(()))
+def test_time_is_counted_while_the_agent_works_and_not_while_the_person_is_asked() -> None:
+    meter, clock = fed()
+    meter.pause()
+    meter.resume()
     clock.now += 1000
+    assert meter.worked_seconds == 0
 
-    assert meter.worked_seconds == 4
-    meter.feed(AgentStart())
-    clock.now += 1
-    assert meter.worked_seconds == 5
-
-
-def test_time_is_not_counted_while_the_person_is_asked() -> None:
     meter, clock = fed(AgentStart(), MessageStart(EMPTY))
     assert (meter.seconds, meter.worked_seconds) == (2, 4)
 
@@ -351,24 +327,22 @@ def test_time_is_not_counted_while_the_person_is_asked() -> None:
     clock.now += 1000
     meter.resume()
     clock.now += 1
-
     assert (meter.seconds, meter.worked_seconds) == (1, 5)
 
-
-@pytest.mark.parametrize("before", [(), (AgentStart(), AgentEnd(()))])
-def test_a_question_between_runs_does_not_start_the_clock(before: tuple[PublicEvent, ...]) -> None:
-    meter, clock = fed(*before)
-    worked = meter.worked_seconds
-
+    meter.feed(AgentEnd(()))
+    clock.now += 1000
     meter.pause()
     meter.resume()
     clock.now += 1000
+    assert meter.worked_seconds == 5
 
-    assert meter.worked_seconds == worked
+    meter.feed(AgentStart())
+    clock.now += 1
+    assert meter.worked_seconds == 6
 
 
 def test_tokens_are_estimated_until_they_are_reported() -> None:
-    meter, _ = fed(MessageStart(EMPTY), delta("x" * 400))
+    meter, _ = fed(AgentStart(), MessageStart(EMPTY), delta("x" * 400))
     assert meter.figures() == ["~100 out"]
 
     meter.feed(delta("x", usage=Usage(input=1500, output=120)))
@@ -377,8 +351,11 @@ def test_tokens_are_estimated_until_they_are_reported() -> None:
     meter.feed(answer(Usage(input=1000, output=130, cache_read=400, cache_write=100, total_tokens=1630)))
     assert meter.figures() == ["1.5k in", "130 out"]
 
+    meter.feed(AgentEnd(()))
+    assert meter.summary() == "Took 6.0 s · 1.5k in · 130 out"
 
-def test_cost_is_shown_only_where_it_is_known() -> None:
+
+def test_cost_is_shown_only_where_it_is_known_and_the_usage_of_subagents_is_added() -> None:
     priced = Usage(input=10, output=5, total_tokens=15, cost=Cost(total=0.25))
     meter, _ = fed(answer(priced))
     assert meter.figures()[-1] == "$0.25"
@@ -386,11 +363,10 @@ def test_cost_is_shown_only_where_it_is_known() -> None:
     meter.feed(CustomEvent(COMPACTION_END, {"usage": encode_usage(priced)}))
     assert meter.figures()[-1] == "$0.50"
 
+    for _ in range(2):
+        meter.feed(CustomEvent(SUBAGENT_USAGE, {"usage": encode_usage(Usage(input=1000, output=20))}))
+    meter.feed(CustomEvent(SUBAGENT_USAGE, {}))
+    assert meter.figures() == ["2.0k in", "50 out", "$0.50"]
+
     meter.feed(answer(Usage(input=1, total_tokens=1)))
     assert meter.figures()[-1] == "≥ $0.50"
-
-
-def test_the_summary_is_one_line() -> None:
-    meter, _ = fed(AgentStart(), answer(Usage(input=1200, output=340)), AgentEnd(()))
-
-    assert meter.summary() == "Took 4.0 s · 1.2k in · 340 out"

@@ -31,17 +31,6 @@ from tildone.cli.parsing import ROOT, parse
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 
 
-def test_conversations_are_stored_by_working_folder(person: Person) -> None:
-    """The names are those of pi, so that both programs find them."""
-    person.says("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL)
-
-    [file] = conversation_files(person)
-
-    assert file.parent.name == f"--{str(person.folder).lstrip('/').replace('/', '-')}--"
-    assert file.parent.parent == person.home / ".local" / "share" / "tildone" / "sessions"
-    assert file.name.endswith(f"_{conversation_entries(file)[0]['id']}.jsonl")
-
-
 @pytest.mark.parametrize(
     ("folder", "name"),
     [
@@ -55,12 +44,18 @@ def test_a_folder_is_named_after_its_path(folder: str, name: str) -> None:
     assert folder_name(folder) == name
 
 
-def test_the_folder_for_conversations_is_used_unchanged(person: Person) -> None:
+def test_conversations_are_stored_by_working_folder_or_in_a_given_one(person: Person) -> None:
+    """The names are those of pi, so that both programs find them. The folder that is given is used unchanged."""
     name = write_plan(person, "- [ ] A: `true`\n")
 
-    person.says("run", name, *ALLOW_ALL, "--session-dir", "here")
+    person.says("run", name, *ALLOW_ALL)
+    [file] = conversation_files(person)
+    person.says("run", name, *ALLOW_ALL, "--restart", "--session-dir", "here")
     person.says("run", name, *ALLOW_ALL, "--restart", TILDONE_SESSION_DIR="there")
 
+    assert file.parent.name == f"--{str(person.folder).lstrip('/').replace('/', '-')}--"
+    assert file.parent.parent == person.home / ".local" / "share" / "tildone" / "sessions"
+    assert file.name.endswith(f"_{conversation_entries(file)[0]['id']}.jsonl")
     assert [len(list((person.folder / folder).glob("*.jsonl"))) for folder in ("here", "there")] == [1, 1]
 
 
@@ -71,9 +66,10 @@ def test_a_named_session_is_the_plan_and_continue_finds_its_conversation(person:
 
     again = person.run("run", "--continue", "--session", "one")
 
-    assert codes == [1, 1]
-    assert again.code == 0
+    assert (codes, again.code) == ([1, 1], 0)
     assert "Bash: true" not in again.out
+    assert "B: `test -e ready`" in person.says("log", "--session", "one")
+    assert "\n  one " in f"\n{person.says('sessions')}"
     assert len(conversation_files(person)) == 2
     assert [statuses(person, session) for session in ("one", "other")] == ["✓✓", "✓●"]
 
@@ -118,21 +114,6 @@ def test_a_run_without_a_session_stores_nothing(person: Person) -> None:
     assert "has no sessions yet" in person.says("sessions")
 
 
-def test_a_conversation_keeps_its_dialect(person: Person) -> None:
-    name = write_plan(person, FAILS)
-    person.run("run", name, *ALLOW_ALL, "--dialect", "phased")
-    write_plan(person, "", "ready")
-
-    person.says("run", name, *ALLOW_ALL, "--continue")
-
-    called = {
-        entry["message"].get("toolName")
-        for entry in conversation_entries(conversation_files(person)[0])
-        if "message" in entry
-    }
-    assert called & {"write_todos", "todo_write"} == {"todo_write"}
-
-
 def test_a_fork_continues_from_a_message(person: Person) -> None:
     """Earlier messages are kept; the message itself is sent again unless there is another prompt."""
     with ModelServer({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as server:
@@ -160,26 +141,22 @@ def test_a_fork_continues_from_a_message(person: Person) -> None:
     assert conversation_entries(conversation_files(person)[-1])[0]["parentSession"] == str(file)
 
 
-def test_a_plan_is_read_and_changed_from_another_terminal(person: Person) -> None:
+def test_a_conversation_keeps_its_dialect_and_a_copied_folder_has_conversations_of_its_own(person: Person) -> None:
     name = write_plan(person, FAILS)
-    person.run("run", name, *ALLOW_ALL, "--session", "s")
-
-    assert statuses(person, "s") == "✓●"
-    assert "B: `test -e ready`" in person.says("log", "--session", "s")
-    assert "\n  s " in f"\n{person.says('sessions')}"
-
-
-def test_a_copied_folder_has_conversations_of_its_own(person: Person) -> None:
-    name = write_plan(person, FAILS)
-    person.run("run", name, *ALLOW_ALL)
+    person.run("run", name, *ALLOW_ALL, "--dialect", "phased")
     other = person.folder.with_name("other")
     shutil.copytree(person.folder, other)
+    [file] = conversation_files(person)
 
     answer = Person(other, person.home, person.environ).run("run", name, *ALLOW_ALL, "--continue")
+    write_plan(person, "", "ready")
+    person.says("run", name, *ALLOW_ALL, "--continue")
 
     assert answer.code == 1
     assert "Bash: true" in answer.out
     assert len(conversation_files(person)) == 2
+    called = {entry["message"].get("toolName") for entry in conversation_entries(file) if "message" in entry}
+    assert called & {"write_todos", "todo_write"} == {"todo_write"}
 
 
 def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, **environ: str) -> Settings:
@@ -207,28 +184,26 @@ def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> No
     assert [(settings.countdown, settings.max_nudges) for settings in said] == [(5, 7), (0, 7), (5, 9)]
 
 
-@pytest.mark.parametrize("held", ['"3"', "-1", "true", "2.5"])
-def test_a_value_that_is_not_a_number_is_refused(tmp_path: Path, held: str) -> None:
-    with pytest.raises(UsageError, match="countdown must be a whole number, 0 or more"):
-        settled(tmp_path, f"countdown = {held}\n")
+@pytest.mark.parametrize(
+    ("toml", "environ", "told"),
+    [
+        *((f"countdown = {held}\n", {}, "") for held in ('"3"', "-1", "true", "2.5")),
+        *(("", {"TILDONE_COUNTDOWN": said}, f", not '{said}'") for said in ("three", "-1", "1.5")),
+    ],
+)
+def test_what_is_not_a_number_is_refused(tmp_path: Path, toml: str, environ: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more{told}"):
+        settled(tmp_path, toml, **environ)
 
 
-@pytest.mark.parametrize("said", ["three", "-1", "1.5"])
-def test_text_that_is_not_a_number_is_refused(tmp_path: Path, said: str) -> None:
-    with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more, not '{said}'"):
-        settled(tmp_path, TILDONE_COUNTDOWN=said)
-
-
-def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path) -> None:
-    said = [settled(tmp_path, 'session_dir = "kept"\n'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
+def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_their_own_names(
+    tmp_path: Path,
+) -> None:
+    phased = '"todo.reminders.max" = 5\n"todo.enabled" = true\n'
+    said = [settled(tmp_path, f'session_dir = "kept"\n{phased}'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
 
     assert [settings.session_dir for settings in said] == [str(tmp_path / "kept"), str(tmp_path / "here")]
-
-
-def test_phased_settings_have_their_own_names_in_files(tmp_path: Path) -> None:
-    settings = settled(tmp_path, '"todo.reminders.max" = 5\n"todo.enabled" = true\n')
-
-    assert settings.phases == (("todo.enabled", True), ("todo.reminders.max", 5))
+    assert said[0].phases == (("todo.enabled", True), ("todo.reminders.max", 5))
 
 
 def test_an_option_may_be_given_several_times() -> None:

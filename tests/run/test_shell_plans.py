@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import do
 from tests.cli.person import Person
 from tests.host import records as messages
 from tests.host.records import Message
@@ -46,6 +47,20 @@ def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> 
     assert statuses(person, "hello") == "✓✓✓✓✓✓"
     memory = ["memory"] if dialect == "declared" else []
     assert sorted(path.name for path in person.folder.iterdir()) == [".git", *memory, name]
+
+
+def test_the_demo_runs_the_example_and_shows_its_log(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(do, "prepare", lambda _: 0)
+
+    with starting():
+        assert do.demo() == 0
+
+    shown = capfd.readouterr().out
+    assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown
+    assert "All 6 tasks are done.\n" in shown
+    assert "completed #6 “Check the greeting and remove it”" in shown.split("$ tildone log --session hello")[1]
 
 
 def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
@@ -112,22 +127,16 @@ def test_a_plan_with_new_tasks_is_continued(person: Person) -> None:
     assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
 
 
-def test_tasks_that_are_already_checked_are_not_run(person: Person) -> None:
-    name = write_plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
+def test_open_tasks_are_run_with_all_their_commands_in_order(person: Person) -> None:
+    """Those that are closed already are not."""
+    both = "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n"
+    name = write_plan(person, f"- [x] Old: `touch old`\n- [-] Never mind\n{both}")
 
     out = person.says("run", name, *ALLOW_ALL, "--session", "s")
 
-    assert out.count("Bash: ") == 1
+    assert (out.count("Bash: "), "  1\n  2\n" in out) == (3, True)
     assert not (person.folder / "old").exists()
     assert statuses(person, "s") == "✓✗✓"
-
-
-def test_several_commands_of_a_task_run_in_order(person: Person) -> None:
-    name = write_plan(person, "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n")
-
-    out = person.says("run", name, *ALLOW_ALL)
-
-    assert "  1\n  2\n" in out
 
 
 def test_a_plan_that_needs_a_model_names_its_tasks_and_changes_nothing(person: Person) -> None:
@@ -147,49 +156,43 @@ def test_a_plan_that_needs_a_model_names_its_tasks_and_changes_nothing(person: P
     assert not (person.folder / "ran").exists()
 
 
-def test_without_permission_a_headless_run_names_the_flag_that_gives_it(person: Person) -> None:
-    name = write_plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
+@pytest.mark.parametrize(
+    ("options", "refused", "left"),
+    [
+        ((), "✗ #1 Look failed: Not allowed: ls -l; wc -l\nStart with --allow 'ls *' --allow 'wc *'", "●–"),
+        (("--allow", "ls -l", "--allow=wc *"), "✗ #2 Write failed: Not allowed: touch new", "✓●"),
+    ],
+)
+def test_patterns_allow_only_matching_commands(
+    person: Person, options: tuple[str, ...], refused: str, left: str
+) -> None:
+    """Without a terminal, the flag that gives permission is named."""
+    name = write_plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Write: `touch new`\n")
 
-    answer = person.run("run", name, "--session", "s")
+    answer = person.run("run", name, *options, "--session", "s")
 
     assert answer.code == 1
-    assert "✗ #1 Look failed: Not allowed: ls -l; wc -l\nStart with --allow 'ls *' --allow 'wc *'" in answer.out
-    assert statuses(person, "s") == "●–"
-
-
-def test_patterns_allow_only_matching_commands(person: Person) -> None:
-    name = write_plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
-
-    answer = person.run("run", name, "--allow", "ls", "--allow=wc *", "--session", "s")
-
-    assert answer.code == 1
-    assert statuses(person, "s") == "✓●"
+    assert refused in answer.out
+    assert statuses(person, "s") == left
     assert not (person.folder / "new").exists()
 
 
 def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
+    """Also what the patterns of checks allow."""
     name = write_plan(person, "- [ ] Look: `git -c alias.x='!touch made' x`\n")
+    person.sets('check_allow = ["npm run *", "ls"]\n')
 
     answer = person.run("run", name, "--allow", "git *", "--mode", "print")
 
     assert answer.code == 1
-    assert answer.err.splitlines()[0] == (
+    assert (
         "tildone: allowed: --allow 'git *': this command with any arguments in place of *, "
         "without arguments that run other programs or write other files, unless the pattern names them"
-    )
-    assert "Not allowed: git -c alias.x='!touch made' x" in answer.err
-    assert not (person.folder / "made").exists()
-
-
-def test_what_the_patterns_of_checks_allow_is_said_too(person: Person) -> None:
-    name = write_plan(person, "- [ ] Look: `ls`\n")
-
-    person.sets('check_allow = ["npm run *", "ls"]\n')
-
-    answer = person.run("run", name, "--allow", "ls", "--mode", "print")
-
+    ) in answer.err.splitlines()
     told = "tildone: check_allow 'npm run *' allows more than it looks like: npm run may run other programs"
     assert [line for line in answer.err.splitlines() if "check_allow" in line] == [told]
+    assert "Not allowed: git -c alias.x='!touch made' x" in answer.err
+    assert not (person.folder / "made").exists()
 
 
 def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -> None:
@@ -216,15 +219,6 @@ def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -
     assert "a-password" not in answer.out + answer.err + stored
 
 
-def test_a_pattern_that_is_not_one_for_a_command_is_refused(person: Person) -> None:
-    name = write_plan(person, "- [ ] Look: `true`\n")
-
-    answer = person.run("run", name, "--allow", "true; false")
-
-    assert (answer.code, answer.out) == (2, "")
-    assert "'true; false' is not a pattern for one command: give --allow once for each" in answer.err
-
-
 def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
 
@@ -233,20 +227,15 @@ def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> N
 
 
 def test_print_mode_reports_failure_on_standard_error(person: Person) -> None:
+    """The command that goes on works for a program that is not on PATH, too."""
     name = write_plan(person, "- [ ] A: `exit 7`\n")
 
     answer = person.run("run", name, *ALLOW_ALL, "--mode", "print")
+    off_path = person.run("run", name, "--restart", *ALLOW_ALL, "--mode", "print", PATH=os.defpath)
 
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == "tildone: #1 A failed: Exit code 7\n$ exit 7\nTo go on: tildone run --continue\n"
-
-
-def test_the_command_that_goes_on_works_for_a_program_that_is_not_on_path(person: Person) -> None:
-    name = write_plan(person, "- [ ] A: `exit 7`\n")
-
-    answer = person.run("run", name, *ALLOW_ALL, "--mode", "print", PATH=os.defpath)
-
-    assert answer.err.endswith(f"To go on: {shlex.quote(str(PROGRAM))} run --continue\n")
+    assert off_path.err.endswith(f"To go on: {shlex.quote(str(PROGRAM))} run --continue\n")
 
 
 def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
@@ -298,6 +287,10 @@ def test_a_plan_may_be_larger_than_the_lists_of_its_dialect(person: Person) -> N
             "in rpc mode the client says what is to be done",
         ),
         (("run", "--model", "openai-chat:x"), "there is nothing to do"),
+        (
+            ("run", "plan.md", "--allow", "true; false"),
+            "'true; false' is not a pattern for one command: give --allow once",
+        ),
     ],
 )
 def test_invalid_arguments_are_usage_errors(person: Person, argv: tuple[str, ...], complaint: str) -> None:
@@ -306,7 +299,7 @@ def test_invalid_arguments_are_usage_errors(person: Person, argv: tuple[str, ...
 
     answer = person.run(*argv, OPENAI_API_KEY="none")
 
-    assert answer.code in {2, 4}
+    assert (answer.code in {2, 4}, answer.out) == (True, "")
     assert complaint in answer.err
 
 
@@ -337,15 +330,11 @@ def test_a_command_is_in_backticks_at_the_end(text: str, title: str, commands: t
     assert (title_of(task), commands_of(task)) == (title, commands)
 
 
-def test_commands_in_notes_are_run_and_other_notes_ignored() -> None:
+def test_commands_in_notes_are_run_and_only_tasks_that_could_be_worked_on_need_one() -> None:
     task = Task("Make: `first`", notes=("Slowly.\n$ make", "$ make check\n$ "))
-
-    assert commands_of(task) == ("first", "make", "make check")
-
-
-def test_only_tasks_that_could_be_worked_on_need_a_command() -> None:
     plan = flat(Task("a"), Task("b: `b`"), Task("c", Status.COMPLETED), Task("d", Status.BLOCKED), Task("e"))
 
+    assert commands_of(task) == ("first", "make", "make check")
     assert [title_of(task) for task in tasks_without_command(plan)] == ["#1 a", "#5 e"]
 
 
@@ -430,38 +419,20 @@ def test_it_searches_once_for_the_tools_of_a_dialect_that_have_to_be_found() -> 
         talk.next()
     talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
     assert talk.call() == ("todo_write", {"ops": [{"op": "start", "task": "A: `a`"}]})
-
-
-def test_a_search_does_not_hide_that_a_task_has_no_command() -> None:
-    talk = Talk("A: `a`", "B", tools=("bash", "find_tools"))
-
-    talk.call()
-    talk.gives("Found 1 tool")
-    talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
-
+    talk.told.pop()
+    talk.plan = flat(*talk.plan.tasks, Task("B"))
     with pytest.raises(ModelFailure, match="#2 B"):
         talk.next()
 
 
-def test_a_task_in_progress_comes_first_and_is_not_started_again() -> None:
-    talk = Talk("A: `a`", Task("B: `b`", Status.IN_PROGRESS))
+def test_a_task_in_progress_comes_first_and_one_that_somebody_else_works_on_is_left_alone() -> None:
+    assert Talk("A: `a`", Task("B: `b`", Status.IN_PROGRESS)).call() == ("bash", {"command": "b"})
 
-    assert talk.call() == ("bash", {"command": "b"})
-
-
-def test_a_task_that_somebody_else_works_on_is_left_alone() -> None:
     talk = Talk(Task("A: `a`", Status.IN_PROGRESS), "B: `b`", taken=frozenset({1}))
 
     assert talk.call() == ("todo", {"start": 2})
     talk.becomes(Status.IN_PROGRESS, Status.COMPLETED)
     with pytest.raises(ModelFailure, match="nothing more can be done here: #1 is in progress elsewhere"):
-        talk.next()
-
-
-def test_blocked_tasks_are_left_open_and_named() -> None:
-    talk = Talk(Task("A: `a`", Status.BLOCKED), Task("B", Status.BLOCKED))
-
-    with pytest.raises(ModelFailure, match="nothing more can be done here: #1 and #2 are blocked"):
         talk.next()
 
 
@@ -503,30 +474,21 @@ def test_a_failed_command_is_tried_again_only_when_somebody_speaks() -> None:
     assert talk.call() == ("bash", {"command": "a"})
 
 
-def test_a_refused_call_ends_it() -> None:
-    talk = Talk("A: `a`")
-    talk.next()
-    talk.gives("no 1", error=True)
-
-    with pytest.raises(ModelFailure, match="todo refused the call: no 1"):
-        talk.next()
-
-
-def test_a_plan_tool_that_does_nothing_ends_it() -> None:
+@pytest.mark.parametrize(
+    ("results", "reason"),
+    [
+        ([("no 1", True)], "todo refused the call: no 1"),
+        (2 * [("Nothing happened.", False)], r"todo did not do what it was told: Nothing happened\."),
+    ],
+)
+def test_a_plan_tool_that_refuses_or_does_nothing_ends_it(results: list[tuple[str, bool]], reason: str) -> None:
     """The same call would be made for ever."""
     talk = Talk("A: `a`")
-    for _ in range(2):
+    for text, error in results:
         talk.next()
-        talk.gives("Nothing happened.")
+        talk.gives(text, error=error)
 
-    with pytest.raises(ModelFailure, match=r"todo did not do what it was told: Nothing happened\."):
-        talk.next()
-
-
-def test_nothing_is_run_if_a_task_has_no_command() -> None:
-    talk = Talk("A: `a`", "Think about it")
-
-    with pytest.raises(ModelFailure, match=r"a task has no command:\n  #2 Think about it\n.*--model PROVIDER:NAME"):
+    with pytest.raises(ModelFailure, match=reason):
         talk.next()
 
 
@@ -544,9 +506,23 @@ def test_a_task_without_command_that_somebody_adds_later_is_named_at_the_end() -
         talk.next()
 
 
-def test_without_todo_tools_there_is_nothing_to_speak_with() -> None:
-    with pytest.raises(ModelFailure, match="needs the todo tools"):
-        Talk("A: `a`", tools=("bash",)).next()
+@pytest.mark.parametrize(
+    ("tasks", "tools", "reason"),
+    [
+        (("A: `a`",), ("bash",), "needs the todo tools"),
+        (("A: `a`", "Think"), BRIEF, r"a task has no command:\n  #2 Think\n.*--model PROVIDER:NAME"),
+        (
+            (Task("A: `a`", Status.BLOCKED), Task("B", Status.BLOCKED)),
+            BRIEF,
+            "nothing more can be done here: #1 and #2 are blocked",
+        ),
+    ],
+)
+def test_nothing_is_run_if_the_plan_cannot_be_worked_through(
+    tasks: tuple[Task | str, ...], tools: tuple[str, ...], reason: str
+) -> None:
+    with pytest.raises(ModelFailure, match=reason):
+        Talk(*tasks, tools=tools).next()
 
 
 def test_answers_come_in_pieces_and_stop_when_told_to() -> None:

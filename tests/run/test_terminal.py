@@ -5,23 +5,26 @@ import os
 import re
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-import do
 from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.rpc.client import EXTENSION
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
-from tests.run.screens import at_terminal, screen
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, json_lines, provider_environment, statuses, write_plan
+from tests.run.screens import at_terminal, model_at_terminal, screen
 from tests.suite.forking import starting
 from tests.suite.waiting import until
 from tildone.cli.run.setup import split_words
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Phase, Plan, Status, Task
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 CTRL_D = b"\x04"
 COUNTING = "Auto-continuing in 3s"
@@ -41,7 +44,6 @@ def processes(marker: str) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_plan_is_worked_through_in_lines(person: Person) -> None:
     """Nothing is drawn: there is no control character in the output."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
@@ -56,7 +58,6 @@ def test_a_plan_is_worked_through_in_lines(person: Person) -> None:
     assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; touch started; sleep 600; echo {marker}"
@@ -64,8 +65,7 @@ def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     terminal = at_terminal(person, name, *ALLOW_ALL, "--session", "s")
     until((person.folder / "started").exists)
 
-    terminal.type(CTRL_C)
-    answer = terminal.end()
+    answer = terminal.end(CTRL_C)
 
     assert answer.code == 130
     assert processes(marker) == []
@@ -74,7 +74,6 @@ def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     assert not (person.folder / "never").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     ("mode", "number"),
     [*((mode, signal.SIGTERM) for mode in ("terminal", "print", "json", "rpc")), ("terminal", signal.SIGHUP)],
@@ -95,7 +94,6 @@ def test_a_terminated_program_leaves_no_process_running(person: Person, mode: st
     assert processes(marker) == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("options", [("--mode", "print"), ()], ids=["print", "full screen"])
 def test_a_tool_that_does_not_stop_does_not_keep_the_program(person: Person, options: tuple[str, ...]) -> None:
     """One ignores the signal and its cancellation, the other is in a thread."""
@@ -109,18 +107,17 @@ def test_a_tool_that_does_not_stop_does_not_keep_the_program(person: Person, opt
     assert answer.code == 128 + signal.SIGTERM
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_line_interrupts_the_countdown_and_is_sent_instead(person: Person) -> None:
-    with ModelServer(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as (
+        server,
+        terminal,
+    ):
         terminal.until(COUNTING)
-        terminal.type(b"Wait for me\r")
-        terminal.until("You spoke.")
+        terminal.say("Wait for me", "You spoke.")
         terminal.until_after("You spoke.", COUNTING)
         terminal.type(CTRL_C)
         terminal.until_after(COUNTING, "> ")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+        answer = terminal.end(CTRL_D)
 
     assert answer.code == 0
     assert len(server.requests) == 3
@@ -129,52 +126,42 @@ def test_a_line_interrupts_the_countdown_and_is_sent_instead(person: Person) -> 
     assert "❯ Wait for me" in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_enter_alone_interrupts_the_countdown(person: Person) -> None:
-    with ModelServer(WRITE, STOPS) as server:
-        terminal = at_terminal(
-            person, "Go", "--model", CHAT, **provider_environment(server) | {"TILDONE_COUNTDOWN": "600"}
-        )
+    with model_at_terminal(person, WRITE, STOPS, TILDONE_COUNTDOWN="600") as (server, terminal):
         terminal.until("Auto-continuing in 600s")
         terminal.type(b"\r")
         terminal.until_after("Auto-continuing", "\n> ")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+        answer = terminal.end(CTRL_D)
 
-    assert answer.code == 0
-    assert len(server.requests) == 2
+    assert (answer.code, len(server.requests)) == (0, 2)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_in_the_countdown_leaves_a_run_that_had_its_task(person: Person) -> None:
-    with ModelServer(WRITE, STOPS) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, WRITE, STOPS) as (_, terminal):
         terminal.until(COUNTING)
-        terminal.type(CTRL_C)
-        answer = terminal.end()
+        answer = terminal.end(CTRL_C)
 
     assert answer.code == 130
     assert "To go on: tildone run --continue" in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_countdown_continues_the_agent_and_is_one_line(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    with ModelServer(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as server:
-        answer = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server)).end()
+    with model_at_terminal(person, WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as (_, terminal):
+        answer = terminal.end()
 
     assert answer.code == 0
     assert [second for second in "321" if f"Auto-continuing in {second}s" in answer.out] == ["3"]
     assert "edit_todos complete [0, 1]" in screen(answer.out)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Person) -> None:
-    with ModelServer({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, {"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as (
+        server,
+        terminal,
+    ):
         assert server.held.wait(30)
-        terminal.type("Use tabs, naïve one\r".encode())
-        terminal.until("naïve one\r\n")
+        terminal.say("Use tabs, naïve one", "naïve one\r\n")
         time.sleep(0.2)
         server.release()
         answer = terminal.end()
@@ -183,103 +170,64 @@ def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Pers
     assert "Use tabs, naïve one" in str(server.requests[1].messages[-1])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_closes_a_request_that_hangs(person: Person) -> None:
-    with ModelServer(WRITE, {"text": "Never finished", "hold": 2}, STOPS) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, WRITE, {"text": "Never finished", "hold": 2}, STOPS) as (server, terminal):
         assert server.held.wait(30)
-        terminal.type(CTRL_C)
-        answer = terminal.end()
+        answer = terminal.end(CTRL_C)
 
     assert answer.code == 130
     assert server.requests[1].left.wait(10)
     assert len(server.requests) == 2
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("environ", [{}, {"TERM": "dumb"}], ids=["plain", "dumb"])
 def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person, environ: dict[str, str]) -> None:
-    with ModelServer({"text": "First answer."}, {"text": "Second answer."}) as server:
-        terminal = at_terminal(person, "--model", CHAT, **provider_environment(server), **environ)
-        terminal.until("say what is to be done")
+    """Also pasted lines, with the line ends of Windows, which are one message."""
+    with conversation(person, *({"text": f"{n} answer."} for n in ("First", "Second", "Third")), **environ) as (
+        server,
+        terminal,
+    ):
         terminal.until("\n> ")
-        for typed, shown in [
-            (b"/help\r", "/quit"),
-            (b"/nonsense\r", "There is no command /nonsense"),
-            (b"\r", "> \r\n"),
-            (b"On\x1b[Ae\r", "First answer."),
-        ]:
-            terminal.type(typed)
-            terminal.until(shown)
+        for typed, shown in (("", "> \r\n"), ("On\x1b[Ae", "First answer.")):
+            terminal.say(typed, shown)
             terminal.until_after(shown, "> ")
-        terminal.type("Twö \\\r".encode())
-        terminal.until("\\\r\n")
+        terminal.say("Twö \\", "\\\r\n")
         time.sleep(0.2)
-        terminal.type(b"and more\r")
-        terminal.until("Second answer.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+        terminal.say("and more", "Second answer.")
+        terminal.until_after("Second answer.", "> ")
+        terminal.say("one\r\ntwo\nthree", "Third answer.")
+        answer = terminal.end(CTRL_D)
 
     assert answer.code == 0
-    assert [str(asked.messages[-1]["content"]) for asked in server.requests] == ["One", "Twö \nand more"]
+    first, second, third = (str(asked.messages[-1]["content"]) for asked in server.requests)
+    assert (first, second, third.split()) == ("One", "Twö \nand more", ["one", "two", "three"])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-def test_lines_that_are_pasted_are_one_message(person: Person) -> None:
-    """Also with the line ends of Windows."""
-    with ModelServer({"text": "First answer."}) as server:
-        terminal = at_terminal(person, "--model", CHAT, **provider_environment(server))
-        terminal.until("\n> ")
-        terminal.type(b"one\r\ntwo\nthree\r")
-        terminal.until("First answer.")
-        terminal.type(CTRL_D)
-        terminal.end()
-
-    [request] = server.requests
-    assert str(request.messages[-1]["content"]).split() == ["one", "two", "three"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-def test_ctrl_c_at_the_prompt_leaves(person: Person) -> None:
-    terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
-    terminal.until("say what is to be done")
-    terminal.until("\n> ")
-    terminal.type(CTRL_C)
-
-    assert terminal.end().code == 130
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_phases_have_their_tree_and_their_command(person: Person) -> None:
     init: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
-    with ModelServer(init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}) as server:
-        terminal = at_terminal(person, "--model", CHAT, "--dialect", "phased", **provider_environment(server))
-        terminal.until("say what is to be done")
-        terminal.type(b"Go\r")
-        terminal.until("Done.")
-        terminal.type(b"/todo append B Two\r")
-        terminal.until("Added to the new phase B: Two")
-        terminal.type(b"/quit\r")
-        answer = terminal.end()
+    script: list[Turn] = [init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}]
+    with conversation(person, *script, argv=("--dialect", "phased")) as (_, terminal):
+        terminal.say("Go", "Done.")
+        terminal.say("/todo append B Two", "Added to the new phase B: Two")
+        answer = terminal.end(b"/quit\r")
 
     assert answer.code == 0
     assert "☐ One" in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("columns", [12, 30])
-def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None:
-    name = write_plan(
-        person, "- [ ] A task with a rather long text that goes on and on: `echo a long line of output, too`\n"
-    )
+def test_narrow_terminals_get_narrow_lines_and_all_of_a_task(person: Person, columns: int) -> None:
+    tasks = "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `echo a long line, too`\n"
+    name = write_plan(person, tasks)
 
     answer = at_terminal(replace(person, columns=columns), name, *ALLOW_ALL, "--session", "s").end()
 
+    shown = "\n".join(screen(answer.out, columns=columns))
     assert answer.code == 0
-    screen(answer.out, columns=columns)
+    if columns == 30:
+        assert "  ✓ #1 A task with a rather\n  long text that has to be\n  wrapped: `true`\n  ● #2 B:" in shown
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n")
 
@@ -291,11 +239,9 @@ def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     assert "Bash: echo a" in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_lines_of_a_streamed_answer_are_shown_once_and_early(person: Person) -> None:
     """What a model writes cannot control the terminal."""
-    with ModelServer({"text": "First line.\nSecond\x1b[2J line.", "hold": 5}) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+    with model_at_terminal(person, {"text": "First line.\nSecond\x1b[2J line.", "hold": 5}) as (server, terminal):
         terminal.until("First line.")
         server.release()
         answer = terminal.end()
@@ -305,67 +251,52 @@ def test_the_lines_of_a_streamed_answer_are_shown_once_and_early(person: Person)
     assert shown[at : at + 3] == ["❯ Go", "First line.", "Second␛[2J line."]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> None:
-    name = write_plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
-
-    answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
-
-    shown = "\n".join(screen(answer.out, columns=30))
-    assert "  ✓ #1 A task with a rather\n  long text that has to be\n  wrapped: `true`\n  ● #2 B: `true`\n" in shown
-
-
 COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
 
 
-def conversation(person: Person, server: ModelServer, *argv: str, **environ: str) -> Terminal:
+@contextmanager
+def conversation(
+    person: Person, *script: Turn, argv: tuple[str, ...] = (), **environ: str
+) -> Iterator[tuple[ModelServer, Terminal]]:
     """Start a run in which the person types every prompt."""
-    terminal = at_terminal(person, "--model", CHAT, *argv, **provider_environment(server), **environ)
-    terminal.until("say what is to be done")
-    return terminal
-
-
-def say(terminal: Terminal, line: str, answer: str) -> None:
-    """Type a line, and wait for the answer."""
-    terminal.type(f"{line}\r".encode())
-    terminal.until(answer)
+    with model_at_terminal(person, *script, argv=argv, **environ) as (server, terminal):
+        terminal.until("say what is to be done")
+        yield server, terminal
 
 
 def texts(messages: list[dict[str, Any]]) -> list[str]:
     return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> None:
-    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
-        terminal = conversation(person, server)
-        say(terminal, "/help", "//TEXT")
-        say(terminal, "/modle x", "There is no command /modle; did you mean '/model'?")
-        say(terminal, "/zzzz", "There is no command /zzzz; /help lists them")
-        say(terminal, "//help me", "First.")
-        say(terminal, "/usr/bin/env is missing", "Second.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+    with conversation(person, {"text": "First."}, {"text": "Second."}) as (server, terminal):
+        terminal.say("/help", "//TEXT")
+        terminal.say("/modle x", "There is no command /modle; did you mean '/model'?")
+        terminal.say("/zzzz", "There is no command /zzzz; /help lists them")
+        terminal.say("//help me", "First.")
+        terminal.say("/usr/bin/env is missing", "Second.")
+        answer = terminal.end(CTRL_D)
 
     listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
     assert listed == [*(f"/{name}" for name in COMMANDS), "/quit", "/expand", "//TEXT"]
     assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
-    with ModelServer({"text": "Seen."}) as server:
-        terminal = conversation(person, server, EDITOR="sed -i s/milk/bread/")
-        say(terminal, "/todo add Buy milk, don't forget", "0 of 1 closed")
-        say(terminal, '/todo add "Call the bank"', "0 of 2 closed")
-        say(terminal, "/todo done bank", "1 of 2 closed")
-        say(terminal, "/undo", "Undid:")
-        say(terminal, "/todo edit", "bread")
-        say(terminal, "/todo nonsense", "nonsense")
-        say(terminal, "Go", "Seen.")
-        terminal.type(b"\x03")
-        answer = terminal.end()
+    with conversation(person, {"text": "Seen."}, EDITOR="sed -i s/milk/bread/") as (server, terminal):
+        terminal.say("/todo add Buy milk, don't forget", "0 of 1 closed")
+        terminal.say('/todo add "Call the bank"', "0 of 2 closed")
+        terminal.say("/todo done bank", "1 of 2 closed")
+        terminal.say("/undo", "Undid:")
+        terminal.say("/todo edit", "bread")
+        terminal.say("/todo nonsense", "nonsense")
+        terminal.say("Go", "Seen.")
+        terminal.until_after("Seen.", COUNTING)
+        terminal.type(CTRL_C)
+        terminal.until_after(COUNTING, "> ")
+        answer = terminal.end(CTRL_C)
 
+    assert answer.code == 130
     assert "Buy bread, don't forget" in str(server.requests[0].messages)
     assert "Call the bank" in str(server.requests[0].messages)
     assert "\x1b[2J" not in answer.out
@@ -374,7 +305,6 @@ def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
 FIRST, SECOND, THIRD = Task("one", Status.COMPLETED, ("why",)), Task("two", Status.IN_PROGRESS), Task("three")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     "phases",
     [
@@ -395,56 +325,45 @@ def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edit
         return read_checklist(person.says("todo", "export", "-", "--session", "s")).plan
 
     (person.folder / "plan.md").write_text(lossless_checklist(Plan(phases), all_headings=True), encoding="utf-8")
-    with ModelServer() as server:
-        terminal = conversation(person, server, "--dialect", "phased", "--session", "s", EDITOR="touch")
-        say(terminal, "/todo import plan.md", "Imported plan.md: ")
+    with conversation(person, argv=("--dialect", "phased", "--session", "s"), EDITOR="touch") as (_, terminal):
+        terminal.say("/todo import plan.md", "Imported plan.md: ")
         assert stored().phases == phases
         if verb == "export":
-            say(terminal, "/todo export out.md", "Wrote the plan to out.md")
-            say(terminal, "/todo rm", "Removed")
-            say(terminal, "/todo import out.md", "Imported out.md: ")
+            terminal.say("/todo export out.md", "Wrote the plan to out.md")
+            terminal.say("/todo rm", "Removed")
+            terminal.say("/todo import out.md", "Imported out.md: ")
         else:
-            say(terminal, "/todo edit", "Saved: ")
-        terminal.type(CTRL_D)
-        terminal.end()
+            terminal.say("/todo edit", "Saved: ")
+        terminal.end(CTRL_D)
 
     assert stored().phases == phases
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_an_editor_that_cannot_be_run_ends_nothing(person: Person) -> None:
-    with ModelServer({"text": "Seen."}) as server:
-        terminal = conversation(person, server, EDITOR='vi "')
-        say(terminal, "/todo add Buy milk", "0 of 1 closed")
-        say(terminal, "/todo edit", "Nothing was edited")
-        say(terminal, "Go", "Seen.")
-        terminal.type(b"/quit\r")
+    with conversation(person, {"text": "Seen."}, EDITOR='vi "') as (_, terminal):
+        terminal.say("/todo add Buy milk", "0 of 1 closed")
+        terminal.say("/todo edit", "Nothing was edited")
+        terminal.say("Go", "Seen.")
 
-        assert terminal.end().code == 0
+        assert terminal.end(b"/quit\r").code == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> None:
-    with ModelServer() as server:
-        terminal = conversation(person, server, "--no-session")
-        say(terminal, "/todo", "The plan of this run is not stored")
-        terminal.type(b"/quit\r")
+    with conversation(person, argv=("--no-session",)) as (_, terminal):
+        terminal.say("/todo", "The plan of this run is not stored")
 
-        assert terminal.end().code == 0
+        assert terminal.end(b"/quit\r").code == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_another_model_can_answer(person: Person) -> None:
     """After an error the old one goes on. The choice holds for the rest of the conversation."""
-    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
-        terminal = conversation(person, server)
-        say(terminal, "/model", "openai-chat:scripted; /model PROVIDER:NAME switches to another")
-        say(terminal, "/model nonsense", "scripted goes on answering")
-        say(terminal, "One", "First.")
-        say(terminal, "/model anthropic:another", "another answers from now on")
-        say(terminal, "Two", "Second.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+    with conversation(person, {"text": "First."}, {"text": "Second."}) as (server, terminal):
+        terminal.say("/model", "openai-chat:scripted; /model PROVIDER:NAME switches to another")
+        terminal.say("/model nonsense", "scripted goes on answering")
+        terminal.say("One", "First.")
+        terminal.say("/model anthropic:another", "another answers from now on")
+        terminal.say("Two", "Second.")
+        answer = terminal.end(CTRL_D)
         again = person.run("run", "Three", "--continue", "--mode", "print", **provider_environment(server))
 
     assert (answer.code, again.code) == (0, 0)
@@ -452,16 +371,16 @@ def test_another_model_can_answer(person: Person) -> None:
     assert len(server.requests[1].messages) == 3
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
     done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    with ModelServer(WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as server:
-        terminal = conversation(person, server)
-        say(terminal, "Remember this", "First.")
-        say(terminal, "/clear", "A new conversation begins. This conversation works on the project's plan")
-        say(terminal, "Go on", "Second.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+    with conversation(person, WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as (
+        server,
+        terminal,
+    ):
+        terminal.say("Remember this", "First.")
+        terminal.say("/clear", "A new conversation begins. This conversation works on the project's plan")
+        terminal.say("Go on", "Second.")
+        answer = terminal.end(CTRL_D)
 
     assert answer.code == 0
     asked = json.dumps(server.requests[2].messages)
@@ -469,24 +388,16 @@ def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
     assert "Two" in asked
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
-    script: tuple[Turn, ...] = (
-        WRITE,
-        {"text": "First."},
-        {"error": 400, "message": "no summary today"},
-        {"text": "They want tabs."},
-        {"text": "Third."},
-    )
-    with ModelServer(*script) as server:
-        terminal = conversation(person, server, "--max-nudges", "0")
-        say(terminal, "/compact", "There is nothing to compact")
-        say(terminal, "Use tabs", "limit reached")
-        say(terminal, "/compact", "Nothing was compacted: 400")
-        say(terminal, "/compact", "The conversation is replaced by a summary of it")
-        say(terminal, "Go on", "Third.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+    failing: Turn = {"error": 400, "message": "no summary today"}
+    script: list[Turn] = [WRITE, {"text": "First."}, failing, {"text": "They want tabs."}, {"text": "Third."}]
+    with conversation(person, *script, argv=("--max-nudges", "0")) as (server, terminal):
+        terminal.say("/compact", "There is nothing to compact")
+        terminal.say("Use tabs", "limit reached")
+        terminal.say("/compact", "Nothing was compacted: 400")
+        terminal.say("/compact", "The conversation is replaced by a summary of it")
+        terminal.say("Go on", "Third.")
+        answer = terminal.end(CTRL_D)
 
     summarised, after = server.requests[3], json.dumps(server.requests[4].messages)
     assert "Summarise the conversation so far." in str(summarised.messages[-1])
@@ -497,82 +408,79 @@ def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
     assert answer.code in {0, 1}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_summary_can_be_interrupted(person: Person) -> None:
-    with ModelServer({"text": "First."}, {"text": "Never finished", "hold": 1}, {"text": "Third."}) as server:
-        terminal = conversation(person, server)
-        say(terminal, "Use tabs", "First.")
+    with conversation(person, {"text": "First."}, {"text": "Never finished", "hold": 1}, {"text": "Third."}) as (
+        server,
+        terminal,
+    ):
+        terminal.say("Use tabs", "First.")
         terminal.until_after("First.", "> ")
-        terminal.type(b"/compact\r")
+        terminal.say("/compact")
         assert server.held.wait(30)
-        terminal.type(b"\x03")
+        terminal.type(CTRL_C)
         terminal.until("Nothing was compacted: it was interrupted")
-        say(terminal, "Go on", "Third.")
-        terminal.type(CTRL_D)
-        answer = terminal.end()
+        terminal.say("Go on", "Third.")
+        answer = terminal.end(CTRL_D)
 
     assert answer.code == 0
     assert "Use tabs" in json.dumps(server.requests[2].messages)
     assert "To go on: tildone run --continue" in screen(answer.out)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
     (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
     os.mkfifo(person.folder / "gate")
     terminal = at_terminal(person, "plan.md", "--allow", "*")
     terminal.until("Bash: cat gate")
-    say(terminal, "/compact", "There is nothing to compact: the shell driver reads the plan")
+    terminal.say("/compact", "There is nothing to compact: the shell driver reads the plan")
     with (person.folder / "gate").open("wb"):
         pass
 
     assert terminal.end().code == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_rpc_clients_see_the_commands(person: Person) -> None:
     with ModelServer() as server:
         given = '{"type": "get_commands"}\n{"type": "prompt", "message": "/model"}\n'
         answer = person.run("run", "--model", CHAT, "--mode", "rpc", given=given, **provider_environment(server))
 
-    records = [json.loads(line) for line in answer.out.splitlines()]
+    records = json_lines(answer.out)
     [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
+    notified = [record.get("message", "") for record in records if record.get("method") == "notify"]
     assert [command["name"] for command in listed] == COMMANDS
-    assert any(
-        "openai-chat:scripted" in record.get("message", "") for record in records if record.get("method") == "notify"
-    )
+    assert any("openai-chat:scripted" in message for message in notified)
 
 
-WORDS = {
-    "": [],
-    "done 3": ["done", "3"],
-    "add Buy milk": ["add", "Buy milk"],
-    'add "Buy milk" "Call the bank"': ["add", "Buy milk", "Call the bank"],
-    "add --phase Shop Milk": ["add", "--phase", "Shop", "Milk"],
-    "note 3 don't": ["note", "3", "don't"],
-    "add don't": ["add", "don't"],
-}
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_words_of_a_command() -> None:
-    assert {typed: split_words(typed) for typed in WORDS} == WORDS
+    words = {
+        "": [],
+        "done 3": ["done", "3"],
+        "add Buy milk": ["add", "Buy milk"],
+        'add "Buy milk" "Call the bank"': ["add", "Buy milk", "Call the bank"],
+        "add --phase Shop Milk": ["add", "--phase", "Shop", "Milk"],
+        "note 3 don't": ["note", "3", "don't"],
+        "add don't": ["add", "don't"],
+    }
+    assert {typed: split_words(typed) for typed in words} == words
 
 
 EXPANDED, COLLAPSED = (f"Results are shown {how} from now on" for how in ("expanded", "collapsed"))
 COUNT: Turn = {"tool": "bash", "args": {"command": "seq 20"}}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person) -> None:
     """The newest collapsed one is written again."""
-    script: tuple[Turn, ...] = (
+    quiet: Turn = {"tool": "bash", "args": {"command": "true"}}
+    script: list[Turn] = [
         COUNT,
-        {"tool": "bash", "args": {"command": "true"}},
-        *({"text": "All of it."}, COUNT, {"text": "Once more."}, COUNT, {"text": "The last."}),
-    )
-    with ModelServer(*script) as server:
-        terminal = at_terminal(person, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
+        quiet,
+        {"text": "All of it."},
+        COUNT,
+        {"text": "Once more."},
+        COUNT,
+        {"text": "The last."},
+    ]
+    with model_at_terminal(person, *script, argv=ALLOW_ALL) as (_, terminal):
         for typed, awaited in [
             ("Go", "All of it."),
             ("/expand", "  20\r\n"),
@@ -581,11 +489,9 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
             ("And more", "The last."),
         ]:
             terminal.until_after("\r\n", "> ")
-            terminal.type(f"{typed}\r".encode())
-            terminal.until(awaited)
+            terminal.say(typed, awaited)
         terminal.until_after("The last.", "> ")
-        terminal.type(b"/quit\r")
-        answer = terminal.end()
+        answer = terminal.end(b"/quit\r")
 
     shown = screen(answer.out)
     again, more, collapsed = shown.index(EXPANDED), shown.index("❯ More"), shown.index(COLLAPSED)
@@ -597,24 +503,9 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
     assert "  1" not in shown[collapsed:]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_no_key_is_offered_where_none_works(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `seq 20`\n")
     answers = [at_terminal(person, name, "--restart", *ALLOW_ALL, *mode).end() for mode in ((), ("--mode", "print"))]
 
     assert [answer.code for answer in answers] == [0, 0]
     assert all("12 more lines" in answer.out and "ctrl+o" not in answer.out for answer in answers)
-
-
-def test_the_demo_runs_the_example_and_shows_its_log(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(do, "prepare", lambda _: 0)
-
-    with starting():
-        assert do.demo() == 0
-
-    shown = capfd.readouterr().out
-    assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown
-    assert "All 6 tasks are done.\n" in shown
-    assert "completed #6 “Check the greeting and remove it”" in shown.split("$ tildone log --session hello")[1]

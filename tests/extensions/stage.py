@@ -23,6 +23,31 @@ Json = dict[str, Any]
 Answer = Json | Callable[[], Awaitable[Json]]
 
 
+def completing(dialect: str, text: str = "one", *others: str) -> Json:
+    """Return the call that completes the first task of a plan, beside others that are pending."""
+    todos = [{"content": text, "status": "completed"}, *({"content": other, "status": "pending"} for other in others)]
+    calls: dict[str, Json] = {
+        "brief": {"call": ("todo", {"done": 1})},
+        "indexed": {"call": ("edit_todos", {"action": "complete", "indices": [0]})},
+        "phased": {"call": ("todo_write", {"ops": [{"op": "done", "task": text}]})},
+        "declared": {"call": ("TodoWrite", {"summary": "s", "todos": todos})},
+    }
+    return calls[dialect]
+
+
+def adding(dialect: str, *texts: str) -> Json:
+    """Return the call that makes an empty plan these tasks."""
+    calls: dict[str, Json] = {
+        "brief": {"call": ("todo", {"add": list(texts)})},
+        "indexed": {"call": ("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})},
+        "phased": {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": list(texts)}]}]})},
+        "declared": {
+            "call": ("TodoWrite", {"summary": "s", "todos": [{"content": t, "status": "pending"} for t in texts]})
+        },
+    }
+    return calls[dialect]
+
+
 class ScriptedModel:
     """Answers from a script: `{"call": (tool, arguments)}` or `{"text", "stopReason"?}`, then `ok`.
 

@@ -18,7 +18,7 @@ from tildone.plan.model import Phase, Plan, Status, Task, without_numbers
 from tildone.plan.ops import Append, Mark, Named, Remove
 from tildone.plan.text.styles import plain, spans_of
 from tildone.run.events import ToolExecutionEnd
-from tildone.run.extension import BeforeAgentStart, BeforeSettle, BranchChange, ToolResultReady
+from tildone.run.extension import BeforeAgentStart, BeforeSettle, ToolResultReady
 from tildone.run.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, RETRY_MS, PhasedSettings, phases
 from tildone.run.host import ExtensionAPI
 from tildone.run.kit.components import RenderOptions, Text
@@ -48,21 +48,13 @@ def plan_on(stage: Stage) -> Plan:
 
 async def test_the_tool_definition_is_the_documented_one() -> None:
     """It is exclusive, strict, discoverable and not inherited."""
-    stage = await on_stage()
+    tool = (await on_stage()).host.tools["todo_write"]
 
-    tool = stage.host.tools["todo_write"]
-
-    assert (tool.exclusive, tool.strict, tool.discoverable, tool.inherit, tool.merged) == (
-        True,
-        True,
-        True,
-        False,
-        True,
-    )
+    assert all((tool.exclusive, tool.strict, tool.discoverable, not tool.inherit, tool.merged))
 
 
 async def test_an_agent_that_stops_too_early_is_reminded_up_to_the_limit() -> None:
-    """Each reminder lists the open tasks; after the last one the agent is not continued."""
+    """Each reminder lists the open tasks; after the last one the agent is not continued, until the next prompt."""
     stage = await on_stage(PLAN, reminders_max=2)
 
     await stage.says("go")
@@ -73,36 +65,21 @@ async def test_an_agent_that_stops_too_early_is_reminded_up_to_the_limit() -> No
     assert "2/2" in messages.text_of(reminders[1])
     assert "test" in stage.told()[-1]
     assert [event["attempt"] for event in stage.events if event["type"] == "todo_reminder"] == [1, 2]
-
-
-async def test_reminders_start_again_with_the_next_prompt() -> None:
-    stage = await on_stage(PLAN, reminders_max=1)
-
-    await stage.says("go")
     await stage.says("go on")
-
-    assert [messages.text_of(message).count("1/1") for message in stage.messages("developer")] == [1, 1]
-
-
-async def test_a_finished_plan_causes_no_reminder() -> None:
-    stage = await on_stage(PLAN, ALL_DONE)
-
-    await stage.says("go")
-
-    assert stage.messages("developer") == []
+    assert ["1/2" in messages.text_of(message) for message in stage.messages("developer")] == 2 * [True, False]
 
 
-async def test_reminders_can_be_turned_off() -> None:
-    stage = await on_stage(PLAN, reminders=False)
-
-    await stage.says("go")
-
-    assert stage.messages("developer") == []
-
-
-@pytest.mark.parametrize("reason", ["aborted", "error"])
-async def test_an_agent_that_was_interrupted_is_not_reminded(reason: str) -> None:
-    stage = await on_stage(PLAN, {"text": "", "stopReason": reason})
+@pytest.mark.parametrize(
+    ("end", "settings"),
+    [
+        (ALL_DONE, {}),
+        (WORDS, {"reminders": False}),
+        *(({"text": "", "stopReason": reason}, {}) for reason in ("aborted", "error")),
+    ],
+    ids=["a finished plan", "a setting", "an abort", "an error"],
+)
+async def test_what_causes_no_reminder(end: Answer, settings: dict[str, bool]) -> None:
+    stage = await on_stage(PLAN, end, **settings)
 
     await stage.says("go")
 
@@ -162,18 +139,13 @@ async def test_an_invalid_call_is_refused_in_the_wording_of_the_dialect() -> Non
     assert messages.text_of(result).endswith("Nothing changed.")
 
 
-async def test_the_panel_shows_the_last_success() -> None:
-    stage = await on_stage(PLAN, reminders=False)
-
+async def test_a_failure_warns_the_person_and_leaves_the_panel() -> None:
+    """The panel shows the last success."""
+    stage = await on_stage(PLAN, WORDS, HALF_WRONG, reminders=False)
     await stage.says("go")
-
     assert stage.screen.widgets[PANEL] == ["Todos 0/2", "  ├─ ☐ wire", "  └─ ☐ test"]
 
-
-async def test_a_failure_warns_the_person_and_leaves_the_panel() -> None:
-    stage = await on_stage(PLAN, HALF_WRONG, reminders=False)
-
-    await stage.says("go")
+    await stage.says("go on")
 
     [(kind, said)] = stage.screen.notices
     assert (kind, said.endswith('Errors: Task "ghost" not found')) == ("warning", True)
@@ -203,15 +175,6 @@ async def test_an_empty_result_changes_nothing() -> None:
     [queued] = stage.host.queues.next_turn
     assert isinstance(queued, CustomMessage)
     assert queued.details == {"toolName": "todo_write"}
-
-
-async def test_a_tool_works_before_a_conversation_is_opened() -> None:
-    stage = Stage(PHASED)
-    stage.host.load([("phases", phases(stage.open_session))])
-
-    result = await stage.host.tools["todo_write"].execute("c", PLAN["call"][1], None, None, stage.host.ctx)
-
-    assert result.text.startswith("Remaining items (2):")
 
 
 async def test_disabled_phases_register_neither_tool_nor_command() -> None:
@@ -339,6 +302,8 @@ class WatchedStore(MemoryStore):
 async def clearing(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
     stage = Stage(PHASED, *script, store=store)
     await stage.start(phases(stage.open_session, PhasedSettings(reminders=False, **settings)))
+    if script:
+        await stage.says("go")
     return stage
 
 
@@ -349,7 +314,6 @@ def texts(stage: Stage) -> list[str]:
 async def test_a_finished_task_is_cleared_after_a_minute() -> None:
     """Listeners are notified, the panel is updated, and the event log names the timer as the actor."""
     stage = await clearing(WIRE_AND_TEST, WIRED)
-    await stage.says("go")
 
     stage.clock.advance(59_999)
     before = texts(stage)
@@ -379,21 +343,22 @@ async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, 
 
 
 async def test_each_task_has_its_own_delay() -> None:
+    """Clearing is not reported to the model, which finished the task itself."""
     stage = await clearing(WIRE_AND_TEST, WIRED, DONE_FOR_NOW, TESTED)
-    await stage.says("go")
     stage.clock.advance(30_000)
     await stage.says("go on")
 
     stage.clock.advance(30_000)
     first = texts(stage)
     stage.clock.advance(30_000)
+    await stage.says("and on")
 
     assert (first, texts(stage)) == (["test", "ship"], ["ship"])
+    assert not [entry for entry in stage.entries if entry["type"] == "custom_message"]
 
 
 async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
     stage = await clearing(WIRE_AND_TEST, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
-    await stage.says("go")
 
     stage.clock.advance(60_000)
 
@@ -405,7 +370,6 @@ async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
 async def test_changes_of_others_remain_after_clearing() -> None:
     """A task that was added and one that was reopened are both in the plan afterwards."""
     stage = await clearing(WIRE_AND_TEST, WIRED, DONE_FOR_NOW, TESTED)
-    await stage.says("go")
     await stage.says("go on")
 
     elsewhere = stage.open_session("conversation")
@@ -430,7 +394,6 @@ async def test_clearing_starts_no_task() -> None:
 
 async def test_a_task_that_was_already_removed_is_not_reported() -> None:
     stage = await clearing(WIRE_AND_TEST, WIRED)
-    await stage.says("go")
 
     stage.open_session("conversation").change((Remove(Named("wire")),))
     stage.clock.advance(60_000)
@@ -442,7 +405,6 @@ async def test_a_task_that_was_already_removed_is_not_reported() -> None:
 async def test_clearing_is_retried_while_the_store_is_busy() -> None:
     store = BusyStore()
     stage = await clearing(WIRE_AND_TEST, WIRED, store=store)
-    await stage.says("go")
 
     store.refusals = 1
     stage.clock.advance(60_000)
@@ -454,29 +416,16 @@ async def test_clearing_is_retried_while_the_store_is_busy() -> None:
 
 async def test_a_negative_delay_disables_clearing() -> None:
     stage = await clearing(WIRE_AND_TEST, WIRED, clear_delay=-1)
-    await stage.says("go")
 
     stage.clock.advance(10_000_000)
 
     assert texts(stage) == ["wire", "test", "ship"]
 
 
-async def test_clearing_is_not_reported_to_the_model() -> None:
-    """The model finished the task itself; only changes by others are reported."""
-    stage = await clearing(WIRE_AND_TEST, WIRED)
-    await stage.says("go")
-
-    stage.clock.advance(60_000)
-    await stage.says("go on")
-
-    assert not [entry for entry in stage.entries if entry["type"] == "custom_message"]
-
-
 async def test_no_timer_runs_after_the_host_is_closed() -> None:
     """The store may be closed with the host, so no timer may read it afterwards."""
     store = WatchedStore()
     stage = await clearing(WIRE_AND_TEST, WIRED, store=store)
-    await stage.says("go")
 
     await stage.host.close()
     store.looks = 0
@@ -518,22 +467,16 @@ async def test_finished_tasks_are_not_restored() -> None:
 
 
 async def test_the_valid_ops_of_a_failed_batch_are_restored() -> None:
-    """Its result is an error, which hosts ignore, so the plan is written as a snapshot."""
+    """Its result is an error, which hosts ignore, so the plan is written as a snapshot, unless nothing changed."""
     stage = await resumed(Stage(PHASED, PLAN, HALF_WRONG))
     await stage.says("go")
 
     again = await resumed(Stage(PHASED, entries=stage.entries))
 
-    assert plan_on(stage) == HALF_DONE
-    assert plan_on(again) == LEFT
-
-
-async def test_a_failed_call_without_changes_writes_no_snapshot() -> None:
-    stage = await resumed(Stage(PHASED, PLAN, ALL_WRONG))
-
-    await stage.says("go")
-
-    assert not [entry for entry in stage.entries if entry.get("customType") == SNAPSHOT]
+    assert (plan_on(stage), plan_on(again)) == (HALF_DONE, LEFT)
+    failed = await resumed(Stage(PHASED, PLAN, ALL_WRONG))
+    await failed.says("go")
+    assert [SNAPSHOT in each.get("customType", "") for each in (*stage.entries, *failed.entries)].count(True) == 1
 
 
 async def test_a_plan_that_is_only_in_the_store_is_reported_to_the_model() -> None:
@@ -547,20 +490,6 @@ async def test_a_plan_that_is_only_in_the_store_is_reported_to_the_model() -> No
     assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
     assert [entry["customType"] for entry in stage.entries if entry["type"] == "custom_message"] == [EDIT_TYPE]
     assert "- [/] wire" in stage.told()[-1]
-
-
-async def test_every_branch_has_its_own_plan() -> None:
-    stage = await resumed(Stage(PHASED, PLAN, entries=[result_of(LEFT)]))
-    root = stage.entries[0]["id"]
-    await stage.says("go")
-
-    stage.host.transcript.move(root)
-    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
-    there = plan_on(stage)
-    stage.host.transcript.move(None)
-    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
-
-    assert (there, plan_on(stage)) == (LEFT, Plan())
 
 
 async def test_every_conversation_has_its_own_plan() -> None:

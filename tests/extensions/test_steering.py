@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extensions.stage import Answer, Json, Stage
+from tests.extensions.stage import Answer, Json, Stage, completing
 from tests.host import records as messages
 from tests.plans import session_on
 from tests.stores.overridden import overridden, raising
@@ -18,7 +18,6 @@ from tildone.base import StoreError
 from tildone.log.presence import Presence
 from tildone.log.session import Session
 from tildone.plan.dialects import DIALECTS, dialect_named
-from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.native import STOPPED
 from tildone.plan.dialects.phased import DIALECT as PHASED
@@ -28,7 +27,6 @@ from tildone.plan.model import Phase, Status, Task
 from tildone.plan.ops import Append, Write
 from tildone.run.extension import ConversationStart, SubagentTurn
 from tildone.run.extensions import extension_of
-from tildone.run.extensions.declared import declared
 from tildone.run.extensions.indexed import indexed
 from tildone.run.extensions.phased import phases
 from tildone.run.extensions.presence import AT_MOST_EVERY_MS, EVERY_MS, NOTICE, presence, steering
@@ -37,10 +35,11 @@ from tildone.stores import parse_address
 from tildone.stores.agents import AgentRegistry
 from tildone.stores.memory import MemoryStore
 
-WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
+WRITE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}
 INIT: Answer = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]})}
 WORDS: Answer = {"text": "I stop."}
+ABORTED: Answer = {"text": "Stop.", "stopReason": "aborted"}
 
 
 def steer(stage: Stage, directive: Directive) -> None:
@@ -61,15 +60,12 @@ async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stag
 
 async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None:
     """There is no further request to the model, and the call is not executed."""
-    stage = Stage(INDEXED)
 
     async def meanwhile() -> dict[str, Any]:
         steer(stage, Directive.STOP)
         return START
 
-    stage.model.script[:] = [WRITE, meanwhile]
-    stage.host.load([("steering", steering(stage.open_session, None))])
-    await stage.start(indexed(stage.open_session))
+    stage = await on_stage(WRITE, meanwhile)
 
     await stage.says("go")
 
@@ -96,21 +92,14 @@ async def test_a_stopped_agent_sends_no_request_until_it_is_resumed() -> None:
     assert len(stage.model.requests) == 3
 
 
-async def test_a_paused_agent_gets_no_nudge() -> None:
+@pytest.mark.parametrize(
+    ("directive", "early"), [(Directive.PAUSE, True), (Directive.PAUSE, False), (Directive.STOP, False)]
+)
+async def test_a_directive_prevents_the_nudge(directive: Directive, *, early: bool) -> None:
+    """It is set before the agent stops, or during the countdown."""
     stage = await on_stage(WRITE, WORDS)
-    steer(stage, Directive.PAUSE)
-
-    await stage.says("go")
-    stage.clock.advance(10_000)
-    await stage.host.settled()
-
-    assert users(stage) == ["go"]
-
-
-@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
-async def test_a_directive_during_the_countdown_prevents_the_nudge(directive: Directive) -> None:
-    """The directive is set during the countdown."""
-    stage = await on_stage(WRITE, WORDS)
+    if early:
+        steer(stage, directive)
     await stage.says("go")
 
     steer(stage, directive)
@@ -130,17 +119,6 @@ async def test_only_an_agent_with_the_go_directive_is_reminded(directive: Direct
 
     reminded = [event for event in stage.events if event["type"] == "todo_reminder"]
     assert bool(reminded) is (directive is Directive.GO)
-
-
-async def test_an_agent_with_a_declared_list_can_be_stopped(tmp_path: Path) -> None:
-    stage = Stage(DECLARED, {"call": ("TodoWrite", {"summary": "s", "todos": []})}, cwd=str(tmp_path))
-    stage.host.load([("steering", steering(stage.open_session, None))])
-    await stage.start(declared(stage.open_session, str(tmp_path)))
-    steer(stage, Directive.STOP)
-
-    await stage.says("go")
-
-    assert stage.model.requests == []
 
 
 async def test_the_agent_is_registered_while_its_conversation_is_open(tmp_path: Path) -> None:
@@ -165,8 +143,6 @@ async def test_an_agent_works_without_a_writable_registry(tmp_path: Path) -> Non
 
 
 async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> None:
-    stage = Stage(INDEXED)
-
     async def delegated() -> dict[str, Any]:
         steer(stage, Directive.STOP)
         await stage.host.dispatcher.emit(SubagentTurn("c"))
@@ -174,17 +150,14 @@ async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> Non
         assert stage.host.signal.aborted
         return {"text": "too late"}
 
-    stage.model.script[:] = [WRITE, delegated]
-    stage.host.load([("steering", steering(stage.open_session, None))])
-    await stage.start(indexed(stage.open_session))
+    stage = await on_stage(WRITE, delegated)
 
     await stage.says("go")
 
     assert stage.screen.notices == [("warning", NOTICE)]
 
 
-WRITE_ONE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
-DONE: dict[str, Any] = {"call": ("edit_todos", {"action": "complete", "indices": [0]})}
+DONE = completing("indexed")
 
 
 class RecordingStore(MemoryStore):
@@ -215,12 +188,6 @@ def only(stage: Stage) -> Presence:
     return found
 
 
-async def test_a_conversation_that_was_only_opened_has_no_presence() -> None:
-    stage = await seen_at_work()
-
-    assert list(stage.store.records.presences()) == []
-
-
 async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
     """And, while a tool runs long, every fifteen seconds that it still does."""
     stage = await seen_at_work(store=RecordingStore())
@@ -228,7 +195,7 @@ async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
 
     async def long_tool(*_: Any) -> dict[str, Any]:
         stage.clock.advance(AT_MOST_EVERY_MS)
-        return WRITE_ONE
+        return WRITE
 
     async def then() -> dict[str, Any]:
         stage.clock.advance(2 * EVERY_MS + AT_MOST_EVERY_MS)
@@ -253,7 +220,7 @@ async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
 async def test_the_store_is_told_at_most_once_a_second() -> None:
     """What comes in between is told when the second is over."""
     store = RecordingStore()
-    stage = await seen_at_work(WRITE_ONE, DONE, {"text": "Done."}, store=store)
+    stage = await seen_at_work(WRITE, DONE, {"text": "Done."}, store=store)
 
     await stage.says("go")
     before = len(store.told)
@@ -267,10 +234,10 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ([WRITE_ONE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
+        ([WRITE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
         ([{"text": "Which one do you want?"}], RestReason.ASKED),
         ([{"text": "Hello."}], RestReason.NO_PLAN),
-        ([WRITE_ONE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
+        ([WRITE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
     ],
 )
 async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[Answer], why: RestReason) -> None:
@@ -295,8 +262,9 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
     assert stage.model.script == []
 
 
-async def test_an_agent_whose_conversation_ends_leaves() -> None:
+async def test_an_agent_has_a_presence_from_its_first_turn_to_the_end_of_its_conversation() -> None:
     stage = await seen_at_work({"text": "Hello."})
+    assert list(stage.store.records.presences()) == []
     await stage.says("go")
     assert len(stage.store.records.presences()) == 1
 
@@ -320,21 +288,6 @@ async def test_a_store_that_cannot_be_written_changes_nothing_for_the_agent() ->
 
 PLAN = "plan"
 PHASES = (Phase("One", (Task("a", notes=("why",)),)), Phase("Two", (Task("b"),)))
-COMPLETE: dict[str, Json] = {
-    "indexed": {"call": ("edit_todos", {"action": "complete", "indices": [0]})},
-    "phased": {"call": ("todo_write", {"ops": [{"op": "done", "task": "a"}]})},
-    "declared": {
-        "call": (
-            "TodoWrite",
-            {
-                "summary": "s",
-                "todos": [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}],
-            },
-        )
-    },
-    "brief": {"call": ("todo", {"done": 1})},
-}
-
 every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
 
@@ -367,22 +320,30 @@ def content(stage: Stage) -> list[tuple[str, list[tuple[str, Status, tuple[str, 
 
 
 @every_dialect
-async def test_a_chosen_branch_restores_the_plan_with_phases_and_notes(name: str) -> None:
-    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+@pytest.mark.parametrize("fork", [False, True], ids=["chosen", "forked"])
+async def test_a_branch_restores_the_plan_with_phases_and_notes(name: str, *, fork: bool) -> None:
+    """Opening a conversation changes nothing: closed tasks stay, also in the phased dialect."""
+    stage = await on_shared_plan(name, completing(name, "a", "b"), ABORTED)
     before = content(stage)
     await stage.says("go")
     changed = content(stage)
 
-    await stage.host.turn_to(None)
+    await stage.host.dispatcher.emit(ConversationStart("resume"))
+    assert content(stage) == changed
+    assert changed[0][1][0][1] is Status.COMPLETED
+    if fork:
+        stage.host.transcript.move(None)
+        await stage.host.start("fork")
+    else:
+        await stage.host.turn_to(None)
+        assert not stage.screen.notices
 
-    assert changed != before
     assert content(stage) == before
-    assert not stage.screen.notices
 
 
 @every_dialect
 async def test_work_of_others_is_not_undone_and_the_person_is_told(name: str) -> None:
-    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, completing(name, "a", "b"), ABORTED)
     await stage.says("go")
     others(stage).change((Append((Task("theirs"),)),), Actor.USER)
     before = content(stage)
@@ -393,34 +354,9 @@ async def test_work_of_others_is_not_undone_and_the_person_is_told(name: str) ->
     assert ("warning", NOT_RESTORED) in stage.screen.notices
 
 
-@every_dialect
-async def test_opening_a_conversation_changes_nothing(name: str) -> None:
-    """Also closed tasks stay, which a plan of the conversation's own would lose in the phased dialect."""
-    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
-    await stage.says("go")
-    before = content(stage)
-
-    await stage.host.dispatcher.emit(ConversationStart("resume"))
-
-    assert content(stage) == before
-    assert before[0][1][0][1] is Status.COMPLETED
-
-
-@every_dialect
-async def test_a_fork_moves_the_plan_to_where_it_branches_off(name: str) -> None:
-    stage = await on_shared_plan(name, COMPLETE[name], {"text": "Stop.", "stopReason": "aborted"})
-    before = content(stage)
-    await stage.says("go")
-    stage.host.transcript.move(None)
-
-    await stage.host.start("fork")
-
-    assert content(stage) == before
-
-
 async def test_a_plan_that_the_store_does_not_have_is_restored() -> None:
     """The store was removed, or is another one: nothing is overwritten."""
-    stage = await on_shared_plan("indexed", COMPLETE["indexed"], {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan("indexed", completing("indexed"), ABORTED)
     await stage.says("go")
     stage.store = type(stage.store)()
 
@@ -436,9 +372,9 @@ async def test_changes_of_others_during_a_turn_are_told_once(name: str) -> None:
 
     async def changed() -> Json:
         others(stage).change((Append((Task("theirs </system-reminder>"),)),), Actor.USER)
-        return COMPLETE[name]
+        return completing(name, "a", "b")
 
-    stage = await on_shared_plan(name, changed, {"text": "Stop.", "stopReason": "aborted"})
+    stage = await on_shared_plan(name, changed, ABORTED)
 
     await stage.says("go")
 

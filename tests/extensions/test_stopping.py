@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.checks.repositories import Runner, make_repository, python
-from tests.extensions.stage import Answer, Stage
+from tests.extensions.stage import Answer, Stage, completing
 from tests.hooks.agent import HookedAgent, new_workspace
 from tests.project.source import ROOT
 from tests.suite.waiting import until_async
@@ -140,6 +140,7 @@ async def bounded_by(patience: Patience, *script: Answer) -> Stage:
         return session
 
     stage.host.load([("request bounds", request_bounds(bounded))])
+    await stage.host.dispatcher.emit(SubagentTurn("before a conversation is open"))
     await stage.start(indexed(bounded))
     return stage
 
@@ -213,23 +214,13 @@ async def test_the_time_since_a_person_spoke_is_bounded() -> None:
 
 async def test_requests_of_subagents_count_towards_the_absolute_bound_only() -> None:
     """A subagent's work is not in the plan, so it is no sign that the agent is idle."""
-    stage = Stage(INDEXED)
 
     async def work() -> dict[str, Any]:
         for _ in range(4):
             await stage.host.dispatcher.emit(SubagentTurn("c"))
         return {"call": ("list_todos", {})}
 
-    stage.model.script[:] = [work, work, work]
-
-    def bounded(conversation: str) -> Session:
-        session = stage.open_session(conversation)
-        session.patience = Patience(requests=10, idle_requests=5)
-        return session
-
-    stage.host.load([("request bounds", request_bounds(bounded))])
-    await stage.host.dispatcher.emit(SubagentTurn("before a conversation is open"))
-    await stage.start(indexed(bounded))
+    stage = await bounded_by(Patience(requests=10, idle_requests=5), work, work, work)
 
     await stage.says("go")
 
@@ -316,21 +307,11 @@ async def test_a_failed_check_holds_the_agent_and_a_passed_one_lets_it_finish(tm
     assert checked.task.status is Status.COMPLETED
 
 
-DONE_CALLS = {
-    "brief": ("todo", {"done": 1}),
-    "indexed": ("edit_todos", {"action": "complete", "indices": [0]}),
-    "phased": ("todo_write", {"ops": [{"op": "done", "task": "one"}]}),
-    "declared": ("TodoWrite", {"summary": "s", "todos": [{"content": "one", "status": "completed"}]}),
-}
-
-
-@pytest.mark.parametrize(("dialect", "call"), DONE_CALLS.items())
-async def test_a_task_that_its_check_kept_open_is_drawn_as_refused(
-    tmp_path: Path, dialect: str, call: tuple[str, dict[str, object]]
-) -> None:
+@pytest.mark.parametrize("dialect", NAMES)
+async def test_a_task_that_its_check_kept_open_is_drawn_as_refused(tmp_path: Path, dialect: str) -> None:
     """In every dialect, although the model gets no error: it has the sign of one, and the person sees why."""
-    name = "1" if dialect == "brief" else "“one”"
-    checked = Checked(tmp_path, python("import sys; sys.exit('not made')"), {"call": call}, dialect=dialect)
+    name, done = "1" if dialect == "brief" else "“one”", completing(dialect)
+    checked = Checked(tmp_path, python("import sys; sys.exit('not made')"), done, dialect=dialect)
     await checked.start()
     ended: list[ToolExecutionEnd] = []
     checked.stage.host.listen(lambda event: ended.append(event) if isinstance(event, ToolExecutionEnd) else None)
@@ -338,10 +319,10 @@ async def test_a_task_that_its_check_kept_open_is_drawn_as_refused(
     await checked.stage.says("go")
 
     (event,) = ended
-    row = CallRow("", call[0], checked.stage.host.tools[call[0]], call[1], cwd=".", invalidate=lambda: None)
+    tool, arguments = done["call"]
+    row = CallRow("", tool, checked.stage.host.tools[tool], arguments, cwd=".", invalidate=lambda: None)
     drawn = markup(row.result(event.result, RenderOptions()))
-    assert not event.is_error
-    assert event.result.failed
+    assert (event.is_error, event.result.failed) == (False, True)
     assert f"{name} is not done: " in drawn
     assert "not made" in drawn
     if dialect != "declared":

@@ -17,7 +17,6 @@ from tests.host.test_host import Script, extend, host_with, talk
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
 from tildone.base import replace
-from tildone.base.keys import NO_KEYS
 from tildone.plan.text.amounts import format_size
 from tildone.plan.text.styles import THEME, Role, Span, Theme, ansi, plain
 from tildone.run.host import ExtensionAPI, ExtensionContext, Host
@@ -25,8 +24,6 @@ from tildone.run.kit.components import (
     Component,
     Container,
     Item,
-    KeyHint,
-    Markdown,
     RenderContext,
     RenderOptions,
     Text,
@@ -34,8 +31,7 @@ from tildone.run.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.run.kit.components import Field as Field_guide_rendering
-from tildone.run.kit.components import Field as Field_guide_rendering_components
+from tildone.run.kit.components import Field as LabelledField
 from tildone.run.kit.defaults import call_component, result_component
 from tildone.run.kit.definition import (
     AbortSignal,
@@ -47,8 +43,6 @@ from tildone.run.kit.definition import (
     TextContent,
     ToolDefinition,
     ToolResult,
-    TruncationResult,
-    dispatch_by_action,
     draw,
     error_result,
     keep_tail,
@@ -155,13 +149,6 @@ def test_tool_definition_fields_that_are_required_are_checked() -> None:
         validated(replace(MY_TOOL, label="", description=""))
 
 
-def test_tool_definition_fields_renderers_are_optional() -> None:
-    call = draw(call_component(served(MY_TOOL), {"query": "yak", "limit": 5}), 80)
-    result = draw(result_component(MY_TOOL, text_result("found"), RenderOptions()), 80)
-
-    assert [plain(line) for line in (*call, *result)] == ['My Tool: "yak" limit=5', "found"]
-
-
 async def test_typed_param_alias_one_declaration_is_the_schema_and_the_type() -> None:
     """A class, or the signature; nothing is repeated."""
     schema = served(MY_TOOL).schema
@@ -253,14 +240,6 @@ async def test_execute_signature_five_arguments_in_order() -> None:
     assert isinstance(given[4], ExtensionContext)
 
 
-async def test_execute_signature_the_callback_may_be_missing() -> None:
-    async def execute(_id: str, _params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
-        send_update(on_update, text_result("half"))
-        return text_result("whole")
-
-    assert (await execute("call_1", {}, None, None, None)).text == "whole"
-
-
 async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path: Path) -> None:
     """All five arguments reach the original, in their order, and the model is offered the tool once."""
     await asyncio.to_thread((tmp_path / "a.txt").write_text, "hello\n", "utf-8")
@@ -304,13 +283,10 @@ async def test_return_value_content_is_for_the_model_and_details_for_the_rendere
     ]
     assert ended(told)["result"]["details"] == {"results": [1]}
 
-
-async def test_return_value_details_are_optional() -> None:
-    async def execute(*_five: Any) -> ToolResult:
+    async def without_details(*_five: Any) -> ToolResult:
         return ToolResult((TextContent("ok"),))
 
-    end, _ = await called(my_tool(execute))
-
+    end, _ = await called(my_tool(without_details))
     assert (end["result"]["content"], end["isError"]) == ([{"type": "text", "text": "ok"}], False)
 
 
@@ -320,11 +296,8 @@ async def test_error_handling_an_exception_is_a_failed_call_with_empty_details()
 
     end, _ = await called(my_tool(execute))
 
-    assert end["isError"]
-    assert end["result"] == {
-        "content": [{"type": "text", "text": "No results found. Try a different query."}],
-        "details": {},
-    }
+    content = [{"type": "text", "text": "No results found. Try a different query."}]
+    assert (end["isError"], end["result"]) == (True, {"content": content, "details": {}})
 
 
 async def test_streaming_updates_are_published_before_the_result() -> None:
@@ -400,51 +373,6 @@ async def test_output_truncation_keeps_the_most_recent_lines() -> None:
     assert end["result"]["details"] == {"truncated": True, "size": "47.7 KB"}
 
 
-def test_truncation_result_fields() -> None:
-    assert keep_tail("ä\nb\n", max_lines=1) == TruncationResult(
-        content="b\n", truncated=True, total_lines=2, total_bytes=5, output_lines=1, output_bytes=2
-    )
-    assert keep_tail("b\n") == TruncationResult("b\n", False, 1, 2, 1, 2)  # noqa: FBT003  the fields in their order
-
-
-async def start(_id: str, params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
-    send_update(on_update, text_result("starting"))
-    return text_result(f"started {params['name']}", {"sessionId": "s1", "pid": 1})
-
-
-async def listing(*_five: Any) -> ToolResult:
-    return text_result("s1")
-
-
-PROCESSES = ToolDefinition(
-    "processes",
-    "Processes",
-    "Manage processes.",
-    {
-        "type": "object",
-        "required": ["action"],
-        "properties": {"action": {"type": "string"}, "name": {"type": "string"}},
-    },
-    dispatch_by_action({"start": start, "list": listing}),
-)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text", "is_error"),
-    [
-        ({"action": "start", "name": "web"}, "started web", False),
-        ({"action": "list"}, "s1", False),
-        ({"action": "fly"}, "Unknown action: fly; known are start, list", True),
-    ],
-)
-async def test_multi_action_tools_delegate_to_the_function_of_the_action(
-    arguments: Json, text: str, *, is_error: bool
-) -> None:
-    end, _ = await called(PROCESSES, **arguments)
-
-    assert (end["result"]["content"][0]["text"], end["isError"]) == (text, is_error)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
@@ -458,13 +386,6 @@ async def test_full_example_runs_in_a_host(repository: Path) -> None:
     assert end["result"]["content"][0]["text"] == "src/\nREADME.md (6 B)"
     assert [entry["path"] for entry in end["result"]["details"]["entries"]] == ["src", "README.md"]
     assert [event["type"] for event in told].count("tool_execution_update") == 1
-
-
-async def test_full_example_reports_what_could_not_be_found(repository: Path) -> None:
-    end, _ = await called(repo_tree(repository), path="nowhere")
-
-    assert end["isError"]
-    assert 'Could not find the folder "nowhere"' in end["result"]["content"][0]["text"]
 
 
 COLLAPSED, EXPANDED, PARTIAL = RenderOptions(), RenderOptions(expanded=True), RenderOptions(is_partial=True)
@@ -498,8 +419,8 @@ def render_result(result: ToolResult, options: RenderOptions, theme: Theme) -> C
     if "results" not in result.details:
         return Text(theme.fg("error", result.text or "Operation failed"))
     items = result.details["results"]
-    fields: list[Field_guide_rendering | Component] = [
-        Field_guide_rendering("Results", f"{len(items)} items", show_collapsed=True),
+    fields: list[LabelledField | Component] = [
+        LabelledField("Results", f"{len(items)} items", show_collapsed=True),
         *(Text(item) for item in items),
     ]
     footer_items = [Item("count", f"{len(items)}")] if items else []
@@ -519,30 +440,22 @@ def fetch_result(result: ToolResult, options: RenderOptions, theme: Theme) -> Co
     if "content" not in details:
         return Text(theme.fg("error", result.text or "Fetch failed"))
     container = Container()
-    fields = [
-        Field_guide_rendering("URL", details["url"], show_collapsed=True),
-        Field_guide_rendering("Size", format_size(details["totalBytes"]), show_collapsed=True),
-    ]
-    container.add_child(ToolBody(fields, expanded=options.expanded))
-    footer_items = []
+    size = LabelledField("Size", format_size(details["totalBytes"]), show_collapsed=True)
+    container.add_child(ToolBody([size], expanded=options.expanded))
+    items = [Item("lines", f"{details['totalLines']}")]
     if details["truncated"]:
-        footer_items += [
-            Item("showing", f"{details['outputLines']}/{details['totalLines']} lines"),
-            Item("full output", details["tempFile"]),
-        ]
-    else:
-        footer_items.append(Item("lines", f"{details['totalLines']}"))
-    container.add_child(ToolFooter(footer_items, separator=" | ", include_spacer_before_footer=len(fields) > 0))
+        shown = f"{details['outputLines']}/{details['totalLines']} lines"
+        items = [Item("showing", shown), Item("full output", details["tempFile"])]
+    container.add_child(ToolFooter(items, separator=" | ", include_spacer_before_footer=True))
     return container
 
 
 def test_render_call_signature_takes_the_arguments_and_the_theme() -> None:
+    """It may take a context, too."""
     tool = replace(TOOL, render_call=render_call)
 
     assert lines(call_component(tool, {"query": "yaks"})) == ['My Tool: search "yaks" limit=10']
 
-
-def test_render_call_signature_may_take_a_context_too() -> None:
     context = RenderContext({"n": 1}, {"seen": 2}, "call_1", "/p")
 
     def of_context(args: Any, theme: Theme, context: RenderContext) -> Component:
@@ -550,7 +463,6 @@ def test_render_call_signature_may_take_a_context_too() -> None:
         return Text(f"{context.tool_call_id} in {context.cwd}, seen {context.state['seen']}")
 
     tool = replace(TOOL, render_call=of_context)
-
     assert lines(call_component(tool, {"n": 1}, context)) == ["call_1 in /p, seen 2"]
 
 
@@ -579,6 +491,13 @@ def test_render_result_signature_takes_the_result_the_options_and_the_theme() ->
     assert lines(result_component(tool, result, COLLAPSED)) == ["Results: 2 items", "", "count: 2"]
     assert lines(result_component(tool, result, EXPANDED)) == ["Results: 2 items", "a", "b", "", "count: 2"]
 
+    shorter: list[Callable[..., Component]] = [
+        lambda result, _options: Text(result.text),
+        lambda result, _options, _theme, _context: Text(result.text),
+    ]
+    for render in shorter:
+        assert lines(result_component(replace(TOOL, render_result=render), text_result("one"), COLLAPSED)) == ["one"]
+
 
 @pytest.mark.parametrize(
     "options",
@@ -603,28 +522,8 @@ def test_render_result_signature_may_take_a_context_too(options: RenderOptions) 
     )
     context.invalidate()
     assert context.state == {}
-
-
-@pytest.mark.parametrize(
-    "render",
-    [
-        lambda result, _options: Text(result.text),
-        lambda result, _options, _theme: Text(result.text),
-        lambda result, _options, _theme, _context: Text(result.text),
-    ],
-    ids=["options", "theme", "context"],
-)
-def test_render_result_signature_may_be_shorter(render: Callable[..., Component]) -> None:
-    tool = replace(TOOL, render_result=render)
-
-    assert lines(result_component(tool, text_result("one"), COLLAPSED)) == ["one"]
-
-
-def test_render_result_signature_returns_a_component() -> None:
-    tool = replace(TOOL, render_result=lambda *_: "text")
-
     with pytest.raises(TypeError, match=r"^a renderer returns a component or None, not str$"):
-        result_component(tool, text_result(""), COLLAPSED)
+        result_component(replace(TOOL, render_result=lambda *_: "text"), text_result(""), options)
 
 
 def test_error_rendering_in_render_result_checks_for_a_missing_field() -> None:
@@ -654,7 +553,6 @@ def test_error_rendering_in_render_result_may_ask_the_context() -> None:
 def test_rendering_truncated_output_says_what_is_shown_and_where_the_rest_is(truncated: bool, footer: str) -> None:  # noqa: FBT001  a parameter
     details = {
         "content": "a",
-        "url": "https://example.org",
         "truncated": truncated,
         "totalLines": 5000,
         "totalBytes": 48_890,
@@ -665,7 +563,7 @@ def test_rendering_truncated_output_says_what_is_shown_and_where_the_rest_is(tru
 
     shown = lines(result_component(tool, text_result("a", details), COLLAPSED))
 
-    assert shown == ["URL: https://example.org", "Size: 47.7 KB", "", footer]
+    assert shown == ["Size: 47.7 KB", "", footer]
     assert lines(result_component(tool, error_result(""), COLLAPSED)) == ["Operation failed"]
     assert lines(result_component(tool, text_result(""), PARTIAL)) == ["WebFetch: fetching..."]
 
@@ -681,20 +579,9 @@ def test_render_result_guidelines_a_container_grows() -> None:
     assert repr(Container([Text("a")])).startswith("Container([Text(content='a'")
 
 
-def test_render_result_guidelines_markdown_has_a_colour() -> None:
-    assert markup(Markdown("**a** b", Role.TOOL_OUTPUT)) == "<toolOutput><bold>a</bold> b</toolOutput>"
-
-
-def test_render_result_guidelines_a_key_hint_names_the_key_of_the_screen_or_is_omitted() -> None:
-    footer = ToolFooter([Item("total", "9"), Item("", KeyHint("app.tools.expand", "to expand"))])
-
-    assert lines(footer) == ["total: 9 | ctrl+o to expand"]
-    assert [plain(line) for line in draw(footer, 80, keys={"app.tools.expand": "f2"})] == ["total: 9 | f2 to expand"]
-    assert [plain(line) for line in draw(footer, 80, keys=NO_KEYS)] == ["total: 9"]
-
-
-def test_custom_rendering_styles_nest() -> None:
-    theme = THEME
+def test_custom_rendering_components_take_styled_text() -> None:
+    """Styles nest, line breaks are kept, control characters are not, and an error names the known colours."""
+    theme, gone = THEME, THEME.fg("error", "gone")
 
     assert markup(Text(theme.fg("accent", theme.bold("a")))) == "<accent><bold>a</bold></accent>"
     assert markup(Text((theme.italic("a"), " ", theme.strikethrough("b")))) == (
@@ -702,24 +589,14 @@ def test_custom_rendering_styles_nest() -> None:
     )
     assert theme.fg(Role.ERROR, "x") == theme.fg("error", "x")
 
-
-def test_custom_rendering_components_take_styled_text() -> None:
-    gone = THEME.fg("error", "gone")
-
-    assert (
-        markup(ToolBody([Field_guide_rendering_components("State", gone, show_collapsed=True)]))
-        == "<muted>State: </muted><error>gone</error>"
-    )
+    body = ToolBody([LabelledField("State", gone, show_collapsed=True)])
+    assert markup(body) == "<muted>State: </muted><error>gone</error>"
     assert markup(ToolFooter([Item("", gone)])) == "<muted><error>gone</error></muted>"
     assert markup(ToolCallHeader("T", option_args=[gone])).endswith(" <muted><error>gone</error></muted>")
 
-
-def test_custom_rendering_an_unknown_colour_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"^Unknown theme color 'pink'; known are toolTitle, .*, error$"):
         THEME.fg("pink", "x")
 
-
-def test_custom_rendering_line_breaks_of_a_styled_text_are_kept_and_control_characters_are_not() -> None:
     styled = THEME.fg("error", THEME.bold("a\x1b[2J\nb"))
 
     drawn = draw(Text(styled), 80)

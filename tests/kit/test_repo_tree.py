@@ -14,6 +14,7 @@ from tildone.run.kit.definition import (
     AbortController,
     Aborted,
     AbortSignal,
+    OnUpdate,
     ToolDefinition,
     ToolResult,
     draw,
@@ -39,9 +40,11 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def call(tool: ToolDefinition, params: dict[str, Any], signal: AbortSignal | None = None) -> ToolResult:
+def call(
+    tool: ToolDefinition, params: dict[str, Any], signal: AbortSignal | None = None, update: OnUpdate | None = None
+) -> ToolResult:
     async def run() -> ToolResult:
-        return await tool.execute("call_1", params, signal, None, None)
+        return await tool.execute("call_1", params, signal, update, None)
 
     return asyncio.run(run())
 
@@ -74,39 +77,39 @@ def test_a_missing_folder_is_an_error_that_names_it(repository: Path, path: str)
         call(repo_tree(repository), {"path": path})
 
 
-def test_a_link_is_not_followed(repository: Path) -> None:
+def test_a_link_is_not_followed_and_a_name_with_a_line_break_is_one_line(repository: Path) -> None:
     (repository / "src" / "loop").symlink_to(repository)
+    (repository / "a\nb").touch()
 
-    assert "loop (" in call(repo_tree(repository), {"depth": 9}).text
+    text = call(repo_tree(repository), {"depth": 9}).text
+
+    assert "loop (" in text
+    assert "\na b (0 B)" in text
 
 
 def test_the_model_gets_a_hundred_entries_and_the_number_of_others(tmp_path: Path) -> None:
     for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
 
-    result = call(repo_tree(tmp_path), {})
+    tool = repo_tree(tmp_path)
 
+    result = call(tool, {})
+
+    assert lines(result, EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
     assert len(result.text.split("\n")) == MAX_MODEL_ENTRIES + 1
     assert result.text.endswith("099 (0 B)\n… 1 more entry: list a folder by its path to see them")
     assert len(result.details["entries"]) == MAX_MODEL_ENTRIES + 1
     assert result.details["truncated"]
 
 
-def test_a_name_with_a_line_break_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a\nb").touch()
-
-    assert call(repo_tree(tmp_path), {}).text == "a b (0 B)"
-
-
 def test_progress_is_reported(repository: Path) -> None:
+    """A signal that is not aborted changes nothing."""
     tool, updates = repo_tree(repository), list[str]()
 
-    async def run() -> ToolResult:
-        return await tool.execute("call_1", {}, None, lambda result: updates.append(result.text), None)
-
-    asyncio.run(run())
+    result = call(tool, {}, AbortSignal(), lambda result: updates.append(result.text))
 
     assert updates == ["3 entries so far", "5 entries so far"]
+    assert result == call(tool, {})
 
 
 def test_an_abort_stops_the_reading(repository: Path) -> None:
@@ -116,19 +119,10 @@ def test_an_abort_stops_the_reading(repository: Path) -> None:
         updates.append(result.text)
         controller.abort("Escape was pressed")
 
-    async def run() -> ToolResult:
-        return await tool.execute("call_1", {}, controller.signal, stop_after_the_first, None)
-
     with pytest.raises(Aborted, match="Escape was pressed"):
-        asyncio.run(run())
+        call(tool, {}, controller.signal, stop_after_the_first)
 
     assert updates == ["3 entries so far"]
-
-
-def test_a_signal_that_is_not_aborted_changes_nothing(repository: Path) -> None:
-    tool = repo_tree(repository)
-
-    assert call(tool, {}, AbortSignal()) == call(tool, {})
 
 
 def test_full_example_a_call_is_one_line(repository: Path) -> None:
@@ -152,14 +146,6 @@ def test_full_example_a_result_is_a_summary_with_a_preview_and_more_when_expande
         "not shown: 2 entries | ctrl+o to expand",
     ]
     assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
-
-
-def test_full_example_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
-    for number in range(MAX_MODEL_ENTRIES + 1):
-        (tmp_path / f"{number:03}").touch()
-    tool = repo_tree(tmp_path)
-
-    assert lines(call(tool, {}), EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
 
 
 def test_full_example_an_empty_folder_has_no_footer(tmp_path: Path) -> None:

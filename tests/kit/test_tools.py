@@ -177,7 +177,7 @@ def test_a_wrapped_tool_keeps_unchanged_fields_and_is_validated() -> None:
 
 
 def test_delegating_passes_on_all_five_arguments_in_order() -> None:
-    """The same objects."""
+    """The same objects. A replaced `execute` can be wrapped, too."""
 
     async def untouched(call: Invocation, delegate: Delegate) -> ToolResult:
         return await delegate(call)
@@ -185,6 +185,14 @@ def test_delegating_passes_on_all_five_arguments_in_order() -> None:
     given = run(wrap_tool(ECHO, untouched)).details["given"]
 
     assert all(one is other for one, other in zip(given, FIVE, strict=True))
+
+    async def silent(*_five: object) -> ToolResult:
+        return text_result("…")
+
+    async def twice(call: Invocation, delegate: Delegate) -> ToolResult:
+        return text_result((await delegate(call)).text * 2)
+
+    assert run(wrap_tool(ECHO, twice, execute=silent)).text == "……"
 
 
 def test_a_wrapper_may_change_arguments_and_result_or_answer_without_delegating() -> None:
@@ -199,16 +207,6 @@ def test_a_wrapper_may_change_arguments_and_result_or_answer_without_delegating(
 
     with pytest.raises(PermissionError, match="not today"):
         run(wrap_tool(ECHO, refuse))
-
-
-def test_a_replaced_execute_can_be_wrapped_too() -> None:
-    async def silent(*_five: object) -> ToolResult:
-        return text_result("…")
-
-    async def twice(call: Invocation, delegate: Delegate) -> ToolResult:
-        return text_result((await delegate(call)).text * 2)
-
-    assert run(wrap_tool(ECHO, twice, execute=silent)).text == "……"
 
 
 def test_calls_are_dispatched_by_action() -> None:
@@ -293,10 +291,9 @@ def test_a_function_gets_from_the_host_what_it_names() -> None:
         return text_result("done", {"given": (tool_call_id, path, signal, ctx)})
 
     signal, partial = AbortSignal(), list[ToolResult]()
+    result = call_with(watch, {"path": "a"}, signal, partial.append, "ctx")
 
-    assert call_with(watch, {"path": "a"}, signal, partial.append, "ctx").details == {
-        "given": ("call_1", "a", signal, "ctx")
-    }
+    assert result.details == {"given": ("call_1", "a", signal, "ctx")}
     assert [each.text for each in partial] == ["half"]
 
 

@@ -187,7 +187,12 @@ async def test_a_file_with_other_content_is_not_overwritten_and_file_errors_are_
 async def test_the_plan_is_copied_to_the_clipboard() -> None:
     """A missing clipboard is reported."""
     copied: list[str] = []
-    stage = await on_stage(PLAN, copy=lambda text: not copied.append(text))
+
+    def copy(text: str) -> bool:
+        copied.append(text)
+        return True
+
+    stage = await on_stage(PLAN, copy=copy)
 
     await stage.says("/todo copy")
 

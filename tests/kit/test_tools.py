@@ -660,9 +660,9 @@ def test_a_callback_can_be_unsubscribed() -> None:
     assert calls == ["there"]
 
     controller, calls = AbortController(), list[str]()
-    leave = list[object]()
-    controller.signal.on_abort(lambda: [take_back() for take_back in leave if callable(take_back)])
-    leave.append(controller.signal.on_abort(lambda: calls.append("behind")))
+    leaving = list[Callable[[], None]]()
+    controller.signal.on_abort(lambda: [take_back() for take_back in leaving])
+    leaving.append(controller.signal.on_abort(lambda: calls.append("behind")))
 
     controller.abort()
 

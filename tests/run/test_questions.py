@@ -453,7 +453,7 @@ class Keyboard(NoUI):
             self.cancelled = True
             raise
 
-    select = confirm = input = ask_permission = _answer
+    select = confirm = input = ask_permission = _answer  # type: ignore[assignment]  # whatever is asked
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,7 +192,7 @@ def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> No
         *(("", {"TILDONE_COUNTDOWN": said}, f", not '{said}'") for said in ("three", "-1", "1.5")),
     ],
 )
-def test_what_is_not_a_number_is_refused(tmp_path: Path, toml: str, environ: dict[str, str], told: str) -> None:
+def test_what_is_not_a_number_is_refused(tmp_path: Path, toml: str, environ: Any, told: str) -> None:
     with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more{told}"):
         settled(tmp_path, toml, **environ)
 

@@ -181,7 +181,7 @@ def test_ctrl_c_closes_a_request_that_hangs(person: Person) -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"TERM": "dumb"}], ids=["plain", "dumb"])
-def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person, environ: dict[str, str]) -> None:
+def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person, environ: Any) -> None:
     """Also pasted lines, with the line ends of Windows, which are one message."""
     with conversation(person, *({"text": f"{n} answer."} for n in ("First", "Second", "Third")), **environ) as (
         server,

@@ -1,12 +1,12 @@
 """`python3 do.py docs`: brings what the documents show of the program up to date, in place."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
 from tests.hooks import drills
-from tests.project import acts_page, api_page, blocks, checks_page, cli_reference, fleet_page, wings_page
+from tests.project import api_page, blocks, cli_reference, reference_tables, wings_page
 from tests.project.originals import page as originals
 from tests.project.source import ROOT
 from tests.walks import tmux
@@ -18,17 +18,21 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+GENERATED: dict[Path, Callable[[], str]] = {
+    wings_page.PAGE: wings_page.page,
+    originals.PAGE: originals.page,
+    drills.PAGE: drills.page,
+    api_page.PAGE: api_page.page,
+    cli_reference.MANUAL: cli_reference.manual,
+    cli_reference.PAGE: cli_reference.page,
+    **{each.path: each.page for each in (reference_tables.ACTS, reference_tables.CHECKS, reference_tables.FLEET)},
+}
+"""Each file that is made from the program, or has a part that is, and what returns it as it should be now."""
+
+
 def fresh() -> Iterator[tuple[Path, str]]:
     """Each document that shows something of the program, as it should be now."""
-    yield wings_page.PAGE, wings_page.page()
-    yield originals.PAGE, originals.page()
-    yield drills.PAGE, drills.page()
-    yield acts_page.PAGE, acts_page.page()
-    yield api_page.PAGE, api_page.page()
-    yield checks_page.PAGE, checks_page.page()
-    yield fleet_page.PAGE, fleet_page.page()
-    yield cli_reference.MANUAL, cli_reference.manual()
-    yield cli_reference.PAGE, cli_reference.page()
+    yield from ((path, page()) for path, page in GENERATED.items())
     for path in documents():
         if path not in (api_page.PAGE, cli_reference.PAGE, originals.PAGE, wings_page.PAGE):
             document = path.read_text(encoding="utf-8")

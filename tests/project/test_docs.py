@@ -9,7 +9,7 @@ import pytest
 
 import tildone
 from do import VERBS
-from tests.project import acts_page, api_page, checks_page, cli_reference, fleet_page, wings_page
+from tests.project import api_page, cli_reference
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -21,7 +21,8 @@ from tests.project.blocks import (
     reader_of,
     rewritten,
 )
-from tests.project.rewrite_docs import documents
+from tests.project.reference_tables import FLEET
+from tests.project.rewrite_docs import GENERATED, documents
 from tests.project.source import ROOT, wings
 from tests.stores.postgres_keeper import why_not
 from tildone.base import TildoneError
@@ -80,46 +81,20 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert set(pages_behind(index)) >= {path.resolve() for path in (ROOT / "docs").rglob("*.md")}
 
 
-def test_the_architecture_shows_the_wings_as_they_are() -> None:
-    assert wings_page.PAGE.read_text(encoding="utf-8") == wings_page.page(), "run `python3 do.py docs`"
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
+def test_what_is_generated_is_fresh(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == GENERATED[path](), "run `python3 do.py docs`"
 
 
 def test_every_wing_opens_with_what_it_owns() -> None:
     assert [name for name, module in wings().items() if not module.summary] == []
 
 
-def test_the_page_on_what_an_agent_can_do_has_the_table_of_acts_and_surfaces() -> None:
-    assert acts_page.PAGE.read_text(encoding="utf-8") == acts_page.page(), "run `python3 do.py docs`"
-    assert acts_page.acts() in acts_page.page()
-
-
-def test_the_states_of_a_task_with_a_check_are_those_of_the_core() -> None:
-    assert checks_page.PAGE.read_text(encoding="utf-8") == checks_page.page(), "run `python3 do.py docs`"
-    assert checks_page.transitions() in checks_page.page()
-
-
-def test_the_states_of_a_run_are_those_of_the_rules() -> None:
-    assert fleet_page.PAGE.read_text(encoding="utf-8") == fleet_page.page(), "run `python3 do.py docs`"
-    assert fleet_page.transitions() in fleet_page.page()
-
-
 def test_every_state_of_a_run_is_explained() -> None:
-    states = fleet_page.PAGE.read_text(encoding="utf-8").partition("## States and events")[0]
+    states = FLEET.path.read_text(encoding="utf-8").partition("## States and events")[0]
     explained = re.findall(r"^\| `(\w+)` \|", states, re.MULTILINE)
 
     assert explained == list(ORDER)
-
-
-def test_the_command_line_reference_is_fresh() -> None:
-    assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(), "run `python3 do.py docs`"
-
-
-def test_the_manual_page_is_fresh() -> None:
-    assert cli_reference.MANUAL.read_text(encoding="utf-8") == cli_reference.manual(), "run `python3 do.py docs`"
-
-
-def test_the_api_reference_is_fresh() -> None:
-    assert api_page.PAGE.read_text(encoding="utf-8") == api_page.page(), "run `python3 do.py docs`"
 
 
 def test_the_api_reference_has_a_section_for_every_public_name() -> None:

@@ -1,11 +1,7 @@
 """Every section of the originals' documents has a place and a test, and both exist."""
 
-from tests.project.originals.page import DOCUMENTS, PAGE, Section, page
+from tests.project.originals.page import DOCUMENTS, Section
 from tests.project.source import ROOT, functions_of
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `python3 do.py docs`"
 
 
 def test_every_section_has_a_file_and_a_test() -> None:

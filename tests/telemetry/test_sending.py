@@ -18,7 +18,7 @@ import pytest
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector
 from tildone.app.settings import load
-from tildone.app.settings_file import TelemetryConfig, telemetry_fault
+from tildone.app.settings_file import TelemetryConfig, table_fault
 from tildone.app.traces import CONSOLE, MAX_CHARACTERS, SpanSink, TraceSettings, open_sink, trace_settings
 from tildone.base import UsageError
 from tildone.base.secrets import command_environment
@@ -169,7 +169,7 @@ def test_traces_are_on() -> None:
 
 
 def test_the_table_of_settings_is_checked() -> None:
-    assert telemetry_fault({"endpoint": URL, "content": False}) == ""
+    assert table_fault("telemetry", {"endpoint": URL, "content": False}) == ""
     for table, fault in [
         ("on", "telemetry must be a table"),
         ({"endpoint": "collector:4318"}, "endpoint must be an address without a password"),
@@ -177,7 +177,7 @@ def test_the_table_of_settings_is_checked() -> None:
         ({"content": "yes"}, "content must be true or false"),
         ({"on": True}, "there is no setting 'on'; known are endpoint, content"),
     ]:
-        assert fault in telemetry_fault(table)
+        assert fault in table_fault("telemetry", table)
 
 
 def test_the_settings_are_those_of_the_person_not_those_of_a_repository(tmp_path: Path) -> None:

@@ -163,7 +163,6 @@ def small_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process and everything in its group: politely, then by force."""
     if sys.platform == "win32":
         if process.poll() is None:
             subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)  # noqa: S603, S607  the number of our own process; Windows has it in its path

@@ -81,7 +81,6 @@ def _checksum(project: str) -> bytes:
 
 
 def _copy(path: str, checksum: bytes) -> bytes | None:
-    """Return the copy at a path, if it is whole and belongs to the index with this checksum."""
     try:
         with open(path, "rb") as file:
             header = file.readline()
@@ -117,7 +116,6 @@ def with_entries(listing: bytes, entries: Mapping[bytes, bytes]) -> bytes:
 
 
 def without(listing: bytes, prefixes: Iterable[bytes]) -> bytes:
-    """Return a listing without the files whose names begin with one of these."""
     for prefix in prefixes:
         start, end = _range(listing, prefix)
         if start < end:
@@ -126,7 +124,6 @@ def without(listing: bytes, prefixes: Iterable[bytes]) -> bytes:
 
 
 def matching(listing: bytes, globs: Iterable[str]) -> Iterator[bytes]:
-    """Yield the parts of a listing with the files that match one of the globs, in order."""
     at = 0
     for start, end in sorted(span for glob in globs for span in _spans(listing, glob)):
         yield listing[max(at, start) : end]
@@ -134,7 +131,6 @@ def matching(listing: bytes, globs: Iterable[str]) -> Iterator[bytes]:
 
 
 def _spans(listing: bytes, glob: str) -> Iterator[tuple[int, int]]:
-    """Yield where the files are that match a glob."""
     literal = glob[: next((i for i, letter in enumerate(glob) if letter in "*?["), len(glob))]
     prefix = os.fsencode(literal)
     if glob == literal:
@@ -160,7 +156,6 @@ def pattern(glob: str) -> re.Pattern[str]:
 
 
 def matches(path: str, globs: Iterable[str]) -> bool:
-    """Return whether a path, with slashes, matches one of the globs."""
     return any(pattern(glob).fullmatch(path) for glob in globs)
 
 
@@ -186,7 +181,6 @@ def _expression(glob: str, escape: Callable[[str], str]) -> str:
 
 
 def _range(listing: bytes, prefix: bytes) -> tuple[int, int]:
-    """Return where the entries of the names that begin with this start and end."""
     # The first text that is greater than all texts with the prefix.
     shorter = prefix.rstrip(b"\xff")
     end = _place(listing, shorter[:-1] + bytes((shorter[-1] + 1,))) if shorter else len(listing)
@@ -333,7 +327,6 @@ def _changes(status: bytes) -> tuple[set[bytes], set[bytes]]:
 
 
 def _with_contents(globs: Iterable[str]) -> list[str]:
-    """Return the globs, each also as a folder with everything in it."""
     return [each for glob in globs for each in (glob, f"{glob.rstrip('/')}/**")]
 
 

@@ -92,7 +92,6 @@ class CheckRunner:
         return self._seen.status if self._seen is not None else None
 
     def _files(self) -> WatchedFiles:
-        """Return the files as they were when they were first looked at since the last check was run."""
         if self._seen is None:
             seconds = TIMEOUT_SECONDS if self._deadline is None else SECONDS_TO_LOOK
             self._seen = WatchedFiles(self._project, self._ignored, seconds, self._listings)

@@ -69,7 +69,6 @@ def check_facts(session: Session, plan: Plan) -> CheckFacts:
 
 
 def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFacts) -> CheckState:
-    """Return the state of the check of a task; 0 stands for the plan itself."""
     if number in facts.checking:
         return CheckState(CheckWord.CHECKING, "checking…")
     if number in facts.stale:
@@ -82,7 +81,6 @@ def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFact
 
 
 def owner_name(number: int) -> str:
-    """Return whose check it is: that of a task, or of the plan."""
     return "the plan" if number == PLAN else f"#{number}"
 
 

@@ -95,7 +95,6 @@ class SessionChecks:
         return CheckFacts(self._stale_in(session, plan, runner), proposed, checking, is_here=True)
 
     def checking(self, session: str) -> frozenset[int]:
-        """Return the numbers of the tasks whose checks are being run, or wait for it."""
         with self._changing:
             return frozenset(number for name, number in self._running if name == session)
 

@@ -19,7 +19,7 @@ from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import single_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tildone.plan.model import Check
 
@@ -112,12 +112,10 @@ def status(text: str) -> tuple[Message, ...]:
 
 
 def warning(reason: FailureReason, text: str) -> Answer:
-    """Return an answer that changes nothing and shows a warning."""
     return Answer((Message(Level.WARNING, text),), failure=reason)
 
 
 def refusal(reason: FailureReason, text: str) -> Answer:
-    """Return an answer that changes nothing and shows an error."""
     return Answer((Message(Level.ERROR, text),), failure=reason)
 
 
@@ -125,7 +123,6 @@ LAST_BMP_CHARACTER = "\uffff"
 
 
 def verb_and_rest(text: str) -> tuple[str, str]:
-    """Return the first word in lower case, and the text after it."""
     text = text.strip(JS_WHITESPACE)
     for place, char in enumerate(text):
         if char in JS_WHITESPACE:
@@ -152,7 +149,6 @@ def words(text: str) -> list[str]:
 
 
 def capitalized(text: str) -> str:
-    """Return the text with its first letter in upper case and the rest unchanged."""
     text = text.strip(JS_WHITESPACE)
     if not text or text[0] > LAST_BMP_CHARACTER:
         return text
@@ -242,7 +238,6 @@ def find_targets(plan: Plan, words: Sequence[str], *, positions: bool = False) -
 
 
 def find_tasks(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Targets | Answer:
-    """Return the tasks that the words name, or a refusal."""
     if _all_numbers(words):
         return _by_number(plan, words, positions=positions)
     query = " ".join(words)
@@ -253,7 +248,6 @@ def find_tasks(plan: Plan, words: Sequence[str], *, positions: bool = False) -> 
 
 
 def find_task(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Task | Answer:
-    """Return the one task that the words name, or a refusal."""
     found = find_tasks(plan, words, positions=positions)
     if isinstance(found, Answer):
         return found
@@ -263,7 +257,6 @@ def find_task(plan: Plan, words: Sequence[str], *, positions: bool = False) -> T
 
 
 def label(task: Task) -> str:
-    """Return a task as a message names it."""
     return f"#{task.number} {single_line(task.text)}"
 
 
@@ -297,31 +290,17 @@ def _by_number(plan: Plan, words: Sequence[str], *, positions: bool) -> Targets 
         number = task_number(word) or 0
         if positions and word.startswith("["):
             if number >= len(tasks):
-                return _no_position(number, len(tasks))
+                known = f"positions are [0] to [{len(tasks) - 1}]" if tasks else "the plan has no tasks"
+                return refusal(FailureReason.UNMATCHED, f"There is no task at position [{number}]: {known}")
             task = tasks[number]
         elif number not in by_number:
-            return _no_number(number, plan)
+            was = "it was removed; " if 0 < number <= plan.last_number else ""
+            known = f"{was}the plan has {number_ranges(by_number) or 'no tasks'}"
+            return refusal(FailureReason.UNMATCHED, f"There is no task #{number}: {known}")
         else:
             task = by_number[number]
         found[task.number] = task
     return Targets(tuple(found.values()))
-
-
-def _no_number(number: int, plan: Plan) -> Answer:
-    if 0 < number <= plan.last_number:
-        known = f"it was removed; the plan has {_known(plan)}"
-    else:
-        known = f"the plan has {_known(plan)}"
-    return refusal(FailureReason.UNMATCHED, f"There is no task #{number}: {known}")
-
-
-def _known(plan: Plan) -> str:
-    return number_ranges(task.number for task in plan.tasks) or "no tasks"
-
-
-def _no_position(position: int, count: int) -> Answer:
-    known = f"positions are [0] to [{count - 1}]" if count else "the plan has no tasks"
-    return refusal(FailureReason.UNMATCHED, f"There is no task at position [{position}]: {known}")
 
 
 def _unmatched(kind: str, query: str, candidates: list[str]) -> Answer:
@@ -365,7 +344,8 @@ def added(before: Plan, after: Plan) -> str:
 
 
 def start(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-    return _with_task(plan, words, positions, lambda task: _marked(task, Status.IN_PROGRESS, f"Started: {label(task)}"))
+    task = find_task(plan, words, positions=positions)
+    return task if isinstance(task, Answer) else _marked(task, Status.IN_PROGRESS, f"Started: {label(task)}")
 
 
 def close(plan: Plan, words: Sequence[str], to: Status, *, positions: bool = False) -> Answer:
@@ -387,7 +367,6 @@ def close(plan: Plan, words: Sequence[str], to: Status, *, positions: bool = Fal
 
 
 def remove(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-    """Remove tasks, the tasks of a phase or, if there are no words, the whole plan."""
     if not words:
         tasks = plan.tasks
         return Answer(status(f"Removed: {_all(tasks)}"), (Write(()),)) if tasks else unchanged("there are no tasks")
@@ -399,61 +378,53 @@ def remove(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answ
 
 def block(plan: Plan, words: Sequence[str], reason: str, *, positions: bool = False) -> Answer:
     """Mark an open task as waiting for someone else; the reason becomes its newest note."""
-
-    def answer(task: Task) -> Answer:
-        if not task.status.is_open:
-            return refusal(
-                FailureReason.REFUSED, f"{label(task)} is {task.status.value}; only an open task can be blocked"
-            )
-        why = f" ({single_line(reason)})" if reason else ""
-        steps: tuple[Step, ...] = (Mark(Numbered((task.number,)), Status.BLOCKED),)
-        if reason and (not task.notes or task.notes[-1] != reason):
-            steps = (*steps, Note(Numbered((task.number,)), reason))
-        return Answer(status(f"Blocked: {label(task)}{why}"), steps)
-
-    return _with_task(plan, words, positions, answer)
+    task = find_task(plan, words, positions=positions)
+    if isinstance(task, Answer):
+        return task
+    if not task.status.is_open:
+        return refusal(FailureReason.REFUSED, f"{label(task)} is {task.status.value}; only an open task can be blocked")
+    why = f" ({single_line(reason)})" if reason else ""
+    steps: tuple[Step, ...] = (Mark(Numbered((task.number,)), Status.BLOCKED),)
+    if reason and (not task.notes or task.notes[-1] != reason):
+        steps = (*steps, Note(Numbered((task.number,)), reason))
+    return Answer(status(f"Blocked: {label(task)}{why}"), steps)
 
 
 def unblock(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-
-    def answer(task: Task) -> Answer:
-        if task.status is not Status.BLOCKED:
-            return unchanged(f"{label(task)} is not blocked")
-        return _marked(task, Status.PENDING, f"Unblocked: {label(task)}")
-
-    return _with_task(plan, words, positions, answer)
+    task = find_task(plan, words, positions=positions)
+    if isinstance(task, Answer):
+        return task
+    if task.status is not Status.BLOCKED:
+        return unchanged(f"{label(task)} is not blocked")
+    return _marked(task, Status.PENDING, f"Unblocked: {label(task)}")
 
 
 def reopen(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
-
-    def answer(task: Task) -> Answer:
-        if task.status.is_open:
-            return unchanged(f"{label(task)} is open")
-        return _marked(task, Status.PENDING, f"Reopened: {label(task)}")
-
-    return _with_task(plan, words, positions, answer)
+    task = find_task(plan, words, positions=positions)
+    if isinstance(task, Answer):
+        return task
+    if task.status.is_open:
+        return unchanged(f"{label(task)} is open")
+    return _marked(task, Status.PENDING, f"Reopened: {label(task)}")
 
 
 def rename(plan: Plan, words: Sequence[str], text: str, *, positions: bool = False) -> Answer:
     if not text.strip():
         return refusal(FailureReason.USAGE, "A task needs a text")
-
-    def answer(task: Task) -> Answer:
-        message = f"Renamed: #{task.number} {single_line(text)} (was: {single_line(task.text)})"
-        return Answer(status(message), (Rename(Numbered((task.number,)), text),))
-
-    return _with_task(plan, words, positions, answer)
+    task = find_task(plan, words, positions=positions)
+    if isinstance(task, Answer):
+        return task
+    message = f"Renamed: #{task.number} {single_line(text)} (was: {single_line(task.text)})"
+    return Answer(status(message), (Rename(Numbered((task.number,)), text),))
 
 
 def note(plan: Plan, words: Sequence[str], text: str, *, positions: bool = False) -> Answer:
     if not text.strip():
         return refusal(FailureReason.USAGE, "A note needs a text")
-    return _with_task(
-        plan,
-        words,
-        positions,
-        lambda task: Answer(status(f"Noted on: {label(task)}"), (Note(Numbered((task.number,)), text),)),
-    )
+    task = find_task(plan, words, positions=positions)
+    if isinstance(task, Answer):
+        return task
+    return Answer(status(f"Noted on: {label(task)}"), (Note(Numbered((task.number,)), text),))
 
 
 def move(plan: Plan, words: Sequence[str], place: Place, name: str = "", *, positions: bool = False) -> Answer:
@@ -474,9 +445,14 @@ def move(plan: Plan, words: Sequence[str], place: Place, name: str = "", *, posi
     where = f"{place.value} {label(other)}"
     if other == task:
         return unchanged(f"{label(task)} is that task")
+    target = Numbered((task.number,))
     if place is Place.BEFORE:
-        return _moved(task, where, Move(Numbered((task.number,)), Numbered((other.number,))))
-    return _moved(task, where, _move_after(plan, task, other))
+        return _moved(task, where, Move(target, Numbered((other.number,))))
+    # In front of the task that follows the other one, else to the end of its phase.
+    phase_of_other = next(phase for phase in plan.phases if other in phase.tasks)
+    below = phase_of_other.tasks[phase_of_other.tasks.index(other) + 1 :]
+    following = next((Numbered((each.number,)) for each in below if each != task), None)
+    return _moved(task, where, Move(target, following) if following else Move(target, phase=phase_of_other.name))
 
 
 def set_check(target: Task | None, check: Check) -> Answer:
@@ -485,13 +461,13 @@ def set_check(target: Task | None, check: Check) -> Answer:
     if fault is not None:
         text = describe_fault(fault)
         return refusal(FailureReason.REFUSED, text[0].upper() + text[1:])
-    again = "; it is open again" if _reopens(target, check) else ""
+    reopens = target is not None and target.status is Status.COMPLETED and target.check != check
+    again = "; it is open again" if reopens else ""
     message = f"Check of {_owner(target)}: $ {single_line(check_text(check))}{again}"
     return Answer(status(message), (SetCheck(_selector(target), check),))
 
 
 def remove_check(plan: Plan, target: Task | None) -> Answer:
-    """Remove the check of a task, or of the plan if there is none."""
     if (plan if target is None else target).check is None:
         return unchanged(f"{_owner(target)} has no check")
     return Answer(status(f"Removed the check of {_owner(target)}"), (SetCheck(_selector(target), None),))
@@ -594,7 +570,6 @@ def closing_question(plan: Plan, to: Status | None) -> str:
 
 
 def existing_phase(plan: Plan, name: str) -> str | None:
-    """Return the name of the phase that is called so, in whatever case, or None."""
     wanted = name.strip().lower()
     names = [phase.name for phase in plan.phases]
     return name if name in names else next((each for each in names if each.lower() == wanted), None)
@@ -606,18 +581,7 @@ def unchanged(why: str) -> Answer:
 
 
 def _all(tasks: Sequence[Task], adjective: str = "") -> str:
-    """All these tasks, as a message names them: their number, or the only one."""
     return label(tasks[0]) if len(tasks) == 1 else f"all {len(tasks)} {adjective}tasks"
-
-
-def _with_task(
-    plan: Plan,
-    words: Sequence[str],
-    positions: bool,  # noqa: FBT001  passed on
-    answer: Callable[[Task], Answer],
-) -> Answer:
-    task = find_task(plan, words, positions=positions)
-    return task if isinstance(task, Answer) else answer(task)
 
 
 def _marked(task: Task, to: Status, message: str) -> Answer:
@@ -626,18 +590,6 @@ def _marked(task: Task, to: Status, message: str) -> Answer:
 
 def _moved(task: Task, where: str, step: Move) -> Answer:
     return Answer(status(f"Moved: {label(task)} {where}"), (step,))
-
-
-def _move_after(plan: Plan, task: Task, other: Task) -> Move:
-    """Move a task behind another one: in front of the task that follows it, else to the end of its phase."""
-    phase = next(phase for phase in plan.phases if other in phase.tasks)
-    following = [each for each in phase.tasks[phase.tasks.index(other) + 1 :] if each != task]
-    target = Numbered((task.number,))
-    return Move(target, Numbered((following[0].number,))) if following else Move(target, phase=phase.name)
-
-
-def _reopens(target: Task | None, check: Check) -> bool:
-    return target is not None and target.status is Status.COMPLETED and target.check != check
 
 
 def _selector(target: Task | None) -> Numbered | None:

@@ -204,7 +204,6 @@ def moved_by(number: int, rows: int) -> Command:
 
 
 def toggled(number: int, *, close: Command) -> Command:
-    """Return the command that closes an open task, and reopens a closed one."""
 
     def toggle(plan: Plan) -> Answer:
         task = task_of(plan, number)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tildone.app.edits import replace_plan
 from tildone.app.opening import check_approvals, session_title
 from tildone.app.settings import Settings
 from tildone.base import NotFound, Refused, StoreError, TildoneError, UsageError, nearest, replace, value
@@ -19,9 +20,8 @@ from tildone.base.private import REPLACED, open_private
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan import codec
-from tildone.plan.asked import written
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.events import Actor, Event, PlanChanged, by_id, latest_state
+from tildone.plan.events import Event, PlanChanged, by_id, latest_state
 from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks
 from tildone.plan.formats.detection import (
     CLAUDE,
@@ -38,8 +38,6 @@ from tildone.plan.formats.detection import (
     reason,
 )
 from tildone.plan.model import Check, Plan, with_imported_proofs, with_source
-from tildone.plan.reduce import reduce
-from tildone.plan.text.faults import describe_fault
 from tildone.stores.pi.history import read_history
 
 STREAM = "-"
@@ -70,10 +68,7 @@ def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_ru
     """
     if not file.plan.tasks and session.plan.tasks and not force:
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
-    steps = written(with_source(file.plan, source_of(file.path)))
-    outcome = reduce(session.plan, steps, session.dialect.rules) if dry_run else session.change(steps, Actor.IMPORT)
-    if outcome.faults:
-        raise Refused("; ".join(map(describe_fault, outcome.faults)))
+    outcome = replace_plan(session, with_source(file.plan, source_of(file.path)), dry_run=dry_run)
     return Imported(file, session.name, outcome.before, outcome.after)
 
 
@@ -99,7 +94,8 @@ def import_history(
     try:
         new = store.import_events(session, file.events, file.session_head)
     except StoreError as error:
-        if not _have_conflict(store, session, file):
+        here = by_id(store.events(session))
+        if all(here.get(event.id, event) == event for event in file.events):
             raise
         hint = f"import {file_title(file.path)} into another with --session"
         raise StoreError(f"{session_title(session)} has different events with the same ids; {hint}") from error
@@ -108,11 +104,9 @@ def import_history(
 
 def proposed_checks(settings: Settings, plan: Plan) -> list[Check]:
     """Return the checks in a plan that nobody has approved, so that they do not run."""
-    checks = [check for check in (plan.check, *(task.check for task in plan.tasks)) if check is not None]
-    if not checks:
-        return []
     approvals = check_approvals(settings)
-    return [check for check in checks if not approvals.is_allowed(check)]
+    checks = (plan.check, *(task.check for task in plan.tasks))
+    return [check for check in checks if check is not None and not approvals.is_allowed(check)]
 
 
 def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
@@ -122,11 +116,6 @@ def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
     foreign = replace(event, fact=replace(event.fact, plan=with_imported_proofs(event.fact.plan)))
     own = here.get(event.id)
     return own if own is not None and own in (event, foreign) else foreign
-
-
-def _have_conflict(store: Store, session: str, file: HistoryFile) -> bool:
-    here = by_id(store.events(session))
-    return any(here.get(event.id, event) != event for event in file.events)
 
 
 def checked_format(format_: str | None) -> str | None:
@@ -208,21 +197,18 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
             with os.fdopen(open_private(copy, REPLACED), "wb") as file:
                 file.write(raw)
             history = read_history(copy, plan_in_entry)
-    warnings = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.skipped_entries)
+    # Entries of a conversation that do not belong to the plan.
+    skipped = (
+        f"{count} {('entry', 'entries')[count != 1]} of type {kind} not imported"
+        if kind != "message"
+        else f"{count} {('message', 'messages')[count != 1]} not imported"
+        for kind, count in history.skipped_entries
+    )
+    warnings = tuple(map(ConversionWarning, skipped))
     return HistoryFile(path, PI, history.session, history.events, history.session_head, warnings)
 
 
-def _not_imported(entry_type: str, count: int) -> str:
-    """The warning on entries of a conversation that do not belong to the plan."""
-    if entry_type == "message":
-        what = "message" if count == 1 else "messages"
-    else:
-        what = f"{'entry' if count == 1 else 'entries'} of type {entry_type}"
-    return f"{count} {what} not imported"
-
-
 def _is_task_file(path: str) -> bool:
-    """Whether the file is a task of Claude Code, by its name and its content."""
     if not _TASK_FILE.fullmatch(os.path.basename(path)):
         return False
     try:

@@ -149,11 +149,9 @@ class SessionIndex:
             return page(ordered, asked, self._searched.__getitem__)
 
     def row(self, name: str) -> SessionRow | None:
-        """Return the row of a session; None if there is none."""
         return self._rows.get(name)
 
     def counts(self) -> Mapping[SessionWord, int]:
-        """Return how many sessions are in each state; states of none are left out."""
         with self._lock:
             return {word: self._counts[word] for word in SessionWord if self._counts[word]}
 
@@ -246,7 +244,6 @@ class SessionIndex:
         self._unreadable = {each: why for each, why in self._unreadable.items() if each != name}
 
     def _read_agents(self) -> None:
-        """Look who is at work, if it is time to."""
         now = self._now()
         if now - self._agents_read < AGENTS_EVERY_MS:
             return
@@ -259,7 +256,6 @@ class SessionIndex:
         self._touched |= differing
 
     def _update_needs(self) -> None:
-        """Leave out the questions of agents that are gone."""
         needs: dict[str, tuple[Need, ...]] = {}
         for need in awaited_needs(self._asked, self._local, self._told, self._now()):
             needs[need.session] = (*needs.get(need.session, ()), need)
@@ -353,7 +349,6 @@ class IndexFollower:
             self._thread.join()
 
     def try_now(self) -> None:
-        """Try again at once to read a store that could not be read."""
         self._hurried.set()
 
     def _run(self) -> None:

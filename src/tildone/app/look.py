@@ -28,12 +28,10 @@ _FIELDS: dict[str, Callable[[Task], object]] = {
 
 
 def task_data(task: Task, names: Iterable[str]) -> Data:
-    """Return these facts about a task, in this order."""
     return {name: _FIELDS[name](task) for name in names}
 
 
 def phases_data(plan: Plan, data: Callable[[Task], Data]) -> list[Data]:
-    """Return the phases of a plan with what `data` returns for each task."""
     return [{"name": phase.name, "tasks": [data(task) for task in phase.tasks]} for phase in plan.phases]
 
 

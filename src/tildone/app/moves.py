@@ -33,7 +33,6 @@ class Moved:
     after: Plan
 
     def sentences(self, *, numbers: bool = True) -> list[str]:
-        """Return what was undone or redone."""
         return change_sentences(changes(self.before, self.after), numbers=numbers)
 
 
@@ -127,7 +126,6 @@ def _moved_back(session: Session, newest: str, parent: str | None) -> bool:
 
 
 def _reverse(session: Session, before: Plan, after: Plan) -> None:
-    """Record a change that takes back an earlier one."""
 
     def steps(plan: Plan) -> list[Step]:
         attributes, touched = attributes_before((before, after), plan)

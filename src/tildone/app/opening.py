@@ -176,7 +176,6 @@ def open_session(
 
 
 def agent_claims(settings: Settings) -> AgentClaims:
-    """Return what a session needs to know to claim tasks for agents in the project."""
     # Imported here because most commands concern no agent.
     from tildone.app.claims import AgentClaims
 
@@ -221,7 +220,6 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
 
 
 def check_approvals(settings: Settings) -> Approvals:
-    """Return which checks the person at this machine has approved in the project."""
     from tildone.app.trust import Approvals
 
     return Approvals(
@@ -302,7 +300,6 @@ def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Ca
 
 
 def _name(author: Author) -> str:
-    """Return who runs a check: the agent, else the person."""
     return str(author.agent or author.name)
 
 
@@ -354,7 +351,6 @@ def person_here(settings: Settings, store: Store) -> str:
 
 
 def patience_of(settings: Settings) -> Patience:
-    """Return the default bounds, replaced by those that are configured."""
     configured = {bound: getattr(settings, name) for name, bound in LIMITS.items()}
     return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _GIT_FOLDER = "gitdir: "
 _BRANCH = "ref: refs/heads/"
-_MAX_BYTES = 4096
 _SHORT_COMMIT = 12
 
 
@@ -66,11 +65,7 @@ def git_folder(folder: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_MAX_BYTES).partition("\n")[0].strip()
-    except OSError:
-        return ""
+    return _text(path).partition("\n")[0].strip()
 
 
 MAX_NAME_CHARS = 60
@@ -102,26 +97,15 @@ def clean_name(text: str) -> str:
 
 
 def _git_files(environ: Mapping[str, str], project: str) -> Iterator[str]:
-    """The files of git's settings, the most specific first."""
-    yield os.path.join(_git_folder(project), "config")
+    own = git_folder(project)
+    # A worktree shares the settings of its main checkout.
+    yield os.path.join(own, _first_line(os.path.join(own, "commondir")), "config")
     yield os.path.expanduser(os.path.join("~", ".gitconfig"))
     home = environ.get("XDG_CONFIG_HOME") or os.path.expanduser(os.path.join("~", ".config"))
     yield os.path.join(home, "git", "config")
 
 
-def _git_folder(project: str) -> str:
-    """The folder with the settings of a project's repository. A worktree shares that of its main checkout."""
-    folder = os.path.join(project, ".git")
-    if os.path.isdir(folder):
-        return folder
-    target = _text(folder).removeprefix("gitdir:").strip()
-    own = os.path.join(project, target)
-    shared = _text(os.path.join(own, "commondir")).strip() if target else ""
-    return os.path.join(own, shared)
-
-
 def _user_name(config: str) -> str:
-    """The last value of `name` in a section `[user]`; empty if there is none."""
     found, in_section = "", False
     for line in config.splitlines():
         words = line.strip()
@@ -153,7 +137,6 @@ def _value(text: str) -> str:
 
 
 def _text(path: str) -> str:
-    """The text of a file; empty if it is no regular file or cannot be read."""
     try:
         if not os.path.isfile(path):
             return ""
@@ -195,19 +178,15 @@ def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), kno
             return str(agent_id(name, environ[facts.conversation], 0))
     above = processes_above()
     for agent in agents if above else ():
-        is_above = agent.pid in above and (runs_program(agent.pid, _programs(agent)) or _is_marked(agent, above, known))
+        own = KNOWN.get(agent.id.integration)
+        programs = (own.executable, own.package) if own else (agent.id.integration,)
+        is_above = agent.pid in above and (runs_program(agent.pid, programs) or _is_marked(agent, above, known))
         if is_above and not is_typed_in(agent.pid):
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
     if marked or environ.get(ANY_AGENT):
         return str(agent_id(marked, "", agent_process()))
     return ""
-
-
-def _programs(agent: Agent) -> tuple[str, ...]:
-    """Return the names that the program of an agent may have."""
-    known = KNOWN.get(agent.id.integration)
-    return (known.executable, known.package) if known else (agent.id.integration,)
 
 
 def _is_marked(agent: Agent, above: list[int], known: Mapping[str, Known]) -> bool:
@@ -276,8 +255,8 @@ def fingerprint(folder: str, excluded: Sequence[str] = (), known_status: bytes |
     deadline = monotonic() + GIT_TIMEOUT_SECONDS
     status = _git_status(folder, deadline) if known_status is None else os.fsdecode(known_status)
     if status is None:
-        lines = list(_lines_from_walk(folder, excluded))
-        return "" if None in lines else digest("\n".join(line for line in lines if line is not None))
+        paths = list(walk_files(folder, excluded, MAX_WALKED_FILES, WALK_TIMEOUT_SECONDS))
+        return "" if None in paths else digest("\n".join(f"{path} {_size_and_time(path)}" for path in paths if path))
     found = list(_lines_from_git(folder, status, excluded))
     for submodule in _submodules(folder):
         inner = _git_status(submodule, deadline)
@@ -286,7 +265,6 @@ def fingerprint(folder: str, excluded: Sequence[str] = (), known_status: bytes |
 
 
 def is_repository(folder: str) -> bool:
-    """Return whether the folder is the top of a working tree of git."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 
@@ -339,23 +317,19 @@ def _submodules(folder: str) -> list[str]:
     folders, root = [folder], os.path.realpath(folder)
     while folders:
         outer = folders.pop()
-        for path in _submodule_paths(outer):
+        try:
+            with open(os.path.join(outer, ".gitmodules"), encoding="utf-8", errors="replace") as file:
+                settings = [line.partition("=") for line in file]
+        except OSError:
+            continue
+        named = [text.strip().strip('"') for key, _, text in settings if key.strip() == "path"]
+        for path in (os.path.normpath(os.path.join(outer, each)) for each in named):
             linkless = os.path.realpath(path) == os.path.join(root, os.path.relpath(path, folder))
             inside = path.startswith(os.path.join(folder, "")) and linkless
             if inside and path not in found and len(found) < MAX_SUBMODULES:
                 found.append(path)
                 folders.append(path)
     return found
-
-
-def _submodule_paths(folder: str) -> list[str]:
-    try:
-        with open(os.path.join(folder, ".gitmodules"), encoding="utf-8", errors="replace") as file:
-            settings = [line.partition("=") for line in file]
-    except OSError:
-        return []
-    paths = [text.strip().strip('"') for key, _, text in settings if key.strip() == "path"]
-    return [os.path.normpath(os.path.join(folder, path)) for path in paths]
 
 
 def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterator[str]:
@@ -377,12 +351,6 @@ def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterat
         inspected += 1
         if inspected <= MAX_INSPECTED_FILES:
             yield _size_and_time(path)
-
-
-def _lines_from_walk(folder: str, excluded: Sequence[str]) -> Iterator[str | None]:
-    """Every file with its size and time; ends with None if a limit was reached."""
-    for path in walk_files(folder, excluded, MAX_WALKED_FILES, WALK_TIMEOUT_SECONDS):
-        yield None if path is None else f"{path} {_size_and_time(path)}"
 
 
 def walk_files(folder: str, excluded: Sequence[str], most: int, seconds: float) -> Iterator[str | None]:

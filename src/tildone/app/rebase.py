@@ -392,7 +392,6 @@ class _Fields:
         return found
 
     def texts(self) -> tuple[str, ...]:
-        """The texts of new tasks: `text`, or `tasks` with a text each."""
         if "tasks" not in self._given:
             return (self.text(),)
         tasks = self._given["tasks"]

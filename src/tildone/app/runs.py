@@ -89,12 +89,10 @@ class FleetIndex:
 
     @property
     def workers(self) -> list[WorkerRow]:
-        """The workers, those that are lost last."""
         return sorted(self._workers.values(), key=lambda row: (row.state is WorkerState.LOST, row.worker.id))
 
     @property
     def holding(self) -> list[RunView]:
-        """What workers hold."""
         return list(self._held.values())
 
     def run_of(self, session: str) -> str:

@@ -253,7 +253,6 @@ class SessionOutline:
 
 
 def outline(info: SessionInfo, facts: SessionFacts, costs: tuple[AgentCost, ...] = ()) -> SessionOutline:
-    """Return the outline of a session at its head, whether or not an agent works on it."""
     at_work, at_rest = (session_state(replace(facts, at_work=at_work)) for at_work in (True, False))
     state = facts.state
     plan = state.plan

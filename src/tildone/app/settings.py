@@ -225,7 +225,6 @@ def state_folder(environ: Mapping[str, str]) -> str:
 
 
 def folder_name(folder: str) -> str:
-    """Return the name of the subfolder for the conversations of a working folder."""
     path = folder.removeprefix("/").removeprefix("\\")
     return f"--{path.translate(_SEPARATORS)}--"
 
@@ -276,7 +275,6 @@ def _from_project(
 
 
 def _from_file(path: str, problems: list[str]) -> dict[str, Any]:
-    """Return the valid settings in a file; none if there is no file."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

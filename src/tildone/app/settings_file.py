@@ -57,7 +57,6 @@ def split_form(form: str) -> tuple[str, str]:
 
 
 def is_file(target: str) -> bool:
-    """Return whether a file is named, not a module."""
     return target.endswith(".py") or "/" in target or os.sep in target
 
 
@@ -71,7 +70,6 @@ def absolute_form(form: str, folder: str) -> str:
 
 
 def files_of(forms: list[str]) -> list[str]:
-    """Return the files that the forms name, each once."""
     return list(dict.fromkeys(target for form in forms if is_file(target := split_form(form)[0])))
 
 
@@ -115,50 +113,21 @@ def fleet_config(table: Mapping[str, Any]) -> FleetConfig:
     return FleetConfig(**given)
 
 
-def resolved_fleet(table: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Return a valid table with absolute paths; `folder` is that of the settings file."""
-    paths = dict(table)
-    if "store" in table:
-        paths["store"] = str(store_address(table["store"], folder))
-    if "worktrees" in table:
-        paths["worktrees"] = absolute(table["worktrees"], folder)
-    return paths
-
-
-def fleet_fault(setting: object) -> str:
-    """Return what is wrong with a table `[fleet]`; empty if nothing is."""
-    if not isinstance(setting, dict):
-        return "fleet must be a table: [fleet]"
-    for key, given in setting.items():
-        if fault := _fleet_fault(key, given):
-            return f"in [fleet], {fault}"
-    return ""
-
-
 def _fleet_fault(key: str, given: object) -> str:
     if key not in FLEET_KEYS:
         return f"there is no setting {key!r}; known are {', '.join(FLEET_KEYS)}"
     if key in FLEET_TEXTS:
-        return _text_fault(key, given)
+        if not isinstance(given, str) or not given:
+            return f"{key} must be a non-empty string in quotes"
+        if key == "engine" and given not in ENGINES:
+            return f"engine must be {' or '.join(ENGINES)}"
+        return _address_fault(key, given)
     if key in FLEET_NUMBERS:
         most = {"slots": MAX_SLOTS, "min_free_mb": MAX_MEGABYTES}.get(key, MAX_SECONDS)
         is_number = isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= most
         return "" if is_number else f"{key} must be a whole number from 1 to {most}"
     is_list = isinstance(given, list) and len(given) <= MAX_LABELS and all(map(_is_word, given))
     return "" if is_list else f'{key} must be a list of at most {MAX_LABELS} texts in quotes: ["…", "…"]'
-
-
-def _text_fault(key: str, given: object) -> str:
-    if not isinstance(given, str) or not given:
-        return f"{key} must be a non-empty string in quotes"
-    if key == "engine" and given not in ENGINES:
-        return f"engine must be {' or '.join(ENGINES)}"
-    if key == "store":
-        try:
-            store_address(given, "")
-        except UsageError as error:
-            return str(error)
-    return ""
 
 
 def _is_word(given: object) -> bool:
@@ -188,29 +157,27 @@ def telemetry_config(table: Mapping[str, Any]) -> TelemetryConfig:
     return TelemetryConfig(**table)
 
 
-def telemetry_fault(setting: object) -> str:
-    """Return what is wrong with a table `[telemetry]`; empty if nothing is."""
-    if not isinstance(setting, dict):
-        return "telemetry must be a table: [telemetry]"
-    for key, given in setting.items():
-        if fault := _telemetry_fault(key, given):
-            return f"in [telemetry], {fault}"
-    return ""
-
-
 def _telemetry_fault(key: str, given: object) -> str:
     match key:
         case "content":
             return "" if isinstance(given, bool) else "content must be true or false"
         case "endpoint":
-            is_url = isinstance(given, str) and given.startswith(SCHEMES) and not _has_password(given)
+            host = given.partition("://")[2].partition("/")[0] if isinstance(given, str) else ""
+            is_url = isinstance(given, str) and given.startswith(SCHEMES) and "@" not in host
             return "" if is_url else 'endpoint must be an address without a password: "http://localhost:4318"'
         case _:
             return f"there is no setting {key!r}; known are {', '.join(TELEMETRY_KEYS)}"
 
 
-def _has_password(address: str) -> bool:
-    return "@" in address.partition("://")[2].partition("/")[0]
+_TABLES = {FLEET: _fleet_fault, TELEMETRY: _telemetry_fault}
+
+
+def table_fault(table: str, setting: object) -> str:
+    """Return what is wrong with a table `[fleet]` or `[telemetry]`; empty if nothing is."""
+    if not isinstance(setting, dict):
+        return f"{table} must be a table: [{table}]"
+    faults = (_TABLES[table](key, given) for key, given in setting.items())
+    return next((f"in [{table}], {fault}" for fault in faults if fault), "")
 
 
 def read_file(path: str, problems: list[str]) -> dict[str, Any]:
@@ -240,41 +207,35 @@ def parse(path: str, content: bytes, problems: list[str]) -> dict[str, Any]:
         return {}
     faults = {key: _fault(key, setting) or _address_fault(key, setting) for key, setting in settings.items()}
     problems += [f"{path}{_line(text, key)}: {fault}" for key, fault in faults.items() if fault]
-    valid = {key: setting for key, setting in settings.items() if not faults[key]}
-    return valid | _resolved(valid, os.path.dirname(path))
+    folder = os.path.dirname(path)
+    valid = _absolute({key: setting for key, setting in settings.items() if not faults[key]}, folder)
+    if FLEET in valid:
+        valid[FLEET] = _absolute(valid[FLEET], folder)
+    if EXTENSIONS in valid:
+        valid[EXTENSIONS] = [absolute_form(form, folder) for form in valid[EXTENSIONS]]
+    return valid
 
 
-def _resolved(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Return the settings that name paths, made absolute relative to the folder of the settings file."""
-    paths: dict[str, Any] = {}
-    if "store" in settings:
-        paths["store"] = str(store_address(settings["store"], folder))
-    if "session_dir" in settings:
-        paths["session_dir"] = absolute(settings["session_dir"], folder)
-    if FLEET in settings:
-        paths[FLEET] = resolved_fleet(settings[FLEET], folder)
-    if EXTENSIONS in settings:
-        paths[EXTENSIONS] = [absolute_form(form, folder) for form in settings[EXTENSIONS]]
-    return paths
+def _absolute(table: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return a valid table with absolute paths; `folder` is that of the settings file."""
+    paths = {key: absolute(table[key], folder) for key in ("session_dir", "worktrees") if key in table}
+    store = {"store": str(store_address(table["store"], folder))} if "store" in table else {}
+    return {**table, **paths, **store}
 
 
 def _fault(key: str, setting: object) -> str:
-    """Return what is wrong with a setting in a file; empty if nothing is."""
     if key == PRICES:
         return _price_fault(setting)
-    if key == FLEET:
-        return fleet_fault(setting)
-    if key == TELEMETRY:
-        return telemetry_fault(setting)
+    if key in _TABLES:
+        return table_fault(key, setting)
     if key == KEY_BINDINGS:
         return _binding_fault(setting)
     if key == EXTENSIONS:
         listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
         return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
     if key == CHECK_ALLOW:
-        listed = isinstance(setting, list) and all(
-            isinstance(pattern, str) and pattern.strip("* ") for pattern in setting
-        )
+        patterns = setting if isinstance(setting, list) else [None]
+        listed = all(isinstance(pattern, str) and pattern.strip("* ") for pattern in patterns)
         return "" if listed else f'{key} must be a list of patterns of commands: ["pytest *", "npm test"]'
     if key not in KEYS and key not in PHASES:
         known = f"known are {', '.join(KEYS)}"
@@ -371,7 +332,6 @@ def set_trusted(data: str, path: str, content: bytes) -> None:
 
 
 def revoke(data: str, path: str) -> bool:
-    """Remove the approval of the file at `path`; return whether there was one."""
     was_trusted = trusted_content(data, path) is not None
     remove_if_there(_record(data, path))
     return was_trusted
@@ -425,11 +385,16 @@ def applicable(file: ProjectFile, person: Mapping[str, Any]) -> dict[str, Any]:
     loosen a bound at all, and tightens none so far that nothing would be left of it (`FLOORS`).
     """
     names = file.settings if file.trusted else (*ALWAYS_APPLICABLE, *LIMITS)
-    return {
-        name: file.settings[name]
-        for name in names
-        if name in file.settings and (name not in LIMITS or _is_tightened(name, file, person))
-    }
+
+    def is_tightened(name: str) -> bool:
+        most = person.get(name)
+        if most is None and not file.trusted:
+            most = getattr(Patience(), LIMITS[name])
+        lowest = 0 if file.trusted else FLOORS[name]
+        return bool(lowest <= file.settings[name] <= (float("inf") if most is None else most))
+
+    found = {name: file.settings[name] for name in names if name in file.settings}
+    return {name: setting for name, setting in found.items() if name not in LIMITS or is_tightened(name)}
 
 
 def ignored(file: ProjectFile, applied: Mapping[str, Any]) -> tuple[str, ...]:
@@ -438,20 +403,6 @@ def ignored(file: ProjectFile, applied: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     names = tuple(name for name in file.settings if name not in applied)
     return names or (("all settings",) if file.problems else ())
-
-
-def _is_tightened(name: str, file: ProjectFile, person: Mapping[str, Any]) -> bool:
-    lowest = 0 if file.trusted else FLOORS[name]
-    is_tight: bool = lowest <= file.settings[name] <= _limit(name, person, with_default=not file.trusted)
-    return is_tight
-
-
-def _limit(name: str, person: Mapping[str, Any], *, with_default: bool) -> float:
-    """Return the value of a bound that may not be exceeded."""
-    limit = person.get(name)
-    if limit is None and with_default:
-        limit = getattr(Patience(), LIMITS[name])
-    return float("inf") if limit is None else limit
 
 
 def read_regular(path: str, problems: list[str]) -> bytes | None:

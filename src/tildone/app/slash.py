@@ -91,7 +91,6 @@ def remove(plan: Plan, query: str) -> Answer:
 
 
 def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
-    """Return the exact name of the phase to append to (None for the last one), and its description in a message."""
     if phase is None or not phase.strip(JS_WHITESPACE):
         if not plan.phases:
             return FIRST_PHASE, f" to {FIRST_PHASE}"
@@ -105,7 +104,6 @@ def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
 
 
 def _task(plan: Plan, query: str) -> tuple[Named, str] | Answer:
-    """Return a selector for the task that the query matches, and the task's text for a message."""
     tasks = tasks_like(plan, query)
     if len(tasks) == 1:
         return Named(tasks[0].text), single_line(tasks[0].text)
@@ -138,7 +136,6 @@ TEMPLATE = f"# {FIRST_PHASE}\n- [ ] (replace this with your tasks)\n"
 
 
 def copy(plan: Plan) -> Answer:
-    """Request that the plan is copied to the clipboard as a checklist."""
     if not plan.phases:
         return warning(FailureReason.NO_PLAN, f"There is no plan to copy; {BEGIN}")
     return Answer(request=CopyText(portable_checklist(plan)))
@@ -155,7 +152,6 @@ def export(plan: Plan, path: str, begin: str = BEGIN, *, unnamed: str = FIRST_PH
 
 
 def import_(path: str) -> Answer:
-    """Request a file to import the plan from."""
     return Answer(request=ReadFile(path or FILE))
 
 
@@ -185,7 +181,6 @@ def after_request(request: Request, text: str = "", *, unnamed: str = FIRST_PHAS
 
 
 def request_failed(request: Request, why: str) -> Answer:
-    """Return the answer to a request that could not be carried out."""
     match request:
         case CopyText():
             return refusal(FailureReason.REQUEST_FAILED, f"Could not copy the plan: {why}")
@@ -229,7 +224,6 @@ HELP = f"""\
 
 
 def command(text: str, plan: Plan) -> Answer:
-    """Return the answer to `/todo` followed by `text`."""
     verb, rest = verb_and_rest(text)
     match verb:
         case "":

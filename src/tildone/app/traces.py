@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Condition, Thread
 from typing import Any
@@ -293,23 +294,18 @@ class RunTraces:
         while True:
             with self._changed:
                 # Nothing is looked at while the worker has no runs.
-                self._changed.wait_for(self._is_needed)
-                self._changed.wait_for(self._is_urgent, LOOK_SECONDS)
+                self._changed.wait_for(lambda: self._closed or self._followed or self._over)
+                self._changed.wait_for(lambda: self._closed or self._ended or self._over, LOOK_SECONDS)
                 closed, followed = self._closed, dict(self._followed)
                 ended, over = set(self._ended), self._over
                 self._over = []
             for fence, run in followed.items():
                 self._look(run, fence, is_last=fence in ended)
             for lease in over:
-                self._tell_over(lease)
+                with suppress(TildoneError):
+                    self._sink.add(spans_of_end(self._store, lease, self._shown))
             if closed:
                 return
-
-    def _is_needed(self) -> bool:
-        return bool(self._closed or self._followed or self._over)
-
-    def _is_urgent(self) -> bool:
-        return bool(self._closed or self._ended or self._over)
 
     def _look(self, run: FollowedRun, fence: RunFence, *, is_last: bool) -> None:
         try:
@@ -322,12 +318,6 @@ class RunTraces:
             with self._changed:
                 self._followed.pop(fence, None)
                 self._ended.discard(fence)
-
-    def _tell_over(self, lease: Lease) -> None:
-        try:
-            self._sink.add(spans_of_end(self._store, lease, self._shown))
-        except TildoneError:
-            return
 
 
 class FollowedRun:

@@ -89,7 +89,6 @@ class Approvals:
         return current or os.defpath
 
     def revoke(self, check: Check) -> None:
-        """Remove the approval of a check, if there is one."""
         try:
             os.remove(self._path(check))
         except FileNotFoundError:

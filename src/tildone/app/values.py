@@ -101,7 +101,6 @@ def store_address(text: str, folder: str) -> StoreAddress:
 
 
 def parsed(key: str, text: str) -> Any:
-    """Parse the text of an environment variable or a flag."""
     if key in CHOICES and text not in CHOICES[key]:
         raise UsageError(f"{flag(key)} must be {choices(key)}, not {text!r}")
     if key in SWITCHES and text not in SWITCH_VALUES:

@@ -65,7 +65,6 @@ class Git:
         return done.stdout.removesuffix("\n")
 
     def asks(self, *arguments: str) -> str | None:
-        """Return the output of a command, or None if it fails."""
         done = self._run(arguments, "", None)
         return None if done.returncode else done.stdout.removesuffix("\n")
 

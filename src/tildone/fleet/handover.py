@@ -48,7 +48,6 @@ def prompt_for(lease: Lease, events: Iterable[Event], worktree: Worktree) -> str
 
 
 def with_last_messages(prompt: str, said: Sequence[str]) -> str:
-    """Return the first prompt of a successor with what the agent before said and did last."""
     return "\n\n".join(filter(None, [prompt, _listed(LAST_MESSAGES, said)]))
 
 
@@ -87,13 +86,11 @@ def last_messages(note: str, output: str) -> list[str]:
 
 
 def with_messages(message: str, said: Iterable[str]) -> str:
-    """Return the message of a checkpoint with such lines."""
     lines = list(said)
     return "\n".join([message, "", MARK, *lines]) if lines else message
 
 
 def messages_in(message: str) -> list[str]:
-    """Return the lines that the message of a checkpoint has."""
     _, mark, rest = message.partition(f"\n{MARK}\n")
     return rest.strip().splitlines() if mark else []
 

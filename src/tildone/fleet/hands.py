@@ -171,7 +171,6 @@ class HandTree:
             return str(error)
 
     def finish(self, task: Task) -> str:
-        """Commit the files after a task; return what went wrong."""
         try:
             settled(self._git, f"task {task.number}")
         except GitError as error:

@@ -33,7 +33,6 @@ ID_CHARACTERS = 10
 
 
 def answers_to(events: Iterable[Event], run: str) -> dict[str, str]:
-    """Return the commands that a run has asked for, each with the newest answer."""
     asked: dict[str, str] = {}
     answers: dict[str, str] = {}
     for event in events:
@@ -125,7 +124,6 @@ _BUILTINS = frozenset(
 
 
 def why_not_permitted(work: Work, agents: Collection[str], allow: Sequence[str]) -> str:
-    """Return why a worker with these agents and this list does not run what a run asks for; empty if it does."""
     if work.agent not in agents:
         return f"{NOT_PERMITTED}: the agent {work.agent!r}"
     if work.allow and not permitted(allow, work.allow):

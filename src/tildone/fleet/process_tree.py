@@ -264,7 +264,6 @@ class ContainedTree:
 
     @property
     def cgroup(self) -> str:
-        """The folder of the control group; empty if there is none."""
         return self._cgroup.folder if self._cgroup else ""
 
     def start(self, program: Program, output: int) -> int:
@@ -354,7 +353,6 @@ def _send(group: int, number: int) -> bool:
 
 
 def _group_of(pid: int) -> int:
-    """The process group of a process; 0 if it has ended."""
     try:
         return os.getpgid(pid)
     except ProcessLookupError:

@@ -209,7 +209,6 @@ class Results:
         return replace(ending, why=self._site.redactor.text(why))
 
     def report(self, after: Lease) -> None:
-        """Write the report of the run, and tell where it is."""
         folder = os.path.join(self._site.options.home, "reports")
         try:
             text = self._text(after).encode("utf-8", "replace")
@@ -321,7 +320,6 @@ class Execution:
         self.obey(ORDERS[ask])
 
     def lost(self) -> None:
-        """End the agent: the lease has passed to another worker."""
         self.obey(RunOrder.LOST)
 
     def obey(self, order: RunOrder) -> None:
@@ -414,7 +412,6 @@ class Execution:
             return self._agent
 
     def _follow(self, agent: SupervisedAgent) -> AgentEnding:
-        """Keep checkpoints until the agent has ended, and return how."""
         while (ending := agent.wait(LOOK_SECONDS)) is None:
             try:
                 if self._site.store.session_head(self.lease.session).head != self._head:
@@ -448,7 +445,6 @@ class Execution:
         return state
 
     def _ending(self, agent: AgentEnding) -> RunEnding:
-        """Return how the run ends after its agent has ended."""
         if self._order is RunOrder.LOST:
             raise RunFenced(self.lease.run)
         state = self._persist(self._look)

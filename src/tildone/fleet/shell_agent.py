@@ -205,12 +205,10 @@ class ShellAgent:
 
 
 def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
-    """Return the open tasks that no other agent has taken."""
     return [task for task in plan.tasks if task.status.is_open and task.number not in taken]
 
 
 def _current(plan: Plan, task: Task) -> Task | None:
-    """Return a task as it is in a plan now; None if it was removed."""
     return next((each for each in plan.tasks if each.number == task.number), None)
 
 
@@ -220,7 +218,6 @@ CLAIM_SECONDS = 86_400
 
 
 def main() -> int:
-    """Work through the plan, and return the exit code."""
     try:
         settings = replace(load({}, os.environ, os.getcwd()), claim_seconds=CLAIM_SECONDS)
         lease = os.environ.get(LEASE_VARIABLE, "")
@@ -238,7 +235,6 @@ def main() -> int:
 
 
 def _of_run(session: Session, store: Store, held: RunFence, settings: Settings, name: str) -> ShellAgent:
-    """Return the agent of a run of a fleet, which can ask persons."""
     leases = run_leases(store, Author(agent=name))
     hands = leases.look(held.run)
     asker = RunAsker(leases, held, id_maker(now, os.urandom), [view.lease for view in hands])

@@ -276,7 +276,6 @@ class SupervisedAgent:
         self._over.set()
 
     def _end_remains(self) -> AgentEnding:
-        """End what a killed supervisor has left."""
         if self.cgroup:
             _end_cgroup(Cgroup(self.cgroup))
         elif self.pid and sys.platform != "linux":

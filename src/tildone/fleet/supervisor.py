@@ -257,7 +257,6 @@ class Supervisor:
         return False
 
     def _go(self) -> None:
-        """Let the agent run: start it, or let it continue."""
         if not self._started:
             self._start()
         elif self._frozen:

@@ -102,7 +102,6 @@ class Worker:
         self._orders.put(RunOrder.DRAIN)
 
     def stop(self) -> None:
-        """End the agents, give their leases back, and end."""
         self._orders.put(RunOrder.STOP)
 
     def fail(self) -> None:
@@ -111,7 +110,6 @@ class Worker:
         self.stop()
 
     def work(self) -> int:
-        """Work until drained or stopped, and return the exit code."""
         make_private_folder(self._options.home)
         # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address
@@ -151,7 +149,6 @@ class Worker:
         return self._exit_code
 
     def _wait(self) -> None:
-        """Wait for orders until there is nothing more to do."""
         order, until = RunOrder.GO, float("inf")
         while order is RunOrder.GO or (self._slots.running() and monotonic() < until):
             try:

@@ -151,7 +151,6 @@ class Workspace:
 
 
 def remove_workspace(home: str, lease: Lease) -> None:
-    """Remove the files of a lease on this machine, and its checkpoints, also at the remote repository."""
     name, repo = FileName.of(lease.run, lease.hand), lease.work.repo
     shutil.rmtree(path_of(os.path.join(home, "folders"), name), ignore_errors=True)
     runs = os.path.join(home, "runs")

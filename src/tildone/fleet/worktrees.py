@@ -147,7 +147,6 @@ class Repository:
 
     @property
     def has_remote(self) -> bool:
-        """Whether the repository has a remote one, to which branches and checkpoints are pushed."""
         return self.is_git and REMOTE in (self._git.asks("remote") or "").split()
 
     def _clone(self, address: str) -> Git:
@@ -274,7 +273,6 @@ def share(repository: Repository, worktree: Worktree, commit: str, own: str, sti
 
 
 def settled(git: Git, message: str) -> str:
-    """Commit what is left in a working tree, and return its HEAD."""
     head = git.run("rev-parse", "HEAD")
     if tree_of(git) != git.run("rev-parse", "HEAD^{tree}"):
         head = commit_of(git, head, message)

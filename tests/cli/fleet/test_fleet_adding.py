@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tildone.app.settings import load, load_valid
-from tildone.app.settings_file import FLEET_KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, fleet_fault
+from tildone.app.settings_file import FLEET_KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, table_fault
 from tildone.base import StoreUnreachable
 from tildone.cli import main
 from tildone.cli.fleet import opening
@@ -275,7 +275,7 @@ def test_the_page_of_the_settings_has_all_of_them_with_their_limits_and_its_exam
 
     assert sorted(rows) == sorted(FLEET_KEYS)
     assert sorted(example["fleet"]) == sorted(FLEET_KEYS)
-    assert fleet_fault(example["fleet"]) == ""
+    assert table_fault("fleet", example["fleet"]) == ""
     assert f"1 to {MAX_SLOTS} |" in rows["slots"]
     assert f"1 to {MAX_MEGABYTES} megabytes | {MIN_FREE_MB} |" in rows["min_free_mb"]
     assert all(f"1 to {MAX_SECONDS} seconds" in rows[key] for key in ("lease", "grace"))

@@ -114,7 +114,6 @@ def providers_of(model: str) -> tuple[str, ...]:
 
 
 def settings_of(context: AgentContext, agent: str) -> dict[str, Any]:
-    """Return the settings with which an agent has our tools and hooks."""
     settings: dict[str, Any] = {}
     for edit in _edits(context, agent):
         if isinstance(edit, WholeFile):

@@ -20,8 +20,7 @@ from random import Random
 from tests.integrations import rewrites
 from tildone.agents.doctor import examine
 from tildone.agents.install import PROJECT, USER, Site, edits_for, files
-from tildone.agents.install.backups import LEGACY_SUFFIX, Backups
-from tildone.agents.install.files import WholeFile
+from tildone.agents.install.files import LEGACY_SUFFIX, Backups, WholeFile
 from tildone.agents.integrations import INTEGRATIONS
 
 SEQUENCES = 60

@@ -22,8 +22,7 @@ from tildone.agents.doctor import examine
 from tildone.agents.doctor.probe import HOOKS, TOOLS, Launch, configured_launches, expected_launches, probe_all
 from tildone.agents.install import PROJECT, USER, Site, edits_for
 from tildone.agents.install import files as files_silencers
-from tildone.agents.install.backups import Backups
-from tildone.agents.install.files import install, install_changes
+from tildone.agents.install.files import Backups, install, install_changes
 from tildone.agents.integrations import INTEGRATIONS, all_integrations
 
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
@@ -460,8 +459,8 @@ def silencers(name: str, here: Site) -> list[str]:
 def examined(name: str, here: Site) -> list[str]:
     found = examine(INTEGRATIONS[name], here)
     assert found is not None
-    assert all(remedy for _, remedy in found.silencers)
-    return [what for what, _ in found.silencers]
+    assert all(each.remedy for each in found.silencers)
+    return [each.what for each in found.silencers]
 
 
 def write(file: Path, settings: object) -> None:

@@ -23,8 +23,8 @@ from tests.cli.person import Person
 from tests.integrations import drill
 from tests.suite.forking import PROGRAM
 from tildone.agents.install import PROJECT, USER, Site, edits_for, jsonc, toml
-from tildone.agents.install.backups import Backups
 from tildone.agents.install.files import (
+    Backups,
     FileChanged,
     ObjectMember,
     SettingsChange,

@@ -20,7 +20,7 @@ from tests.integrations.test_checks import check
 from tests.suite.forking import PROGRAM
 from tildone.agents import doctor as host_version
 from tildone.agents.doctor import too_old
-from tildone.agents.install.backups import is_our_hook, is_our_server, program_in
+from tildone.agents.install.files import is_our_hook, is_our_server, program_in
 from tildone.agents.install.jsonc import InvalidJson, prune, put
 from tildone.agents.install.jsonc import append as append_jsonc
 from tildone.agents.install.jsonc import get as get_jsonc

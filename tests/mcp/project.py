@@ -28,10 +28,10 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.transport import pipe_transport
 from tests.suite.forking import PROGRAM
-from tildone.agents.mcp.calls import log_error
 from tildone.agents.mcp.connections import stdio_callers
 from tildone.agents.mcp.http import PATH, make_transport, make_web_server
 from tildone.agents.mcp.json_rpc import Output
+from tildone.agents.mcp.protocol import log_error
 from tildone.agents.mcp.server import Backend, MessageDispatcher, serve
 from tildone.app.opening import open_agents, session_in
 from tildone.app.settings import Settings, load

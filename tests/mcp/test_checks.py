@@ -14,7 +14,8 @@ from tests.mcp.project import MODES, Project, client_info, text_of
 from tests.mcp.transport import pipe_transport
 from tests.mcp.wire import Wire, call, initialize, request, wired
 from tests.suite.waiting import until_async
-from tildone.agents.mcp.calls import approval_form, has_forms, is_approved
+from tildone.agents.mcp.connections import approval_form, is_approved
+from tildone.agents.mcp.protocol import has_forms
 from tildone.app.opening import check_approvals, open_session
 from tildone.base import replace
 from tildone.plan.dialects.brief import DIALECT as BRIEF
@@ -113,7 +114,7 @@ async def test_a_call_that_is_cancelled_and_a_server_that_ends_end_the_check(pro
 
 async def test_progress_names_the_check_that_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is shortened, and nothing in it hides or ends the sentence."""
-    monkeypatch.setattr("tildone.agents.mcp.calls.INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr("tildone.agents.mcp.connections.INTERVAL_SECONDS", 0.05)
     prepare(project, replace(WAITS, command=(*WAITS.command, "\u202e\n" + "x" * 100)))
     async with wired(project) as wire:
         wire.send(request(1, "tools/call", name="todo", arguments={"done": 1}, _meta={"progressToken": "t"}))

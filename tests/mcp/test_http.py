@@ -43,7 +43,6 @@ from tildone.agents.mcp import subscriptions
 from tildone.agents.mcp.http import run
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
 from tildone.agents.mcp.protocol import CURRENT_JSON
-from tildone.agents.mcp.resources import session_uri
 from tildone.base import UsageError
 from tildone.base.serving import MAX_WAITING, PortInUse
 from tildone.plan.dialects import dialect_named
@@ -63,9 +62,9 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
             text_of(await client.call_tool("todo", {"add": [name]})) for client, name in ((one, "One"), (two, "Two"))
         ]
         plans = [await read(client) for client in (one, two)]
-        own = await read(one, session_uri(mine))
+        own = await read(one, f"plan://{mine}")
         with pytest.raises(MCPError, match="Resource not found"):
-            await read(one, session_uri(other))
+            await read(one, f"plan://{other}")
         templates = (await one.list_resource_templates()).resource_templates
         names = await one.complete(ResourceTemplateReference(uri="plan://{session}"), {"name": "session", "value": ""})
 

@@ -29,7 +29,7 @@ from tildone.agents.mcp.connections import (
     registry_stamp,
     subagent_in_call,
 )
-from tildone.agents.mcp.subscriptions import PlanWatcher, SessionSnapshot
+from tildone.agents.mcp.server import PlanWatcher, SessionSnapshot
 from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.presence import Presence

@@ -11,6 +11,7 @@ import re
 import subprocess
 import threading
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ from tests.suite.forking import PROGRAM
 from tildone.agents.mcp import subscriptions
 from tildone.agents.mcp.json_rpc import replace_surrogates
 from tildone.agents.mcp.protocol import CLIENTS, has_resource_tools, is_another, is_text_only, tool_listing
-from tildone.agents.mcp.resources import parse_uri, session_uri
+from tildone.agents.mcp.resources import parse_uri
 from tildone.agents.mcp.server import RESOURCE_NOT_FOUND
 from tildone.app.opening import session_in
 from tildone.base import replace
@@ -456,7 +457,7 @@ async def test_another_session_can_be_read(project: Project, mode: str) -> None:
     project.add("Elsewhere", session="/a b/ü?#")
 
     async with project.client(mode) as client:
-        text = await read(client, session_uri("/a b/ü?#"))
+        text = await read(client, f"plan://{quote('/a b/ü?#', safe='')}")
         template = ResourceTemplateReference(uri="plan://{session}")
         names = (await client.complete(template, {"name": "session", "value": "/a"})).completion
         none = (await client.complete(template, {"name": "session", "value": "/z"})).completion
@@ -479,7 +480,7 @@ async def test_an_unknown_uri_is_not_found(project: Project, mode: str, uri: str
 
 @pytest.mark.parametrize("session", ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"])
 def test_the_uri_of_a_session_names_it(session: str) -> None:
-    parsed = parse_uri(session_uri(session))
+    parsed = parse_uri(f"plan://{quote(session, safe='', errors='replace')}")
 
     assert parsed is not None
     assert (parsed.session, parsed.as_json) == ((None, True) if session == "current.json" else (session, False))

@@ -18,7 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
 from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, Wire, call, initialize, line, process, request, wired
-from tildone.agents.mcp.calls import WAITING
+from tildone.agents.mcp.connections import WAITING
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, InvalidMessage, SerialExecutor, decode, result_line
 from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
 from tildone.log.session import Session
@@ -460,7 +460,7 @@ def test_every_request_gets_exactly_one_response(
 
 async def test_a_call_that_takes_long_reports_progress(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the client asked for it, again and again, and no longer once the call is answered."""
-    monkeypatch.setattr("tildone.agents.mcp.calls.INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr("tildone.agents.mcp.connections.INTERVAL_SECONDS", 0.05)
     held = HeldCalls(monkeypatch)
     async with wired(project) as wire:
         wire.send(call(1, "todo", ADD))

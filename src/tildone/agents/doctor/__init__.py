@@ -2,6 +2,9 @@
 
 Examining reads settings files; probing starts what was found in them, for all coding agents at once; reporting puts
 both together. Nothing is changed by any of them.
+
+Each integration names the settings of its coding agent that keep it from running what is installed, such as that hooks
+are disabled (`Integration.silencers`). `Inspection` reads them: a file that is missing or invalid has no settings.
 """
 
 from __future__ import annotations
@@ -10,8 +13,11 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from shutil import which
+from typing import Any
 
 from tildone.agents.doctor.probe import (
     HOOKS,
@@ -22,10 +28,9 @@ from tildone.agents.doctor.probe import (
     expected_launches,
     shim_without_constants,
 )
-from tildone.agents.doctor.silencers import Inspection
-from tildone.agents.install import Site, edits_for
-from tildone.agents.install.backups import is_our_server, program_in
-from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, read
+from tildone.agents.install import Site, edits_for, jsonc
+from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, is_our_server, program_in, read
+from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.integrations import Integration
 from tildone.base import Refused, UsageError, value
 from tildone.base.distribution import NAME, program, quoted, script
@@ -48,7 +53,9 @@ def too_old(integration: Integration) -> Iterator[Finding]:
     for capability, minimum in integration.min_versions.items():
         if found and _number(found) < _number(minimum):
             what = f"{integration.title} {found} is older than {minimum}: {CONSEQUENCES[capability]}"
-            yield Finding(Severity.WARNING, what, _upgrade(integration))
+            package = integration.package
+            remedy = f"npm install -g {package}@latest" if package else f"upgrade {integration.title}"
+            yield Finding(Severity.WARNING, what, remedy)
 
 
 def host_version(integration: Integration) -> str:
@@ -60,7 +67,6 @@ def host_version(integration: Integration) -> str:
 
 
 def _in_manifest(program: str, package: str) -> str:
-    """Return the version in the manifest of the npm package that a program belongs to."""
     if not package:
         return ""
     folder = os.path.dirname(os.path.realpath(program))
@@ -108,21 +114,16 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
 
 
-def _upgrade(integration: Integration) -> str:
-    return f"npm install -g {integration.package}@latest" if integration.package else f"upgrade {integration.title}"
-
-
 _BARE_HOOK = re.compile(r"""^(?:'[^']*'|"[^"]*"|\S+)\s+hook\s+[\w-]+(?:\s+[\w.-]+)?$""")
 """A hook's command line that consists of the program and its arguments."""
 
 
 def outdated(edits: Sequence[Edit], launches: Sequence[Launch], expected: Sequence[Launch], site: Site) -> list[str]:
-    """Return what is out of date in the settings files that these edits are made to.
-
-    Raises:
-        Refused: a file cannot be read or parsed.
-    """
-    return [*dict.fromkeys([*_old_entries(edits), *_old_hooks(launches, expected), *_local_paths(launches, site)])]
+    """Return what is out of date in the settings files that these edits are made to."""
+    found = [*_old_entries(edits), *_old_hooks(launches, expected)]
+    if not site.for_user and any(os.path.isabs(program_in(launch.command)) for launch in launches):
+        found.append("they name tildone by a path of this machine")
+    return [*dict.fromkeys(found)]
 
 
 def _old_entries(edits: Sequence[Edit]) -> Iterator[str]:
@@ -154,10 +155,77 @@ def _old_hooks(launches: Sequence[Launch], expected: Sequence[Launch]) -> Iterat
             yield "a tildone that cannot be started would stop the agent"
 
 
-def _local_paths(launches: Sequence[Launch], site: Site) -> Iterator[str]:
-    """Yield a finding if settings that are shared name the program by a path."""
-    if not site.for_user and any(os.path.isabs(program_in(launch.command)) for launch in launches):
-        yield "they name tildone by a path of this machine"
+@value
+class Silencer:
+    """What keeps the coding agent from running our tools or hooks, and what the person can do about it."""
+
+    what: str
+    remedy: str
+
+
+class Inspection:
+    """Reads the settings of a coding agent for one site, and collects what silences us."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.found: list[Silencer] = []
+        self._parsed: dict[str, Any] = {}
+
+    def silenced(self, what: str, remedy: str) -> None:
+        self.found.append(Silencer(what, remedy))
+
+    def get(self, file: str, *path: str) -> Any:
+        """Return the setting at a path in a JSON or TOML file; None if there is none."""
+        if file not in self._parsed:
+            self._parsed[file] = _parse(file)
+        data = self._parsed[file]
+        for key in path:
+            data = data.get(key) if isinstance(data, dict) else None
+        return data
+
+    def last(self, files: Sequence[str], *path: str) -> tuple[Any, str]:
+        """Return the setting in the last of several files that has it, and that file; each overrides those before."""
+        for file in reversed(files):
+            found = self.get(file, *path)
+            if found is not None:
+                return found, file
+        return None, ""
+
+    def lists(self, files: Sequence[str], item: str, *path: str) -> str:
+        """Return the first of several files with an array at a path that contains an item; empty if none has."""
+        for file in files:
+            found = self.get(file, *path)
+            if isinstance(found, list) and item in found:
+                return file
+        return ""
+
+    def items(self, data: object) -> list[dict[str, Any]]:
+        return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
+
+    def nearest(self, decisions: object) -> Any:
+        """Return the decision in an object whose keys are folders for the project: that of the nearest folder."""
+        folder = os.path.realpath(self.site.project)
+        while isinstance(decisions, dict):
+            if folder in decisions:
+                return decisions[folder]
+            if folder == os.path.dirname(folder):
+                break
+            folder = os.path.dirname(folder)
+        return None
+
+    def digest(self, data: object) -> str:
+        """Return the SHA-256 of JSON in its canonical form: sorted keys, and no white space."""
+        return sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
+
+
+def _parse(file: str) -> Any:
+    try:
+        text = (read(file) or "").removeprefix("\ufeff")
+        if file.endswith(".toml"):
+            return tomllib.loads(text)
+        return jsonc.get(text, ()) if text.strip() else {}
+    except (Refused, InvalidJson, tomllib.TOMLDecodeError):
+        return {}
 
 
 @value
@@ -175,7 +243,7 @@ class Installed:
     expected: tuple[Launch, ...]
     problem: str = ""
     outdated: tuple[str, ...] = ()
-    silencers: tuple[tuple[str, str], ...] = ()
+    silencers: tuple[Silencer, ...] = ()
 
     @property
     def title(self) -> str:
@@ -184,7 +252,6 @@ class Installed:
 
     @property
     def reinstall(self) -> str:
-        """The command that installs the same again."""
         words = [program(), "install", self.integration.name]
         words += [] if self.site.for_user else ["--scope", "project"]
         words += map(quoted, _options(self.launches))
@@ -213,7 +280,9 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     expected = tuple(expected_launches(edits))
     files = tuple(os.path.realpath(edit.file) for edit in edits)
     try:
-        launches = tuple(launch for launch in configured_launches(edits) if _is_known(launch, integration))
+        # A hook at an event that we do not know does not answer.
+        points = integration.hooks.points if integration.hooks is not None else {}
+        launches = tuple(each for each in configured_launches(edits) if each.part != HOOKS or each.event in points)
         old = tuple(outdated(edits, launches, expected, site)) if launches else ()
     except Refused as error:
         if not any(_may_name_us(file) for file in files):
@@ -224,12 +293,10 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     inspection = Inspection(site)
     if integration.silencers is not None:
         integration.silencers(inspection)
-    silencers = tuple((each.what, each.remedy) for each in inspection.found)
-    return Installed(integration, site, files, launches, expected, "", old, silencers)
+    return Installed(integration, site, files, launches, expected, "", old, tuple(inspection.found))
 
 
 def _may_name_us(file: str) -> bool:
-    """Return whether a file contains the name of tildone, or cannot be read."""
     try:
         with open(file, "rb") as opened:
             return NAME.encode() in opened.read()
@@ -239,13 +306,7 @@ def _may_name_us(file: str) -> bool:
         return True
 
 
-def _is_known(launch: Launch, integration: Integration) -> bool:
-    """Return whether a command answers: a hook at an event that we do not know does not."""
-    return launch.part != HOOKS or (integration.hooks is not None and launch.event in integration.hooks.points)
-
-
 def is_present(integration: Integration, site: Site) -> bool:
-    """Return whether the coding agent appears to be on this machine."""
     return os.path.isdir(integration.folder(site)) or bool(integration.executable and which(integration.executable))
 
 
@@ -271,8 +332,8 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
     for what in installed.outdated:
         message = f"the settings of {title} were written by an earlier version: {what}"
         yield Finding(Severity.WARNING, message, installed.reinstall)
-    for what, remedy in installed.silencers:
-        yield Finding(Severity.WARNING, f"{title} is silenced: {what}", remedy)
+    for each in installed.silencers:
+        yield Finding(Severity.WARNING, f"{title} is silenced: {each.what}", each.remedy)
 
 
 def _mended(installed: Installed) -> str:

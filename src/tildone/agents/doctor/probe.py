@@ -23,8 +23,17 @@ from threading import Timer
 from typing import IO, Any
 
 from tildone.agents.install import jsonc
-from tildone.agents.install.backups import hooks_of, is_our_hook, is_our_server
-from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, read
+from tildone.agents.install.files import (
+    ArrayItem,
+    Edit,
+    ObjectMember,
+    WholeFile,
+    get,
+    hooks_of,
+    is_our_hook,
+    is_our_server,
+    read,
+)
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.integrations import PROBE, PROBE_CLIENT
 from tildone.base import Refused, value
@@ -57,21 +66,24 @@ class Launch:
 
     @property
     def text(self) -> str:
-        """The command as a person reads it."""
         return self.command if isinstance(self.command, str) else " ".join(self.command)
 
 
 def expected_launches(edits: Iterable[Edit]) -> list[Launch]:
-    """Return the commands that these edits add to the settings files."""
-    return [launch for edit in edits for launch in _added_by(edit)]
+    found: list[Launch] = []
+    for edit in edits:
+        match edit:
+            case ObjectMember():
+                found += _launches(edit, edit.entry)
+            case ArrayItem():
+                found += _launches(edit, [edit.entry])
+            case WholeFile():  # exhaustive
+                found += _launches(edit, edit.text)
+    return found
 
 
 def configured_launches(edits: Iterable[Edit]) -> list[Launch]:
-    """Return our commands that the settings files contain, in the places where these edits put them.
-
-    Raises:
-        Refused: a file cannot be read or parsed.
-    """
+    """Return our commands that the settings files contain, in the places where these edits put them."""
     found: list[Launch] = []
     texts: dict[str, str | None] = {}
     for edit in edits:
@@ -79,38 +91,23 @@ def configured_launches(edits: Iterable[Edit]) -> list[Launch]:
             texts[edit.file] = read(edit.file)
         text = texts[edit.file]
         if text is not None and text.strip("\ufeff \t\r\n"):
-            found += _found_in(edit, text)
+            found += _launches(edit, text if isinstance(edit, WholeFile) else get(edit, text))
     return found
 
 
-def _added_by(edit: Edit) -> Iterator[Launch]:
-    match edit:
-        case ObjectMember(_, path, entry, _):
-            yield from _member(path, entry)
-        case ArrayItem(_, path, entry):
-            yield from _hooks({path[-1]: [entry]})
-        case WholeFile(file, text):  # exhaustive
-            yield from _whole_file(file, text)
-
-
-def _found_in(edit: Edit, text: str) -> Iterator[Launch]:
-    match edit:
-        case ObjectMember(_, path):
-            yield from _member(path, get(edit, text))
-        case ArrayItem(_, path):
-            yield from _hooks({path[-1]: get(edit, text)})
-        case WholeFile(file):  # exhaustive
-            try:
-                yield from _whole_file(file, text)
-            except InvalidJson as error:
-                raise Refused(f"{file} cannot be parsed: {error}") from error
-
-
-def _member(path: tuple[str, ...], entry: Any) -> Iterator[Launch]:
-    if path == ("statusLine",) and is_our_hook(entry):
-        yield Launch(STATUS_LINE, str(entry.get("command", "")), STATUS_EVENT)
-    elif is_our_server(entry):
-        yield from _server(entry)
+def _launches(edit: Edit, content: Any) -> Iterator[Launch]:
+    """Yield our commands in a value at the place of an edit, or in the text of a file that is ours alone."""
+    if isinstance(edit, WholeFile):
+        try:
+            yield from _whole_file(edit.file, content)
+        except InvalidJson as error:
+            raise Refused(f"{edit.file} cannot be parsed: {error}") from error
+    elif isinstance(edit, ArrayItem):
+        yield from _hooks({edit.path[-1]: content})
+    elif edit.path == ("statusLine",) and is_our_hook(content):
+        yield Launch(STATUS_LINE, str(content.get("command", "")), STATUS_EVENT)
+    elif is_our_server(content):
+        yield from _server(content)
 
 
 def _server(entry: Mapping[str, Any]) -> Iterator[Launch]:
@@ -142,8 +139,7 @@ def _whole_file(file: str, text: str) -> Iterator[Launch]:
 
 
 def _shim(text: str) -> Iterator[Launch]:
-    """Yield the commands that one of our shims runs."""
-    constants = {name: _literal(literal) for name, literal in _SHIM_CONSTANT.findall(text)}
+    constants = {name: _parsed(literal) for name, literal in _SHIM_CONSTANT.findall(text)}
     agent = _SHIM_AGENT.search(text)
     program, arguments = constants.get("PROGRAM"), _items(constants.get("ARGUMENTS"))
     if agent is None or not isinstance(program, str):
@@ -162,13 +158,6 @@ def _shim(text: str) -> Iterator[Launch]:
 def shim_without_constants(text: str) -> str:
     """Return the text of one of our shims without what an installation fills in, and with plain line ends."""
     return _SHIM_CONSTANT.sub(r"const \1", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-
-
-def _literal(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def _items(data: Any) -> list[Any]:
@@ -197,7 +186,6 @@ class ProbeResult:
 
     @property
     def alive(self) -> bool:
-        """Whether the command works."""
         return not self.reason
 
 
@@ -207,10 +195,7 @@ def probe_all(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> dict[Launch, ProbeResult]:
-    """Start all commands, several at a time, and return the answer of each. Equal commands are started once.
-
-    `timeout` is how long each may take, in seconds.
-    """
+    """Start all commands, several at a time, for up to `timeout` seconds each. Equal commands are started once."""
     groups: dict[tuple[object, ...], list[Launch]] = {}
     for launch in launches:
         groups.setdefault((launch.command, launch.environ, launch.folder), []).append(launch)
@@ -317,14 +302,14 @@ class ProbeExchange:
         output = self._output.read(MAX_ANSWER_BYTES)
         if len(output) == MAX_ANSWER_BYTES:
             self._kill()
-        self._finish()
+        # Its errors are complete when it has ended; the timer bounds that.
+        self._process.wait()
         reply = _parsed(output)
         if isinstance(reply, dict) and isinstance(reply.get(SERVER), str):
             return ProbeResult(reply[SERVER])
         return ProbeResult(reason=self._reason(launch, output))
 
     def ask_server(self, launch: Launch, _project: str) -> ProbeResult:
-        """Initialize an MCP server and list its tools."""
         client = {"name": PROBE_CLIENT, "version": "1"}
         start = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
         self._send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start})
@@ -348,7 +333,6 @@ class ProbeExchange:
             self._kill()
 
     def close(self) -> None:
-        """End the process and everything that it started."""
         self._timer.cancel()
         for stream in (self._input, self._output):
             # What could not be written is still in the buffer.
@@ -386,7 +370,7 @@ class ProbeExchange:
         if self._late:
             return f"no answer within {self._timeout:g} seconds"
         if not output:
-            self._finish()
+            self._process.wait()
         last = self._last_error()
         code = self._process.poll()
         if code in (NOT_FOUND, NOT_EXECUTABLE) and isinstance(launch.command, str):
@@ -396,10 +380,6 @@ class ProbeExchange:
             return f"unexpected output: {_clipped(text.strip().splitlines()[0] if text.strip() else text)}"
         ended = "it ends without an answer" if code in (0, None) else f"it ends with exit code {code}"
         return last or ended
-
-    def _finish(self) -> None:
-        """Wait until the process has ended, so that its errors are complete; the timer bounds it."""
-        self._process.wait()
 
     def _last_error(self) -> str:
         self._errors.seek(0)
@@ -414,7 +394,7 @@ class ProbeExchange:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _parsed(text: bytes) -> object:
+def _parsed(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except ValueError:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tildone.agents.hooks.event import HookEvent
     from tildone.agents.integrations import Hooks, Integration
-    from tildone.app.settings import Settings
 
 TIMEOUT_SECONDS = 5.0
 RESERVED_SECONDS = 0.5
@@ -44,11 +43,7 @@ class HookRun:
         self.finished.acquire()
 
     def print(self, text: str) -> None:
-        """Write a reply to standard output.
-
-        Raises:
-            OSError: it cannot be written, or not completely.
-        """
+        """Write a reply to standard output."""
         remaining = text.encode("utf-8", "backslashreplace")
         while remaining:
             self.has_printed = True
@@ -105,7 +100,11 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         settings, _ = load_valid(flags, os.environ, event.folder)
     else:
         settings = load(flags, os.environ, event.folder)
-    _check_lease(event, settings)
+    if "TILDONE_LEASE" in os.environ:
+        from tildone.agents.hooks.lease import check_lease, note_transcript
+
+        note_transcript(event)
+        check_lease(event, settings)
     if not try_fast_path(event, settings, hook.pid):
         from tildone.agents.hooks.answers import answer
 
@@ -116,37 +115,18 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         hook.print(notice_once(event, hook.pid, f"tildone: {settings.trust_notice}"))
 
 
-def _check_lease(event: HookEvent, settings: Settings) -> None:
-    """Check that the run of an agent of a fleet is still its own.
-
-    Raises:
-        RunFenced: it has passed to another worker, or has ended.
-    """
-    if "TILDONE_LEASE" in os.environ:
-        from tildone.agents.hooks.subagents import check_lease, note_transcript
-
-        note_transcript(event)
-        check_lease(event, settings)
-
-
 def _integration(name: str) -> tuple[Integration, Hooks]:
-    """Return the integration of that name, and its hooks.
-
-    Raises:
-        UsageError: there is no such integration, it has no hooks, or standard input is a terminal.
-    """
+    """Return the integration of that name, and its hooks."""
     from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
     from tildone.base import UsageError, nearest
 
-    if name in names_with_hooks():
-        integration = INTEGRATIONS[name]
-        if integration.hooks is not None:
-            if os.isatty(0):
-                raise UsageError(AT_A_TERMINAL)
-            return integration, integration.hooks
     known = names_with_hooks()
-    hint = nearest(name, known, f"known are {', '.join(known)}")
-    raise UsageError(f"there are no hooks for {name!r}; {hint}")
+    if name not in known or (hooks := INTEGRATIONS[name].hooks) is None:
+        hint = nearest(name, known, f"known are {', '.join(known)}")
+        raise UsageError(f"there are no hooks for {name!r}; {hint}")
+    if os.isatty(0):
+        raise UsageError(AT_A_TERMINAL)
+    return INTEGRATIONS[name], hooks
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -178,37 +158,28 @@ def _report(error: BaseException, hook: HookRun) -> None:
         from tildone.base import RunFenced, TildoneError
         from tildone.plan.text.safe import printable
 
-        if isinstance(error, RunFenced) and hook.event is not None:
-            from tildone.agents.hooks.subagents import fenced_reply
+        event = hook.event
+        if isinstance(error, RunFenced) and event is not None:
+            from tildone.agents.hooks.lease import fenced_reply
 
             if not hook.has_printed:
-                hook.print(fenced_reply(hook.event, hook.pid))
-            return
-        if isinstance(error, PlanLost) and hook.event is not None:
-            _tell_loss(hook.event, hook, str(error))
+                hook.print(fenced_reply(event, hook.pid))
             return
         expected = isinstance(error, TildoneError | ValueError) and str(error)
         problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
-        event = hook.event
         # Where the agent shows standard error, the person would be told at every event.
         if event is None or not (event.hooks.shows_stderr or event.ends_unattended):
             _write_error(problem)
-        if event is not None and not hook.has_printed:
+        if isinstance(error, PlanLost) and event is not None:
+            from tildone.agents.hooks.fast_path import loss_reply
+
+            hook.print(loss_reply(event, hook.pid, str(error)))
+        elif event is not None and not hook.has_printed:
             from tildone.agents.hooks.reply import trouble_reply
 
             hook.print(trouble_reply(event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
-
-
-def _tell_loss(event: HookEvent, hook: HookRun, problem: str) -> None:
-    """Tell the person and the model, once in a conversation, that their plan is gone."""
-    from tildone.agents.hooks.fast_path import loss_reply
-    from tildone.plan.text.safe import printable
-
-    if not (event.hooks.shows_stderr or event.ends_unattended):
-        _write_error(printable(problem))
-    hook.print(loss_reply(event, hook.pid, problem))
 
 
 def _end_with_notice(hook: HookRun) -> int:

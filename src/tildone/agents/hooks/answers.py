@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.hooks.context import HookContext, admit, author_of, tell_presence
+from tildone.agents.hooks.context import HookContext, admit, arguments, author_of, session_of, tell_presence
 from tildone.agents.hooks.fast_path import note_model, note_plan
 from tildone.agents.hooks.reply import (
     HookReply,
@@ -16,8 +16,9 @@ from tildone.agents.hooks.reply import (
     sanitized,
 )
 from tildone.agents.integrations import HookPoint, ReplyKind
-from tildone.base import TYPE_CHECKING
-from tildone.plan.dialects import DEFAULT_DIALECT
+from tildone.base import TYPE_CHECKING, UsageError, replace
+from tildone.plan import codec
+from tildone.plan.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.plan.dialects.native import STOPPED
 from tildone.plan.events import Directive
 
@@ -36,11 +37,7 @@ WITHOUT_REPLY = (HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS, HookPoint.CALL_TO
 
 
 def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str], None]) -> None:
-    """Write the reply in the agent's own format, if there is one.
-
-    Raises:
-        OSError: it cannot be written. A nudge that does not reach the agent does not count.
-    """
+    """Write the reply, if there is one. A nudge that does not reach the agent does not count."""
     if event.point in WITHOUT_REPLY:
         write(_output(event, settings, pid))
         return
@@ -72,13 +69,12 @@ def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int,
 def _output(event: HookEvent, settings: Settings, pid: int) -> str:
     """Return what our own commands and shims expect, which is not a reply: tools, a result, or the status line."""
     if event.point is HookPoint.OFFER_TOOLS:
-        from tildone.agents.hooks.tools import offered_tools
         from tildone.stores.assignment import ProvidedTools
 
         if pid:
             # The agent has them from now on, until its process ends.
             ProvidedTools(settings.agents_dir, pid, server_pid=pid).announce()
-        return offered_tools(settings.dialect or DEFAULT_DIALECT)
+        return _offered_tools(settings.dialect or DEFAULT_DIALECT)
     context = admit(event, settings, pid)
     return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
 
@@ -90,20 +86,38 @@ def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session,
     """
     if not context.event.text("subagent"):
         if context.event.point is HookPoint.STOP:
-            reply, why = _stopped(context)
-            return reply, context.session, why
-        return _reply(context), context.session, None
-    from tildone.agents.hooks.subagents import subagent_reply
+            from tildone.agents.hooks import news
 
-    reply, session = subagent_reply(context)
+            reply, why = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
+            return news.told_to_continue(context, reply), context.session, why
+        return _reply(context), context.session, None
+    reply, session = _subagent_reply(context)
     return reply or _halt_if_stopped(context), session, None
 
 
-def _stopped(context: HookContext) -> tuple[HookReply | None, RestReason | None]:
-    from tildone.agents.hooks import news
+def _subagent_reply(parent: HookContext) -> tuple[HookReply | None, Session]:
+    """Return the reply to a subagent, and the session of its list, to which it is held as an agent is to its plan."""
+    from tildone.agents.hooks.native import mirror
+    from tildone.base.ids import now
+    from tildone.stores.assignment import end, register, subagent_of
 
-    reply, why = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
-    return news.told_to_continue(context, reply), why
+    event, agents = parent.event, parent.agents
+    agent = subagent_of(agents, parent.agent, event.text("subagent"), now())
+    own = replace(parent.settings, session=agent.session)
+    session = session_of(own, parent.session.store, lambda: author_of(event, agents, agent), agent.reader)
+    session = session.using(parts=replace(session.parts, parent=parent.session))
+    reply = None
+    if event.point is HookPoint.STOP:
+        # A paused parent's subagents are not held either. One that is let go has ended.
+        if parent.session.state.directive is Directive.GO:
+            reply, _ = agent_stopped(event, session, agents, agent, own)
+        if reply is None or reply.kind is not ReplyKind.CONTINUE:
+            end(agents, agent.id, now())
+    elif event.point in (HookPoint.AFTER_TOOL, HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED):
+        mirror(event, session, agents, agent.id)
+        if session.state.head is not None:
+            register(agents, agent, event.text("subagent_kind"))
+    return reply, session
 
 
 def _reply(context: HookContext) -> HookReply | None:
@@ -118,19 +132,15 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.MESSAGE:
             note_message(context.event, context.agents, context.agent.id)
         case HookPoint.UNDELIVERED:
-            _retract(context)
+            # The nudge did not reach the agent, so its model has not seen the plan with it.
+            if context.session.retract_nudge():
+                context.session.set_seen_head(None)
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)
         case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
             reply = news.tool_called(context)
             return _halt_if_stopped(context) or reply
     return None
-
-
-def _retract(context: HookContext) -> None:
-    """Take back a nudge that did not reach the agent, and that its model has seen the plan with it."""
-    if context.session.retract_nudge():
-        context.session.set_seen_head(None)
 
 
 def _halt_if_stopped(context: HookContext) -> HookReply | None:
@@ -146,11 +156,35 @@ def _status_line(context: HookContext) -> str:
     return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
 
 
-def _call_tool(context: HookContext) -> str:
-    """Call one of our tools and return the result, with which the model has seen the plan."""
-    from tildone.agents.hooks.tools import call_tool
+def _offered_tools(dialect: str) -> str:
+    """Return the tools of a dialect as JSON, for the shim that registers them with the agent."""
+    tools = [
+        {
+            "name": tool.name,
+            "label": tool.label,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "snippet": tool.snippet,
+            "guidelines": list(tool.guidelines),
+        }
+        for tool in dialect_named(dialect).tools
+    ]
+    return f"{codec.dump({'tools': tools})}\n"
 
+
+def _call_tool(context: HookContext) -> str:
+    """Call one of our tools as the agent and return the result, with which the model has seen the plan."""
+    from tildone.app.opening import open_session
+    from tildone.plan.text.safe import escape_json, status_line
+
+    tool, own = context.event.text("tool"), context.session
+    dialect = dialect_of_tool(tool)
+    if dialect is None:
+        raise UsageError(f"there is no tool {tool!r}")
     author = author_of(context.event, context.agents, context.agent)
-    result = call_tool(context.event, context.settings, context.session, author)
+    session = open_session(context.settings, dialect_named(dialect), own.store, lambda: author, own.reader)
+    session = session.using(parts=replace(session.parts, taken=own.parts.taken, prover=own.parts.prover))
+    reply = session.call(tool, arguments(context.event.get("tool_input")))
+    line = status_line(session.state, held_up=session.held_up)
     tell_presence(context)
-    return result
+    return f"{escape_json(codec.dump({'text': reply.text, 'failed': reply.is_error, 'line': line}))}\n"

@@ -147,7 +147,6 @@ def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) 
 
 
 def status_named(word: object) -> Status:
-    """Return the status that a coding agent's word stands for."""
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
 
 
@@ -160,8 +159,6 @@ CHECK_SECONDS = 3.0
 
 @value
 class HookContext:
-    """An event, the agent that it comes from, and the session with the agent's plan."""
-
     event: HookEvent
     settings: Settings
     agents: AgentRegistry
@@ -170,7 +167,6 @@ class HookContext:
 
     @property
     def seen_head(self) -> str | None:
-        """The head of the session that the model has seen."""
         return self.session.seen_head
 
 
@@ -264,10 +260,6 @@ def read_list(agents: AgentRegistry, agent_id: AgentId, session: str) -> list[Na
 
 
 def write_list(agents: AgentRegistry, agent_id: AgentId, session: str, tasks: Sequence[NativeTask]) -> None:
-    """Note the agent's list, with the tasks of a session that its tasks are.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
+    """Note the agent's list, with the tasks of a session that its tasks are."""
     rows = [[task.id, task.text, task.status.value, task.number, task.from_user] for task in tasks]
     agents.set_note(agent_id, LIST_NOTE, codec.dump({"session": session, "tasks": rows}))

@@ -58,7 +58,6 @@ class HookEvent:
     environ: Mapping[str, str]
 
     def get(self, field: Field) -> object:
-        """Return the value of one of our fields; None if the agent sent none."""
         return field_in(self.payload, self.hooks, field)
 
     def text(self, field: Field) -> str:
@@ -68,7 +67,6 @@ class HookEvent:
 
     @property
     def is_of_our_tool(self) -> bool:
-        """Whether the event is about a call of a tool of ours."""
         return OUR_TOOLS in self.text("tool")
 
     def agent_id(self, pid: int) -> AgentId:
@@ -91,7 +89,6 @@ class HookEvent:
 
     @property
     def model(self) -> str:
-        """The name of the agent's model; empty if the event does not tell it."""
         return self.text("model")[:MAX_MODEL_CHARS]
 
     @property
@@ -99,7 +96,10 @@ class HookEvent:
         """The folder the agent works in: its open project if that contains the working folder, else the latter."""
         cwd = self.text("cwd") or os.getcwd()
         project = self.environ.get(self.hooks.project_variable, "")
-        return project if project and _contains(project, cwd) else cwd
+        if not project:
+            return cwd
+        inner, outer = (os.path.join(os.path.realpath(each), "") for each in (cwd, project))
+        return project if inner.startswith(outer) else cwd
 
     @property
     def from_person(self) -> bool:
@@ -122,7 +122,6 @@ class HookEvent:
 
     @property
     def ends_unattended(self) -> bool:
-        """Whether this is the end of an unattended session."""
         return self.point is HookPoint.SESSION_END and self.is_unattended
 
     @property
@@ -142,7 +141,6 @@ class HookEvent:
 
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
-    """Return the value of one of our fields in an agent's JSON; None if it is missing."""
     for path in hooks.fields[field].split():
         content = _at(payload, path)
         if content is not None:
@@ -196,10 +194,6 @@ def _at(payload: object, path: str) -> object:
     return payload
 
 
-def _contains(project: str, folder: str) -> bool:
-    return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(project), ""))
-
-
 VARIABLES = ("XDG_RUNTIME_DIR", "TMPDIR", "TEMP")
 FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108  files are created exclusively, in a folder of the user
 MAX_BYTES = 10_000
@@ -224,7 +218,6 @@ class Remembered:
         return True if self._create(name, b"") else None
 
     def knows(self, name: str) -> bool:
-        """Return whether a fact is remembered."""
         return any(os.path.exists(path) for path in self._paths(name))
 
     def leave(self, name: str, text: str) -> None:

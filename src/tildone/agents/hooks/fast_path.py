@@ -78,8 +78,14 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point in LOSS_POINTS and _is_lost(settings, is_missing=is_missing):
         check_told(event, agent_id, settings)
     if event.point is HookPoint.SESSION_START:
-        _begin(event, agents, agent_id, path)
-    _note_caller(event, agents, agent_id, pid)
+        if path is not None:
+            check_space(path)
+        if not is_missing:
+            note_model(event, agents, agent_id)
+    calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
+    if event.hooks.shares_process and calls_our_tool:
+        # The MCP server, which sees only the process, is told which conversation calls next.
+        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
     if not is_missing:
         _note_usage(event, agents, agent_id)
     agent = _agent(agents, agent_id, pid, settings)
@@ -91,7 +97,9 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if summary is not None and summary.head is None and event.point is HookPoint.STOP:
         check_not_lost(event, agent, settings)
     is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
-    return is_silent and not _changes_records(event, agents, agent_id)
+    ends_rest = event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
+    # Otherwise the store has to be told that a rest has ended, or that claims go on.
+    return is_silent and not ends_rest and not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
 
 
 def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
@@ -103,35 +111,13 @@ def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
     return os.path.exists(settings.lost_mark)
 
 
-def _note_caller(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
-    """Tell the MCP server, which sees only the process, which conversation calls next."""
-    calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
-    if event.hooks.shares_process and calls_our_tool:
-        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
-
-
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:
     """Return whether this is a person's prompt with which the budget of the task in progress begins again."""
     budgets = (settings.max_task_cost, settings.max_task_tokens, settings.max_task_minutes)
     return event.point is HookPoint.PROMPT and budgets != (None,) * 3 and summary.workable and event.from_person
 
 
-def _changes_records(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
-    """Return whether the store has to be told something: that a rest has ended, or that claims go on."""
-    ends_rest = event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
-    return ends_rest or is_due(agents.note(agent_id, CLAIM_NOTE), _now())
-
-
-def _begin(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, path: str | None) -> None:
-    """Check that there is space for a plan; note the agent's model, if there is a store."""
-    if path is not None:
-        check_space(path)
-    if path is None or os.path.exists(path):
-        note_model(event, agents, agent_id)
-
-
 def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Note the agent's model, if the event tells it, for events that do not."""
     if event.model:
         agents.set_note(agent_id, MODEL_NOTE, event.model)
 
@@ -258,28 +244,17 @@ def _now() -> int:
 
 
 def check_space(path: str) -> None:
-    """Check that a file can be created or grow.
-
-    Raises:
-        StoreError: the disk is full.
-    """
+    """Raise an error if the disk is full, so that a file can't be created or grow."""
     folder = path
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
-    if _is_full(folder):
-        raise StoreError(f"{path} can't grow: the disk is full")
-
-
-def _is_full(folder: str) -> bool:
-    if not hasattr(os, "statvfs"):
-        return False
     try:
-        found = os.statvfs(folder)
+        found = os.statvfs(folder) if hasattr(os, "statvfs") else None
     except OSError:
-        return False
+        return
     # Some file systems do not know their size. The last blocks are reserved for root.
-    free = found.f_bfree if os.geteuid() == 0 else found.f_bavail
-    return found.f_blocks > 0 and free == 0
+    if found and found.f_blocks > 0 and (found.f_bfree if os.geteuid() == 0 else found.f_bavail) == 0:
+        raise StoreError(f"{path} can't grow: the disk is full")
 
 
 TOLD = "told-lost"
@@ -296,21 +271,16 @@ def note_plan(event: HookEvent, agent: Agent, settings: Settings) -> None:
 
 
 def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
-    """Check that this conversation has been told that the plan of the project was lost.
-
-    Raises:
-        PlanLost: it has not.
-    """
+    """Raise `PlanLost` if this conversation has not been told that the plan of the project was lost."""
     if not Remembered(event.environ, agent_id).knows(TOLD):
-        raise _lost(settings)
+        # Late, because few stores get lost.
+        from tildone.app.held_marks import PlanLost
+
+        raise PlanLost(settings.store.redacted)
 
 
 def check_not_lost(event: HookEvent, agent: Agent, settings: Settings) -> None:
-    """Check that a session without events never had a plan in this conversation.
-
-    Raises:
-        PlanLost: it had one.
-    """
+    """Raise `PlanLost` if a session without events had a plan in this conversation, which was not told so."""
     if Remembered(event.environ, agent.id).knows(_fact(agent, settings)):
         check_told(event, agent.id, settings)
 
@@ -333,10 +303,3 @@ def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
 
 def _fact(agent: Agent, settings: Settings) -> str:
     return f"plan-{digest(f'{settings.store} {agent.session}')}"
-
-
-def _lost(settings: Settings) -> Exception:
-    # Late, because few stores get lost.
-    from tildone.app.held_marks import PlanLost
-
-    return PlanLost(settings.store.redacted)

@@ -371,7 +371,6 @@ def _reported(event: HookEvent, given: Any) -> list[Reported]:
 
 
 def _created_id(response: object) -> object:
-    """Return the id that the agent gave a new task."""
     task = response.get("task") if isinstance(response, dict) else None
     return task.get("id") if isinstance(task, dict) else None
 
@@ -384,7 +383,6 @@ def _listed(response: object) -> list[Reported]:
 
 
 def _failed(response: object) -> bool:
-    """Return whether the tool reports failure."""
     if not isinstance(response, dict):
         return False
     return (

@@ -56,17 +56,14 @@ def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
 
 def rendered(event: HookEvent, reply: HookReply) -> str:
     """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
-    template = _template(event, reply.kind)
-    return "" if template is None else f"{codec.dump(_filled(template, sanitized(reply.text), event.name))}\n"
+    return rendered_together(event, {reply.kind: reply.text})
 
 
 def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> str:
     """Return replies of several kinds as one JSON; those that the agent does not accept are left out."""
     merged: dict[str, Any] = {}
     for kind, text in texts.items():
-        template = _template(event, kind)
-        if template is not None:
-            merged |= _filled(template, sanitized(text), event.name)
+        merged |= _filled(_template(event, kind) or {}, sanitized(text), event.name)
     return f"{codec.dump(merged)}\n" if merged else ""
 
 

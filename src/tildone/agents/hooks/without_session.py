@@ -51,11 +51,7 @@ def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
 
 
 def probe_reply(settings: Settings) -> str:
-    """Return the JSON that identifies this tildone.
-
-    Raises:
-        TildoneError: the store cannot be opened.
-    """
+    """Return the JSON that identifies this tildone."""
     path = settings.store.path
     if path is None or os.path.exists(path):
         # A database without plans is as good as one with plans.

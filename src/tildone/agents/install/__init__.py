@@ -43,7 +43,6 @@ def diff_lines(change: SettingsChange) -> Iterator[Line]:
 
 
 def _common_prefix(one: list[str], other: list[str]) -> int:
-    """Return the number of leading lines that both have in common."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
@@ -71,11 +70,9 @@ class Installation:
         self.edits.append(ArrayItem(file, path, entry))
 
     def write_file(self, file: str, text: str) -> None:
-        """Write a file that is ours alone."""
         self.edits.append(WholeFile(file, text))
 
     def write_json(self, file: str, data: object) -> None:
-        """Write a JSON file that is ours alone."""
         self.write_file(file, json.dumps(data, indent=2) + "\n")
 
     def write_shim(self, file: str, shim: str) -> None:
@@ -94,11 +91,6 @@ class Installation:
 
 
 def edits_for(configure: Callable[[Installation], None], site: Site) -> list[Edit]:
-    """Return the edits that an integration's `configure` makes at a site.
-
-    Raises:
-        UsageError: the agent can't be configured for that site.
-    """
     installation = Installation(site)
     configure(installation)
     return installation.edits
@@ -124,7 +116,6 @@ class Site:
 
     @property
     def for_user(self) -> bool:
-        """Whether the installation is for all projects of the user."""
         return self.scope == USER
 
     @property

@@ -9,8 +9,12 @@ A file is replaced only if it is still as it was when its change was computed. O
 again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement there
 remains a moment; closing it would take a lock that the other program respects.
 
-Each installation records what the file contains without our entries (`Backups`). Removal compares with that: a file
-that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
+Each installation records what the file contains without our entries (`Backups`), in a folder of tildone's own, never
+beside the file, which may be in a repository. A backup consists of the text before the installation and a hash of the
+text after it. If a file still has that hash, nobody else has changed it, and removal writes back the old bytes;
+otherwise only our entries are removed, and the backup tells which empty objects and line ends were there before. A file
+that did not exist before has no backup. Earlier versions kept the text beside the file, with another suffix. It is read
+from there if there is nothing else, and deleted by the next installation or removal.
 
 The files in a project come with its repository, so they may be symbolic links that somebody else made. Such a link is
 followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
@@ -18,18 +22,150 @@ followed only to another place in the project (`within`); the links of a person 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
 from tildone.agents.install import jsonc, toml
-from tildone.agents.install.backups import NAME, Backups, hooks_of, is_our_hook, is_ours, places
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.install.toml import Path
 from tildone.base import Refused, value
-from tildone.base.files import replace_file
+from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE, SHARED_FILE, make_private_folder, make_shared_folder, real_path_inside
+
+FOLDER = "settings-backups"
+LEGACY_SUFFIX = ".tildone-backup"
+
+
+@value
+class Backup:
+    """The text of a file without our entries, and the hash of what we wrote."""
+
+    text: str
+    written: str = ""
+
+    def matches(self, text: str | None) -> bool:
+        """Return whether a text is what the last installation wrote."""
+        return text is not None and self.written == _digest(text)
+
+
+class Backups:
+    """The backups in a folder below tildone's data."""
+
+    def __init__(self, data: str) -> None:
+        self.folder = os.path.join(data, FOLDER)
+
+    def get(self, file: str) -> Backup | None:
+        try:
+            with open(self.path(file), encoding="utf-8", newline="") as opened:
+                saved: dict[str, Any] = json.load(opened)
+            return Backup(str(saved["before"]), str(saved["written"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return _legacy(file)
+
+    def put(self, file: str, before: str, after: str) -> None:
+        """Record what a file contained without our entries, and what it contains now."""
+        saved = {"file": file, "before": before, "written": _digest(after)}
+        try:
+            make_private_folder(self.folder)
+            replace_file(self.path(file), (json.dumps(saved, indent=1) + "\n").encode(), mode=PRIVATE_FILE)
+            remove_if_there(file + LEGACY_SUFFIX)
+        except OSError as error:
+            raise Refused(f"cannot write a backup to {self.folder}: {error.strerror}") from error
+
+    def drop(self, file: str) -> None:
+        with suppress(OSError):
+            remove_if_there(self.path(file))
+            remove_if_there(file + LEGACY_SUFFIX)
+            os.rmdir(self.folder)
+
+    def path(self, file: str) -> str:
+        return os.path.join(self.folder, f"{os.path.basename(file)}-{_digest(file)[:12]}.json")
+
+
+def _legacy(file: str) -> Backup | None:
+    try:
+        with open(file + LEGACY_SUFFIX, "rb") as opened:
+            return Backup(opened.read().decode())
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+NAME = "tildone"
+_HOOK_LINE = re.compile(rf"(?<![\w.-]){NAME}(?:\.exe|\.cmd)?[\"']?\s+hook\s+[\w-]")
+_PROGRAM = re.compile(rf"{NAME}(?:\[[^\]]*\])?(?:\.exe|\.cmd)?(?:[@=<>~!].*)?")
+_PROGRAM_OF_HOOK = re.compile(
+    rf"""(?:'([^']*{NAME}(?:\.exe)?)'|"([^"]*{NAME}(?:\.exe)?)"|(\S*{NAME}(?:\.exe)?))\s+hook\s"""
+)
+_COMMANDS = ("command", "bash", "powershell")
+
+
+def is_our_hook(hook: object) -> bool:
+    """Return whether a hook, or a status line, runs tildone."""
+    return isinstance(hook, dict) and any(_is_hook_line(hook.get(name)) for name in _COMMANDS)
+
+
+def is_our_server(entry: object) -> bool:
+    """Return whether an entry starts our MCP server."""
+    if not isinstance(entry, dict):
+        return False
+    command, arguments = entry.get("command"), entry.get("args")
+    words = command if isinstance(command, list) else [command, *(arguments if isinstance(arguments, list) else [])]
+    names = [re.split(r"[/\\]", word)[-1] for word in words if isinstance(word, str)]
+    return "mcp" in names and any(_PROGRAM.fullmatch(name) for name in names)
+
+
+def is_ours(entry: object) -> bool:
+    """Return whether an entry runs tildone, as a server, a hook or a group of hooks."""
+    if not isinstance(entry, dict):
+        return False
+    return is_our_hook(entry) or is_our_server(entry) or any(map(is_our_hook, hooks_of(entry)))
+
+
+def hooks_of(group: object) -> list[Any]:
+    """Return the hooks in a group; none if it is no group."""
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return hooks if isinstance(hooks, list) else []
+
+
+def places(items: object, entry: object) -> Iterator[Path]:
+    """Yield the paths, below an array of hooks or permissions, of the hooks and permissions that are ours.
+
+    A permission is ours if it is the one that an installation adds (`entry`): people grant others that name tildone.
+    """
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if not isinstance(entry, dict):
+            if item == entry:
+                yield (index,)
+        elif is_our_hook(item):
+            yield (index,)
+        else:
+            for number, hook in enumerate(hooks_of(item)):
+                if is_our_hook(hook):
+                    yield (index, "hooks", number)
+
+
+def program_in(entry: object) -> str:
+    """Return the path of the tildone that a command line or an argument vector names; empty if there is none."""
+    if isinstance(entry, str):
+        found = _PROGRAM_OF_HOOK.search(entry)
+        return next(filter(None, found.groups()), "") if found else ""
+    words = [word for word in entry if isinstance(word, str)] if isinstance(entry, list | tuple) else []
+    return next((word for word in words if _PROGRAM.fullmatch(os.path.basename(word.replace("\\", "/")))), "")
+
+
+def _is_hook_line(line: object) -> bool:
+    return isinstance(line, str) and _HOOK_LINE.search(line) is not None
+
 
 EMPTY_FILES: tuple[dict[str, Any], ...] = ({}, {"version": 1})
 """What a settings file contains once our entries are removed, if it had no others."""
@@ -66,11 +202,7 @@ Edit = ObjectMember | ArrayItem | WholeFile
 
 
 def get(edit: ObjectMember | ArrayItem, text: str) -> Any:
-    """Return the value at the place of an edit; None if there is none.
-
-    Raises:
-        Refused: the file can't be parsed.
-    """
+    """Return the value at the place of an edit; None if there is none."""
     try:
         return _get(edit, text, edit.path)
     except (InvalidJson, tomllib.TOMLDecodeError) as error:
@@ -78,11 +210,7 @@ def get(edit: ObjectMember | ArrayItem, text: str) -> Any:
 
 
 def contains(text: str, edit: Edit) -> bool:
-    """Return whether the text of a file contains an entry of ours at the place of an edit.
-
-    Raises:
-        Refused: the file can't be parsed.
-    """
+    """Return whether the text of a file contains an entry of ours at the place of an edit."""
     if isinstance(edit, WholeFile):
         return NAME in text
     if isinstance(edit, ObjectMember):
@@ -91,11 +219,7 @@ def contains(text: str, edit: Edit) -> bool:
 
 
 def put_in(text: str | None, edit: Edit) -> str:
-    """Return the text of a file with the edit applied; a `text` of None means that the file does not exist yet.
-
-    Raises:
-        Refused: the file can't be parsed, or contains an entry in the same place that is not ours.
-    """
+    """Return the text of a file with the edit applied; a `text` of None means that the file does not exist yet."""
     if isinstance(edit, WholeFile):
         if text is not None and text != edit.text and NAME not in text:
             raise Refused(f"{edit.file} was not written by tildone; move it away first")
@@ -116,9 +240,6 @@ def take_out(text: str, edit: Edit, before: str | None) -> str | None:
     """Return the text of a file with the edit undone; None if the file is to be deleted.
 
     `before` is the text before the installation, None if there was no file.
-
-    Raises:
-        Refused: the file can't be parsed.
     """
     if isinstance(edit, WholeFile):
         return None if NAME in text else text
@@ -258,12 +379,7 @@ class SettingsChange:
 
 
 def install_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
-    """Return the changes that applying these edits makes.
-
-    Raises:
-        Refused: a file can't be read or parsed, is a link out of `within`, or contains an entry in the same place that
-            is not ours.
-    """
+    """Return the changes that applying these edits makes."""
     changes = []
     for file, own in _by_file(edits, within).items():
         before = after = read(file)
@@ -275,11 +391,7 @@ def install_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -
 
 
 def uninstall_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
-    """Return the changes that undoing these edits makes.
-
-    Raises:
-        Refused: a file can't be read or parsed, or is a link out of `within`.
-    """
+    """Return the changes that undoing these edits makes."""
     changes = []
     for file, own in _by_file(edits, within).items():
         before = read(file)
@@ -298,11 +410,7 @@ def _by_file(edits: Iterable[Edit], within: str) -> dict[str, list[Edit]]:
 
 
 def _without_ours(file: str, text: str | None, edits: Sequence[Edit], backups: Backups) -> str | None:
-    """Return the text of a file without our entries; None if there would be no file.
-
-    Raises:
-        Refused: the file can't be parsed.
-    """
+    """Return the text of a file without our entries; None if there would be no file."""
     backup = backups.get(file)
     if backup is not None and backup.matches(text):
         return backup.text
@@ -317,11 +425,7 @@ def _without_ours(file: str, text: str | None, edits: Sequence[Edit], backups: B
 def write_all(
     changes: list[SettingsChange], write: Callable[[SettingsChange], None], again: Callable[[], list[SettingsChange]]
 ) -> None:
-    """Write all changes with `install` or `uninstall`; if a file has changed meanwhile, those that `again` computes.
-
-    Raises:
-        Refused: a file cannot be written, or changes all the time.
-    """
+    """Write all changes with `install` or `uninstall`; if a file has changed meanwhile, those that `again` computes."""
     for attempt in range(MAX_ATTEMPTS):
         try:
             for change in changes:
@@ -352,12 +456,7 @@ def read(file: str) -> str | None:
 
 
 def install(change: SettingsChange, backups: Backups) -> None:
-    """Write a changed file, after recording what it contains without our entries.
-
-    Raises:
-        FileChanged: another program has changed it meanwhile.
-        Refused: the file can't be written.
-    """
+    """Write a changed file, after recording what it contains without our entries."""
     _check_unchanged(change)
     _check_writable(change.file)
     if change.without_ours is None:
@@ -368,19 +467,15 @@ def install(change: SettingsChange, backups: Backups) -> None:
 
 
 def uninstall(change: SettingsChange, backups: Backups) -> None:
-    """Write a changed file, or remove it if nothing is left in it, and forget its backup.
-
-    Raises:
-        FileChanged: another program has changed it meanwhile.
-        Refused: the file can't be written.
-    """
+    """Write a changed file, or remove it if nothing is left in it, and forget its backup."""
     _check_unchanged(change)
     if change.after is None:
         try:
             os.remove(change.file)
         except OSError as error:
             raise Refused(f"cannot remove {change.file}: {error.strerror}") from error
-        _remove_if_empty(os.path.dirname(change.file))
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(change.file))
     else:
         _check_writable(change.file)
         _write(change, change.after)
@@ -414,10 +509,3 @@ def _write(change: SettingsChange, text: str) -> None:
         replace_file(file, text.encode(), like=like, mode=SHARED_FILE if change.within else PRIVATE_FILE)
     except OSError as error:
         raise Refused(f"cannot write {file}: {error.strerror}") from error
-
-
-def _remove_if_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:
-        return

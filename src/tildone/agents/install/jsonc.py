@@ -46,11 +46,7 @@ class Node:
 # An installation makes a dozen edits, each of which looks at the text several times.
 @lru_cache(maxsize=4)
 def scan(text: str) -> Node:
-    """Return the value in a text, with the positions of its parts. Callers do not change the data.
-
-    Raises:
-        InvalidJson: the text contains no value, or more than one; the message gives the position.
-    """
+    """Return the value in a text, with the positions of its parts. Callers do not change the data."""
     scanner = Scanner(text)
     node = scanner.value(scanner.skip_blank(0), 0)
     rest = scanner.skip_blank(node.end)
@@ -66,7 +62,6 @@ class Scanner:
         self._text = text
 
     def error(self, at: int, why: str) -> InvalidJson:
-        """Return the exception for a position."""
         line = self._text.count("\n", 0, at) + 1
         column = at - self._text.rfind("\n", 0, at)
         return InvalidJson(f"line {line}, column {column}: {why}")
@@ -90,7 +85,6 @@ class Scanner:
         return at
 
     def value(self, at: int, depth: int) -> Node:
-        """Return the value that begins at a position."""
         if depth > MAX_DEPTH:
             raise self.error(at, "nested too deeply")
         match self._text[at : at + 1]:
@@ -155,54 +149,41 @@ class Scanner:
 
 
 def get(text: str, path: Path) -> Any:
-    """Return the value at a path; None if there is none."""
-    node: Node | None = scan(text)
-    for key in path:
-        node = node.child(key) if node is not None else None
+    node = _at(text, path)
     return None if node is None else node.data
 
 
 def put(text: str, path: Path, data: object) -> str:
-    """Return the text with `data` at a path. Missing objects are created; an equal value keeps its bytes.
-
-    Raises:
-        InvalidJson: the text is not JSON, or a value on the path is not an object.
-    """
+    """Return the text with `data` at a path. Missing objects are created; an equal value keeps its bytes."""
     node = scan(text)
     for depth, key in enumerate(path):
         if not isinstance(node.data, dict) and node.child(key) is None:
-            raise InvalidJson(f"{_shown_path(path[:depth]) or 'the file'} is not an object")
+            raise InvalidJson(f"{shown_path(path[:depth]) or 'the file'} is not an object")
         child = node.child(key)
         if child is None:
             for name in reversed(path[depth + 1 :]):
                 data = {name: data}
             return _inserted(text, node, str(key), data)
         node = child
-    return text if node.data == data else text[: node.start] + _shown(text, node.start, data) + text[node.end :]
+    return (
+        text
+        if node.data == data
+        else text[: node.start] + _laid_out(text, data, _indent(text, node.start)) + text[node.end :]
+    )
 
 
 def append(text: str, path: Path, item: object) -> str:
-    """Return the text with one more item in the array at a path, which is created if it is missing.
-
-    Raises:
-        InvalidJson: the text is not JSON, a value on the path is not an object, or the last one not an array.
-    """
-    node: Node | None = scan(text)
-    for key in path:
-        node = node.child(key) if node is not None else None
+    """Return the text with one more item in the array at a path, which is created if it is missing."""
+    node = _at(text, path)
     if node is None:
         return put(text, path, [item])
     if not isinstance(node.data, list):
-        raise InvalidJson(f"{_shown_path(path)} is not an array")
+        raise InvalidJson(f"{shown_path(path)} is not an array")
     return _inserted(text, node, None, item)
 
 
 def merge(text: str, path: Path, data: object) -> str:
-    """Return the text with `data` at a path; if both are objects, what `data` does not name stays.
-
-    Raises:
-        InvalidJson: the text is not JSON, or a value on the path is not an object.
-    """
+    """Return the text with `data` at a path; if both are objects, what `data` does not name stays."""
     present = get(text, path)
     if not isinstance(present, dict) or not isinstance(data, dict):
         return put(text, path, data)
@@ -213,7 +194,6 @@ def merge(text: str, path: Path, data: object) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """Return the text without the member or item at a path."""
     parent = _at(text, path[:-1])
     if parent is None or parent.child(path[-1]) is None:
         return text
@@ -262,7 +242,6 @@ def _index(parent: Node, key: str | int) -> int:
 
 
 def _inserted(text: str, parent: Node, key: str | None, data: object) -> str:
-    """Return the text with one more child, after the last."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
     if not parent.children:
@@ -351,9 +330,5 @@ def _laid_out(text: str, data: object, indent: str) -> str:
     return json.dumps(data, indent=_unit(text), ensure_ascii=False).replace("\n", f"{newline}{indent}")
 
 
-def _shown_path(path: Path) -> str:
+def shown_path(path: Path) -> str:
     return ".".join(map(str, path))
-
-
-def _shown(text: str, at: int, data: object) -> str:
-    return _laid_out(text, data, _indent(text, at))

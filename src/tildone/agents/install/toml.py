@@ -13,19 +13,18 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
+from tildone.agents.install.jsonc import Path, shown_path
 from tildone.base import Refused, value
-
-Path = tuple[str | int, ...]
-
 
 _BLANK = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\r\n\ufeff]|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_LAST_PART = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)$""")
 _BARE_VALUE = re.compile(r"[^,\]}#\r\n]*")
 _STRINGS = (
     re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}', re.DOTALL),
@@ -62,7 +61,6 @@ class Statement:
 
     @property
     def is_header(self) -> bool:
-        """Whether this begins a table."""
         return self.node is None
 
 
@@ -113,7 +111,6 @@ class _Scanner:
         return Statement((*table, *keys), self._line_start(at), self._line_end(node.end), at, key_end, node)
 
     def _key(self, at: int) -> tuple[tuple[str, ...], int]:
-        """Return the parts of a dotted key, and its end."""
         keys: list[str] = []
         while True:
             end = self._string_end(at)
@@ -133,29 +130,24 @@ class _Scanner:
             return InlineValue(at, end)
         match self._text[at]:
             case "[":
-                return self._array(at)
+                return self._container(at, "]")
             case "{":
-                return self._inline_table(at)
+                return self._container(at, "}")
             case _:
                 end = self._skip(_BARE_VALUE, at)
                 return InlineValue(at, at + len(self._text[at:end].rstrip()))
 
-    def _array(self, start: int) -> InlineValue:
+    def _container(self, start: int, close: str) -> InlineValue:
         children: list[tuple[Path, int, InlineValue]] = []
         at = self._skip(_GAP, start + 1)
-        while self._text[at] != "]":
-            node = self._value(at)
-            children.append(((len(children),), at, node))
-            at = self._next(node.end)
-        return InlineValue(start, at + 1, tuple(children), is_container=True)
-
-    def _inline_table(self, start: int) -> InlineValue:
-        children: list[tuple[Path, int, InlineValue]] = []
-        at = self._skip(_GAP, start + 1)
-        while self._text[at] != "}":
-            keys, end = self._key(at)
-            node = self._value(self._skip(_BLANK, self._text.index("=", end) + 1))
-            children.append((keys, at, node))
+        while self._text[at] != close:
+            path: Path = (len(children),)
+            begin = at
+            if close == "}":
+                path, end = self._key(at)
+                begin = self._skip(_BLANK, self._text.index("=", end) + 1)
+            node = self._value(begin)
+            children.append((path, at, node))
             at = self._next(node.end)
         return InlineValue(start, at + 1, tuple(children), is_container=True)
 
@@ -190,7 +182,6 @@ def key_text(key: str) -> str:
 
 
 def value_text(data: Any) -> str:
-    """Return data as an inline value."""
     match data:
         case bool():
             return "true" if data else "false"
@@ -212,7 +203,7 @@ def table_lines(path: Sequence[str], data: Mapping[str, Any], brackets: int = 1)
     Two brackets make it an item of an array of tables.
     """
     yield f"{'[' * brackets}{'.'.join(map(key_text, path))}{']' * brackets}"
-    inner = {key: item for key, item in data.items() if is_table(item) or is_array_of_tables(item)}
+    inner = {key: item for key, item in data.items() if _has_header(item)}
     for key, item in data.items():
         if key not in inner:
             yield f"{key_text(key)} = {value_text(item)}"
@@ -221,14 +212,10 @@ def table_lines(path: Sequence[str], data: Mapping[str, Any], brackets: int = 1)
             yield from table_lines((*path, key), each, 2 if isinstance(item, list) else 1)
 
 
-def is_table(data: object) -> bool:
-    """Return whether data is written as a table of its own."""
-    return isinstance(data, dict)
-
-
-def is_array_of_tables(data: object) -> bool:
-    """Return whether data is written as an array of tables."""
-    return isinstance(data, list) and bool(data) and all(isinstance(item, dict) for item in data)
+def _has_header(data: object) -> bool:
+    """Return whether data is written as a table of its own, or as an array of tables."""
+    tables = data if isinstance(data, list) else [data]
+    return bool(tables) and all(isinstance(item, dict) for item in tables)
 
 
 def holder_of(text: str, path: Path) -> tuple[InlineValue, Path] | None:
@@ -237,23 +224,17 @@ def holder_of(text: str, path: Path) -> tuple[InlineValue, Path] | None:
         node = statement.node
         if node is not None and node.is_container and statement.path == path[: len(statement.path)]:
             rest = path[len(statement.path) :]
-            while True:
-                inner = next(
-                    (
-                        (child, names)
-                        for names, _, child in node.children
-                        if child.is_container and names == rest[: len(names)]
-                    ),
-                    None,
-                )
-                if inner is None:
-                    return node, rest
-                node, rest = inner[0], rest[len(inner[1]) :]
+            while inner := [
+                (child, rest[len(names) :])
+                for names, _, child in node.children
+                if child.is_container and names == rest[: len(names)]
+            ]:
+                node, rest = inner[0]
+            return node, rest
     return None
 
 
 def with_entry(text: str, holder: tuple[InlineValue, Path], data: object, *, as_item: bool = False) -> str:
-    """Return the text with an entry added to an inline value."""
     node, rest = holder
     if as_item:
         data = data if not rest else [data]
@@ -317,32 +298,24 @@ _MARKERS = re.compile(r"^# (?:>>> tildone(?:, joined)?|<<< tildone)[ \t]*\r?\n?"
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> dict[str, Any]:
-    """Return the data of a text, which may begin with a byte order mark. Callers do not change it.
-
-    Raises:
-        TOMLDecodeError: the text is not TOML.
-    """
+    """Return the data of a text, which may begin with a byte order mark. Callers do not change it."""
     # Some editors put the mark in front, which TOML does not allow.
     return tomllib.loads(text.removeprefix("\ufeff"))
 
 
 def get(text: str, path: Path) -> Any:
-    """Return the value at a path; None if there is none."""
     return _at(parse(text), path)
 
 
 def merge(text: str, path: Path, data: Mapping[str, Any]) -> str:
-    """Return the text with the members of `data` in the table at a path; its other members stay.
-
-    Raises:
-        TOMLDecodeError: the text is not TOML.
-        Refused: a value on the path is not a table.
-    """
+    """Return the text with the members of `data` in the table at a path; its other members stay."""
     before = get(text, path)
     if before is None:
-        return _verified(_created(text, path, data), _with(parse(text), path, data))
+        holder = holder_of(text, path)
+        created = with_entry(text, holder, data) if holder else _at_end(text, table_lines(_names(path), data))
+        return _verified(created, _with(parse(text), path, data))
     if not isinstance(before, dict):
-        raise Refused(f"{_shown(path)} is not a table")
+        raise Refused(f"{shown_path(path)} is not a table")
     for key, item in data.items():
         if before.get(key) != item:
             expected = _with(parse(text), (*path, key), item)
@@ -351,27 +324,23 @@ def merge(text: str, path: Path, data: Mapping[str, Any]) -> str:
 
 
 def append(text: str, path: Path, item: Mapping[str, Any]) -> str:
-    """Return the text with one more item in the array at a path, which is created if it is missing.
-
-    Raises:
-        TOMLDecodeError: the text is not TOML.
-        Refused: the value there is not an array, or a value on the path is not a table.
-    """
+    """Return the text with one more item in the array at a path, which is created if it is missing."""
     present = get(text, path)
     if present is not None and not isinstance(present, list):
-        raise Refused(f"{_shown(path)} is not an array")
+        raise Refused(f"{shown_path(path)} is not an array")
     expected = _with(parse(text), path, [*(present or []), item])
     holder = holder_of(text, path)
     if holder is not None:
         return _verified(with_entry(text, holder, item, as_item=True), expected)
-    return _verified(_at_end(text, "\n".join(table_lines(_names(path), item, 2))), expected)
+    return _verified(_at_end(text, table_lines(_names(path), item, 2)), expected)
 
 
 def remove(text: str, path: Path) -> str:
     """Return the text without the entry at a path, with everything inside it; comments between its lines stay."""
     if get(text, path) is None:
         return text
-    expected = _without_entry(parse(text), path)
+    expected = deepcopy(parse(text))
+    del _at(expected, path[:-1])[path[-1]]
     after = text
     while (found := located(after, path)) is not None:
         after = without_child(after, *found)
@@ -398,11 +367,7 @@ def prune(text: str, path: Path, before: str) -> str:
 
 
 def without_markers(text: str) -> str:
-    """Return the text without the lines that earlier versions wrote around their entries.
-
-    Raises:
-        TOMLDecodeError: the text is not TOML.
-    """
+    """Return the text without the lines that earlier versions wrote around their entries."""
     if not _MARKERS.search(text):
         return text
     parse(text)
@@ -415,11 +380,7 @@ def without_markers(text: str) -> str:
 
 
 def _verified(text: str, expected: Any, path: Path = ()) -> str:
-    """Return the edited text if it contains what it should; tables on the path that are empty may be missing.
-
-    Raises:
-        Refused: it does not, because the file is written in a way that the edit does not handle.
-    """
+    """Return the text if it contains what it should, else refuse. Empty tables on the path may be missing."""
     try:
         if _pruned(parse(text), path) == _pruned(expected, path):
             return text
@@ -449,11 +410,7 @@ def _at(data: Any, path: Path) -> Any:
 
 
 def _with(data: Any, path: Path, entry: object) -> Any:
-    """Return a copy of the data with an entry at a path.
-
-    Raises:
-        Refused: a value on the path is not a table.
-    """
+    """Return a copy of the data with an entry at a path."""
     data = deepcopy(data)
     at = data
     for key in path[:-1]:
@@ -461,23 +418,9 @@ def _with(data: Any, path: Path, entry: object) -> Any:
         if not isinstance(at, dict | list):
             raise Refused(f"{key} is not a table")
     if isinstance(at, list) and not isinstance(path[-1], int):
-        raise Refused(f"{_shown(path[:-1])} is an array")
+        raise Refused(f"{shown_path(path[:-1])} is an array")
     at[path[-1]] = entry
     return data
-
-
-def _without_entry(data: Any, path: Path) -> Any:
-    """Return a copy of the data without an entry."""
-    data = deepcopy(data)
-    del _at(data, path[:-1])[path[-1]]
-    return data
-
-
-def _created(text: str, path: Path, data: Mapping[str, Any]) -> str:
-    holder = holder_of(text, path)
-    if holder is not None:
-        return with_entry(text, holder, data)
-    return _at_end(text, "\n".join(table_lines(_names(path), data)))
 
 
 def _member_set(text: str, path: Path, item: object) -> str:
@@ -498,29 +441,23 @@ def _line_added(text: str, path: Path, item: object) -> str:
     siblings = [each for each in scan(text) if each.path[:-1] == path[:-1] and not each.is_header]
     headers = [each for each in scan(text) if each.path == path[:-1] and each.is_header]
     if not siblings and not headers:
-        return _at_end(text, "\n".join(table_lines(_names(path[:-1]), {str(path[-1]): item})))
+        return _at_end(text, table_lines(_names(path[:-1]), {str(path[-1]): item}))
     last = (siblings or headers)[-1]
     # A sibling's key may be dotted, or indented; what precedes its last part is repeated.
     lead = text[last.start : last.key_start]
     key = text[last.key_start : last.key_end]
-    prefix = key[: len(key) - len(_last_part(key))] if siblings else ""
+    prefix = _LAST_PART.sub("", key) if siblings else ""
     newline = _newline(text)
     gap = "" if text[: last.end].endswith("\n") else newline
     line = f"{lead}{prefix}{key_text(str(path[-1]))} = {value_text(item)}{newline if not gap else ''}"
     return f"{text[: last.end]}{gap}{line}{text[last.end :]}"
 
 
-def _last_part(key: str) -> str:
-    """Return the last part of a dotted key, with its quotes."""
-    quoted = re.search(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)$""", key)
-    return quoted.group() if quoted else key
-
-
-def _at_end(text: str, lines: str) -> str:
+def _at_end(text: str, lines: Iterable[str]) -> str:
     newline = _newline(text)
     bare = text.removeprefix("\ufeff")
     lead = "" if not bare else newline if bare.endswith("\n") else newline * 2
-    return text + lead + (lines + "\n").replace("\n", newline)
+    return text + lead + "".join(f"{line}{newline}" for line in lines)
 
 
 def _blank_line_above(text: str, at: int) -> tuple[int, int] | None:
@@ -544,7 +481,3 @@ def _names(path: Path) -> list[str]:
 
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
-
-
-def _shown(path: Path) -> str:
-    return ".".join(map(str, path))

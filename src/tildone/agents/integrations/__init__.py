@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from enum import Enum
     from typing import Any, Literal
 
-    from tildone.agents.doctor.silencers import Inspection
+    from tildone.agents.doctor import Inspection
     from tildone.agents.install import Installation, Site
 
     Template = Mapping[str, Any]
@@ -70,7 +70,6 @@ INTEGRATIONS: Registry[Integration, Known] = Registry(__name__, "INTEGRATION", K
 
 
 def all_integrations() -> list[Integration]:
-    """Return every integration, imported, in the order of the registry."""
     return [INTEGRATIONS[name] for name in INTEGRATIONS]
 
 
@@ -201,7 +200,6 @@ class Integration:
 
     @property
     def executable(self) -> str:
-        """Its command; empty if it has none."""
         return KNOWN[self.name].executable
 
     @property

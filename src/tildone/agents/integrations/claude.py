@@ -23,7 +23,7 @@ from tildone.base import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from tildone.agents.doctor.silencers import Inspection
+    from tildone.agents.doctor import Inspection
     from tildone.agents.install import Installation, Site
 
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"

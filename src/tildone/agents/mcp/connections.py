@@ -1,4 +1,4 @@
-"""The connections of callers: finding the agent that sent a request, its record, its session, and its presence.
+"""The connections of callers: the agent that sent a request, its session and presence, its checks, its progress.
 
 Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP serves everybody who
 has its address and token. In order of trust, a request is attributed
@@ -13,6 +13,7 @@ has its address and token. In order of trust, a request is attributed
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -20,15 +21,17 @@ from enum import Enum
 from functools import lru_cache
 from time import time_ns
 
-from tildone.agents.mcp.calls import CallChecks
-from tildone.agents.mcp.json_rpc import Request, SerialExecutor
+from tildone.agents.mcp.json_rpc import Request, SerialExecutor, notification_line
 from tildone.agents.mcp.protocol import CLIENTS, error_reply, integration_of, is_another
-from tildone.app.opening import open_agents, open_session, open_store
+from tildone.app.opening import check_runner, open_agents, open_session, open_store
+from tildone.app.trust import Consent
+from tildone.app.who import not_the_person, not_the_persons_client
 from tildone.base import TYPE_CHECKING, RunFenced, StoreError, TildoneError, replace, value
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.plan.events import Author
-from tildone.plan.text.proofs import doing
+from tildone.plan.guard import PLAN
+from tildone.plan.text.proofs import check_caution, command_quote, doing
 from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
 from tildone.stores.assignment import CallingSubagent, announced_caller, assign_session, call_key, register, subagent_of
 
@@ -36,13 +39,176 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.agents.mcp.subscriptions import SessionSnapshot
+    from tildone.agents.mcp.json_rpc import Pending, RequestId
+    from tildone.agents.mcp.server import SessionSnapshot
+    from tildone.app.check_runner import CheckRunner
     from tildone.app.settings import Settings
     from tildone.log.session import Session
     from tildone.log.store import Store
     from tildone.plan.dialects import Dialect, Reply
+    from tildone.plan.model import Check
 
     CallerResolver = Callable[[Request], "Caller"]
+
+
+APPROVE = "approve"
+
+
+def owner(number: int) -> str:
+    return "the plan" if number == PLAN else f"task {number}"
+
+
+def approval_form(number: int, check: Check) -> dict[str, Any]:
+    """Return the parameters of `elicitation/create` that ask for the approval of a check.
+
+    The command is given as a list of strings in ASCII, in which nothing can hide.
+    """
+    folder = f" in the folder {json.dumps(check.folder)}" if check.folder else ""
+    command = json.dumps(list(check.command))
+    state = f"the check of {owner(number)} is only proposed"
+    return {
+        "message": f"tildone: {state}. May this command be run{folder}? {command} {check_caution(check)}".rstrip(),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                APPROVE: {"type": "boolean", "title": "Run this command, now and later", "default": False},
+            },
+            "required": [APPROVE],
+        },
+    }
+
+
+def is_approved(result: Mapping[str, Any] | None) -> bool:
+    """Return whether the person accepted the form and approved the check in it."""
+    content = result.get("content") if result is not None and result.get("action") == "accept" else None
+    return isinstance(content, dict) and content.get(APPROVE) is True
+
+
+class CallChecks:
+    """The checks of one caller. `hand_over` is called in the thread of a call before it begins to take long."""
+
+    def __init__(self, hand_over: Callable[[], None]) -> None:
+        self._hand_over = hand_over
+        self._local = threading.local()
+        self._runners: dict[int, list[CheckRunner]] = {}
+        self._declined: set[Check] = set()
+
+    def begin(self, request: Request) -> None:
+        """Begin a call in this thread; its request says how the person is asked, and told what runs."""
+        self._local.request = request
+
+    def runner(self, settings: Settings, by: str) -> CheckRunner:
+        """Return what runs the checks of the call of this thread."""
+        runner = check_runner(settings, lambda: by)
+        runner.started = self._started
+        runner.ask = self._ask
+        why_not = not_the_person if self._request.http else not_the_persons_client
+        runner.nobody = lambda: why_not(settings)
+        self._runners.setdefault(threading.get_ident(), []).append(runner)
+        return runner
+
+    def end(self) -> None:
+        """Forget the checks of this thread, whose call has ended."""
+        self._runners.pop(threading.get_ident(), None)
+
+    def interrupt(self, thread: int | None = None) -> None:
+        """End the checks that one thread runs now, or all."""
+        for ident, runners in tuple(self._runners.items()):
+            for runner in runners if thread in (None, ident) else ():
+                runner.interrupt()
+
+    @property
+    def _request(self) -> Request:
+        found: Request = self._local.request
+        return found
+
+    def _describe(self, message: str) -> None:
+        if self._request.describe is not None:
+            self._request.describe(message)
+
+    def _started(self, number: int, check: Check) -> None:
+        self._hand_over()
+        self._describe(f"running the check of {owner(number)}: {command_quote(check)}")
+
+    def _ask(self, number: int, check: Check) -> Consent:
+        """Ask the person whether a check may be run. What they declined is not asked again."""
+        elicit = self._request.elicit
+        if elicit is None or check in self._declined:
+            return Consent.NO
+        self._hand_over()
+        self._describe(f"waiting for a person to approve the check of {owner(number)}: {command_quote(check)}")
+        result = elicit(approval_form(number, check))
+        if is_approved(result):
+            return Consent.ALWAYS
+        if result is not None:
+            self._declined.add(check)
+        return Consent.NO
+
+
+INTERVAL_SECONDS = 1.0
+WAITING = "waiting for a check, for the person, or for the store"
+
+
+class ProgressNotices:
+    """Tells the client, once per interval, which of its requests are still being carried out.
+
+    Almost every call is shorter than the interval. So a single thread serves all calls, and it ends when an interval
+    passes without any.
+    """
+
+    def __init__(self, send: Callable[[bytes, RequestId], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._reports: dict[Pending, _Report] = {}
+        self._is_running = False
+
+    def add(self, request: Pending, token: int | str) -> None:
+        """Begin to report on a request, with the progress token that the client gave it."""
+        with self._lock:
+            self._reports[request] = _Report(token)
+            if self._is_running:
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="mcp progress", daemon=True).start()
+
+    def remove(self, request: Pending) -> None:
+        with self._lock:
+            self._reports.pop(request, None)
+
+    def describe(self, request: Pending, message: str) -> None:
+        """Say from now on what a request is waiting for."""
+        with self._lock:
+            if request in self._reports:
+                self._reports[request].message = message
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while True:
+            pause.wait(INTERVAL_SECONDS)
+            with self._lock:
+                if not self._reports:
+                    self._is_running = False
+                    return
+                due = [(request.id, params) for request, report in self._reports.items() if (params := report.next())]
+            for number, params in due:
+                self._send(notification_line("notifications/progress", params), number)
+
+
+class _Report:
+    """What is reported on one request."""
+
+    __slots__ = ("_intervals", "_token", "message")
+
+    def __init__(self, token: int | str) -> None:
+        self._token = token
+        self._intervals = 0
+        self.message = WAITING
+
+    def next(self) -> dict[str, object]:
+        """Return the parameters of the next notification; empty after the first interval, which may be a short one."""
+        self._intervals += 1
+        passed = self._intervals - 1
+        return {"progressToken": self._token, "progress": passed, "message": self.message} if passed else {}
 
 
 AT_MOST_EVERY_MS = 15_000
@@ -69,7 +235,6 @@ class CallerPresence:
         self._told = presence
 
     def leave(self, open_store: Callable[[], Store]) -> None:
-        """Remove the presence, if the store was told."""
         if not self._told.agent:
             return
         try:
@@ -302,7 +467,6 @@ class CallingAgent:
         return record if self._caller.retention is Retention.STORE else replace(record, reader="")
 
     def note(self, agent: Agent, name: str) -> str:
-        """Return a note on the agent; empty if there is none."""
         return self._agents.note(agent.id, name)
 
     def cost(self, agent: Agent) -> float:
@@ -376,18 +540,12 @@ class SharedStore:
         self._store: Store | None = None
 
     def get(self) -> Store:
-        """Return the store.
-
-        Raises:
-            TildoneError: it cannot be opened.
-        """
         with self._lock:
             if self._store is None:
                 self._store = open_store(self._settings, timeout=STORE_TIMEOUT_SECONDS)
             return self._store
 
     def close(self) -> None:
-        """Close the store if it was opened."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -448,24 +606,14 @@ class Connection:
         self._checks.interrupt(thread)
 
     def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
-        """Return the current state of the named session; without a name, of the agent's own session.
-
-        `events` is the number of the newest events to read.
-
-        Raises:
-            TildoneError: the store cannot be read.
-        """
+        """Return the state of the named session, or of the agent's own, with so many of its newest `events`."""
         # Late, because calls show no session.
         from tildone.agents.mcp.resources import snapshot
 
         return snapshot(self._store.get(), session or self._agent.current().session, events)
 
     def session_names(self) -> list[str]:
-        """Return the names of all sessions, the most recently written first.
-
-        Raises:
-            TildoneError: the store cannot be read.
-        """
+        """Return the names of all sessions, the most recently written first."""
         return [info.name for info in self._store.get().sessions()]
 
     def close(self) -> None:
@@ -473,10 +621,6 @@ class Connection:
         self.executor.submit(lambda: self._presence.leave(self._store.get))
         self.executor.submit(self._agent.release)
         self.executor.close()
-
-    def join(self, timeout: float) -> bool:
-        """Wait for the accepted calls, and return whether all were carried out."""
-        return self.executor.join(timeout)
 
     def _hand_over(self) -> None:
         """Let other calls be carried out while the one that calls this takes long, on a session object of their own."""

@@ -42,7 +42,6 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tildone.agents.mcp.calls import log_error
 from tildone.agents.mcp.connections import http_callers
 from tildone.agents.mcp.json_rpc import (
     HANDSHAKE_VERSIONS,
@@ -55,6 +54,7 @@ from tildone.agents.mcp.json_rpc import (
     decode,
     error_line,
 )
+from tildone.agents.mcp.protocol import log_error
 from tildone.agents.mcp.server import Backend, MessageDispatcher
 from tildone.app.settings import Settings
 from tildone.base import TYPE_CHECKING, UsageError, serving, value
@@ -96,11 +96,7 @@ class Token:
 
 
 def find_token(settings: Settings, environ: Mapping[str, str], file: str | None) -> Token:
-    """Return the token in the named file, else in the environment, else in the default file; a missing file is created.
-
-    Raises:
-        UsageError: the token is not valid, or its file cannot be read or created.
-    """
+    """Return the token in the named file, else in the environment, else in the default file, which may be created."""
     if file is None and environ.get(VARIABLE):
         return Token(_checked(environ[VARIABLE], f"${VARIABLE}"), f"${VARIABLE}")
     path = os.path.abspath(os.path.expanduser(file or os.path.join(os.path.dirname(settings.agents_dir), FILE)))
@@ -126,7 +122,6 @@ def _checked(text: str, source: str) -> str:
 
 
 def _create(path: str) -> None:
-    """Create a token file that only its owner can read. If several processes do so at once, the first file stays."""
     make_private_folder(os.path.dirname(path))
     temporary = f"{path}.{secrets.token_hex(6)}"
     with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
@@ -478,12 +473,7 @@ SESSION_IDLE_SECONDS = 600.0
 
 
 def run(settings: Settings, host: str, port: int, *, token_file: str | None, guarded: bool) -> int:
-    """Serve clients on an address until a signal arrives, and return the exit code. If `guarded`, they need a token.
-
-    Raises:
-        UsageError: there is no such address, or it must not be served without a token.
-        TildoneError: the port is in use, or the store cannot be opened.
-    """
+    """Serve clients on an address until a signal arrives, and return the exit code. If `guarded`, they need a token."""
     if not guarded and not is_loopback(host):
         raise UsageError(f"--no-token is for loopback addresses only; other machines can reach --host {host}")
     token = find_token(settings, os.environ, token_file) if guarded else None
@@ -502,7 +492,7 @@ async def _serve(
     dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
     backend = Backend(settings, dialect, http_callers(settings), log_error, all_sessions=False)
     try:
-        backend.open_store()
+        backend.store.get()
         transport = make_transport(backend, dialect)
         web_server = make_web_server(transport, host, token)
 

@@ -54,7 +54,6 @@ class SerialExecutor:
         self._thread.start()
 
     def close(self) -> None:
-        """Accept no more jobs."""
         self._jobs.put(None)
 
     def join(self, timeout: float) -> bool:
@@ -87,21 +86,17 @@ class Pending:
 
 
 class PendingRequests:
-    """All requests of a client that have no response yet, by id."""
-
     def __init__(self) -> None:
         self._taken = threading.Condition()
         self._requests: dict[RequestId, Pending] = {}
 
     def add(self, number: RequestId, request: Request) -> Pending:
-        """Add a request."""
         pending = Pending(number, request)
         with self._taken:
             self._requests[number] = pending
         return pending
 
     def is_open(self, pending: Pending) -> bool:
-        """Return whether nobody has taken the request."""
         return self._requests.get(pending.id) is pending
 
     def take(self, pending: Pending) -> bool:
@@ -123,7 +118,6 @@ class PendingRequests:
             return pending
 
     def all(self) -> list[Pending]:
-        """Return the requests that nobody has taken."""
         with self._taken:
             return list(self._requests.values())
 
@@ -167,7 +161,6 @@ class Request:
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The request's `_meta`; empty if it has none."""
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -199,7 +192,6 @@ class Output:
             self._on_broken()
 
     def respond(self, _number: RequestId, line: bytes | None, _error: int = 0) -> None:
-        """Write a response, if there is one."""
         if line is not None:
             self.send(line)
 
@@ -282,38 +274,33 @@ class RpcMessage:
 
 
 def decode(line: bytes) -> RpcMessage:
-    """Parse a line.
-
-    Raises:
-        InvalidMessage: the line is not a message.
-    """
     try:
         data = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise InvalidMessage(PARSE_ERROR, "this is not JSON, or it is nested too deeply") from error
-    number = _valid_id(data.get("id")) if isinstance(data, dict) else None
+    named = data.get("id") if isinstance(data, dict) else None
+    number = named if isinstance(named, int | str) and not isinstance(named, bool) else None
     if len(line) > MAX_MESSAGE_BYTES:
         reason = f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(line)}"
         raise InvalidMessage(INVALID_REQUEST, reason, number)
     if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
     method, params = data.get("method"), data.get("params")
-    if method is None and number is not None and _is_response(data):
+    is_response = isinstance(data.get("result"), dict) or isinstance(data.get("error"), dict)
+    if method is None and number is not None and is_response:
         return RpcMessage(None, "", {"id": number, "result": data.get("result")})
     if not isinstance(method, str) or not isinstance(params, dict | None):
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
-    if number is None and data.get("id") is not None:
+    if number is None and named is not None:
         raise InvalidMessage(INVALID_REQUEST, "an id is a number or some text")
     return RpcMessage(number, method, params or {})
 
 
 def result_line(request: RequestId, result: Mapping[str, Any]) -> bytes:
-    """Return the response with a request's result, as a line."""
     return _encoded({"jsonrpc": "2.0", "id": request, "result": result})
 
 
 def error_line(request: RequestId | None, code: int, message: str, data: object = None) -> bytes:
-    """Return the response with a request's error, as a line."""
     error: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
@@ -321,12 +308,10 @@ def error_line(request: RequestId | None, code: int, message: str, data: object 
 
 
 def request_line(request: RequestId, method: str, params: Mapping[str, Any]) -> bytes:
-    """Return a request to the client as a line."""
     return _encoded({"jsonrpc": "2.0", "id": request, "method": method, "params": params})
 
 
 def notification_line(method: str, params: Mapping[str, Any]) -> bytes:
-    """Return a notification as a line."""
     return _encoded({"jsonrpc": "2.0", "method": method, "params": params})
 
 
@@ -341,21 +326,11 @@ def _encoded(message: dict[str, Any]) -> bytes:
     return encoded if safe is line else f"{safe}\n".encode()
 
 
-def _valid_id(number: object) -> RequestId | None:
-    return number if isinstance(number, int | str) and not isinstance(number, bool) else None
-
-
-def _is_response(data: Mapping[str, Any]) -> bool:
-    return isinstance(data.get("result"), dict) or isinstance(data.get("error"), dict)
-
-
 ANSWER_SECONDS = 600.0
 """How long a person may take to answer."""
 
 
 class _Waiting:
-    """A request whose response has not arrived, and the thread that waits for it."""
-
     def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.answered = threading.Event()

@@ -7,9 +7,9 @@ every request names its revision and the client. A connection never changes its 
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 
-from tildone.agents.mcp.calls import client_message, has_forms
 from tildone.agents.mcp.json_rpc import (
     HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
@@ -19,10 +19,10 @@ from tildone.agents.mcp.json_rpc import (
     Request,
     RequestError,
 )
-from tildone.base import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, RunFenced, TildoneError
 from tildone.base.schema import SchemaProblem
 from tildone.plan.dialects import Dialect, Reply, Tool
-from tildone.plan.text.safe import MAX_RESOURCE, MAX_START, clipped, safe_text
+from tildone.plan.text.safe import MAX_RESOURCE, MAX_START, clipped, printable, safe_text
 from tildone.stores.agents import KNOWN
 from tildone.version import __version__
 
@@ -33,6 +33,30 @@ if TYPE_CHECKING:
     from tildone.agents.mcp.json_rpc import RpcMessage
 
     Params = Mapping[str, Any]
+
+
+def client_message(error: Exception, *, repeated: bool = False) -> str:
+    """Return the message for the client. For a bug, it names only the type: the error's text may contain anything.
+
+    If `repeated`, the agent knows that its run is another worker's, and is refused in few words.
+    """
+    if isinstance(error, RunFenced):
+        # Late, because only agents of a fleet are told so.
+        from tildone.plan.dialects.native import FENCED, STILL_FENCED
+
+        return STILL_FENCED if repeated else FENCED
+    return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
+
+
+def log_error(error: Exception) -> None:
+    message = str(error) if isinstance(error, TildoneError) else repr(error)
+    sys.stderr.write(f"tildone mcp: {printable(message)}\n")
+
+
+def has_forms(capabilities: object) -> bool:
+    """Return whether a client with these capabilities shows forms. One that names no mode does."""
+    declared = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(declared, dict) and (not declared or "form" in declared)
 
 
 _ITEM = 20
@@ -89,14 +113,9 @@ HOST_PROGRAMS = frozenset(known.executable for known in KNOWN.values() if known.
 
 
 @lru_cache(maxsize=16)
-def is_text_only(client_name: str) -> bool:
-    """Return whether a client of that name must not be sent structured content."""
-    return any(client.text_only and client_name.startswith(client.names) for client in CLIENTS.values())
-
-
-def has_resource_tools(client_name: str) -> bool:
-    """Return whether a client of that name gives its model tools for the resources of servers."""
-    return any(client.resource_tools and client_name.startswith(client.names) for client in CLIENTS.values())
+def wants_structured(client_name: str) -> bool:
+    """Return whether a client of that name may be sent structured content in addition to text."""
+    return not any(client.text_only and client_name.startswith(client.names) for client in CLIENTS.values())
 
 
 def integration_of(client_name: str) -> str:
@@ -120,18 +139,10 @@ LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 
 
 def check(method: str, params: Params) -> None:
-    """Check the parameters of a request.
-
-    Raises:
-        RequestError: a field is missing or has the wrong type; the error's data names the field.
-    """
-    problem = _meta_problem(params) or _CHECKS.get(method, _no_problem)(params)
+    """Raise an error whose data names the field if a field is missing or has the wrong type."""
+    problem = _meta_problem(params) or (_CHECKS[method](params) if method in _CHECKS else "")
     if problem:
         raise RequestError(INVALID_PARAMS, "Invalid request parameters", problem)
-
-
-def _no_problem(_params: Params) -> str:
-    return ""
 
 
 def _meta_problem(params: Params) -> str:
@@ -240,41 +251,25 @@ PROMPTS = [
 
 
 def get_prompt(dialect: Dialect, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the prompt that the parameters name, made from its arguments.
-
-    Raises:
-        RequestError: there is no such prompt, or its argument is missing.
-    """
     if params["name"] != NAME:
         raise RequestError(INVALID_PARAMS, f"Unknown prompt {params['name']!r:.100}; there is {NAME}")
     task = (params.get("arguments") or {}).get(TASK, "").strip()
     if not task:
         raise RequestError(INVALID_PARAMS, f"Missing argument {TASK}: what is to be done")
-    content = {"type": "text", "text": _request_for_plan(dialect, task)}
+    tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
+    wish = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
+    parts = (wish, instructions(dialect), f"Task: {clipped(safe_text(task), MAX_START)}")
+    content = {"type": "text", "text": "\n\n".join(part for part in parts if part)}
     return {"description": PROMPTS[0]["description"], "messages": [{"role": "user", "content": content}]}
 
 
 def instructions(dialect: Dialect) -> str | None:
-    """Return the guidelines of the dialect's tools, without duplicates; None if there are none."""
     guidelines = dict.fromkeys(line for tool in dialect.tools for line in tool.guidelines)
     return "\n".join(f"- {line}" for line in guidelines) or None
 
 
-def _request_for_plan(dialect: Dialect, task: str) -> str:
-    """Return a user message that asks for a plan, with the dialect's own tools and guidelines."""
-    tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
-    request = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
-    parts = (request, instructions(dialect), f"Task: {clipped(safe_text(task), MAX_START)}")
-    return "\n\n".join(part for part in parts if part)
-
-
 ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 """Claude Code puts a tool with this `_meta` in every request; others are found only by its tool search."""
-
-
-def wants_structured(request: Request) -> bool:
-    """Return whether the client is sent structured content in addition to text."""
-    return not is_text_only(request.client)
 
 
 def tool_listing(tool: Tool, *, structured: bool) -> dict[str, Any]:
@@ -376,38 +371,24 @@ TEMPLATES = [
 ]
 
 
-class Listings:
-    """The tools of a dialect, the prompt and the resources. With `all_sessions`, those of any session can be read."""
+LISTINGS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "prompts/get")
+"""The methods that `listing` answers."""
 
-    METHODS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "prompts/get")
 
-    def __init__(self, dialect: Dialect, *, all_sessions: bool) -> None:
-        self._dialect = dialect
-        self._all_sessions = all_sessions
-
-    @property
-    def instructions(self) -> str | None:
-        """What a client tells its model about the server, if anything."""
-        return instructions(self._dialect)
-
-    def answer(self, request: Request) -> dict[str, Any]:
-        """Return the result of a request with one of `METHODS`.
-
-        Raises:
-            RequestError: it names something that there is not.
-        """
-        match request.method:
-            case "tools/list":
-                structured = wants_structured(request)
-                return {"tools": [tool_listing(tool, structured=structured) for tool in self._dialect.tools]}
-            case "resources/list":
-                return {"resources": RESOURCES}
-            case "resources/templates/list":
-                return {"resourceTemplates": TEMPLATES if self._all_sessions else []}
-            case "prompts/list":
-                return {"prompts": PROMPTS}
-            case _:
-                return get_prompt(self._dialect, request.params)
+def listing(request: Request, dialect: Dialect, *, all_sessions: bool) -> dict[str, Any]:
+    """Return the result of a request for tools, prompts or resources: unless `all_sessions`, those of one session."""
+    match request.method:
+        case "tools/list":
+            structured = wants_structured(request.client)
+            return {"tools": [tool_listing(tool, structured=structured) for tool in dialect.tools]}
+        case "resources/list":
+            return {"resources": RESOURCES}
+        case "resources/templates/list":
+            return {"resourceTemplates": TEMPLATES if all_sessions else []}
+        case "prompts/list":
+            return {"prompts": PROMPTS}
+        case _:
+            return get_prompt(dialect, request.params)
 
 
 UNSUPPORTED_VERSION = -32022
@@ -490,7 +471,6 @@ class Protocol:
         return result | ({"instructions": self._instructions} if self._instructions else {})
 
     def discover(self, request: Request) -> dict[str, Any]:
-        """Return the result of `server/discover`."""
         # Notifications of changes arrive on the streams that the client opens; it may ask for any of them.
         capabilities = _capabilities(request.client, list_changed=True, logging=False)
         result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
@@ -538,7 +518,8 @@ def complete(request: Request, result: dict[str, Any]) -> dict[str, Any]:
 def _capabilities(client: str, *, list_changed: bool, logging: bool) -> dict[str, Any]:
     changed = {"listChanged": list_changed}
     capabilities: dict[str, Any] = {"tools": changed, "prompts": changed, "completions": {}}
-    if not has_resource_tools(client):
+    # Some clients give their models tools for the resources of servers.
+    if not any(known.resource_tools and client.startswith(known.names) for known in CLIENTS.values()):
         capabilities["resources"] = {"subscribe": True, **changed}
     return capabilities | ({"logging": {}} if logging else {})
 

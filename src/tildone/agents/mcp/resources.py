@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from tildone.agents.mcp.protocol import (
     CURRENT,
@@ -17,7 +17,7 @@ from tildone.agents.mcp.protocol import (
     SCHEME,
     TEXT,
 )
-from tildone.agents.mcp.subscriptions import SessionSnapshot
+from tildone.agents.mcp.server import SessionSnapshot
 from tildone.app.look import phases_data, task_data
 from tildone.base import value
 from tildone.base.ids import timestamp
@@ -64,17 +64,8 @@ def parse_uri(uri: str) -> PlanUri | None:
     return PlanUri(uri, session) if session else None
 
 
-def session_uri(session: str) -> str:
-    """Return the URI of a session."""
-    return f"{SCHEME}{quote(session, safe='', errors='replace')}"
-
-
 def snapshot(store: Store, session: str, events: int) -> SessionSnapshot:
-    """Return the current state of a session, with that many of its newest events.
-
-    Raises:
-        TildoneError: the store cannot be read.
-    """
+    """Return the current state of a session, with that many of its newest events."""
     newest_first = list(_to_plan(store.history(session)))
     changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
     recent = tuple(newest_events(store.history(session), events)) if events else ()

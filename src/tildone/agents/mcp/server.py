@@ -23,8 +23,7 @@ from threading import get_ident
 from time import monotonic
 
 from tildone.agents.integrations import PROBE_CLIENT
-from tildone.agents.mcp.calls import ProgressNotices, client_message, log_error
-from tildone.agents.mcp.connections import CallingAgent, Connection, SharedStore, stdio_callers
+from tildone.agents.mcp.connections import CallingAgent, Connection, ProgressNotices, SharedStore, stdio_callers
 from tildone.agents.mcp.json_rpc import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -44,19 +43,23 @@ from tildone.agents.mcp.json_rpc import (
 from tildone.agents.mcp.protocol import (
     HOST_PROGRAMS,
     LIST_CHANGES,
+    LISTINGS,
     LOG_LEVELS,
     MAX_LOG_EVENTS,
-    Listings,
     Protocol,
+    client_message,
     complete,
     error_reply,
+    instructions,
+    listing,
+    log_error,
     tool_result,
     wants_structured,
 )
-from tildone.agents.mcp.subscriptions import SessionSnapshot, Subscriptions
 from tildone.app.opening import open_agents
-from tildone.base import TYPE_CHECKING, TildoneError, replace
+from tildone.base import TYPE_CHECKING, TildoneError, replace, value
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
+from tildone.plan.events import Event, State, latest_state
 from tildone.stores.agents import agent_process
 from tildone.stores.assignment import ProvidedTools
 
@@ -70,6 +73,9 @@ if TYPE_CHECKING:
     from tildone.agents.mcp.json_rpc import Pending, Request, RequestId, RpcMessage
     from tildone.agents.mcp.resources import PlanUri
     from tildone.app.settings import Settings
+    from tildone.log.store import Store
+
+    Callback = Callable[[], None]
 
     OpenBackend = Callable[[Callable[[Exception], None]], "Backend"]
 
@@ -81,6 +87,164 @@ if TYPE_CHECKING:
 
         def respond(self, number: RequestId, line: bytes | None, error: int = 0) -> None:
             """Send the response to a request, with this error code if it is one; None if the request was cancelled."""
+
+
+@value
+class SessionSnapshot:
+    """The name of a session and its state when it was read.
+
+    `changed` is the event that made the plan. `recent` are the events that the log resources show, oldest first.
+    """
+
+    session: str
+    state: State
+    changed: Event | None = None
+    recent: tuple[Event, ...] = ()
+
+
+POLL_SECONDS = 0.5
+"""How long a thread waits for a change at a time, and therefore how long it takes to end."""
+
+
+class PlanWatcher:
+    """Reports changes of plans, no matter which process makes them. `get_store` returns the store.
+
+    Callbacks are called on the watching thread, one after the other. A callback that blocks delays the others of its
+    session, and the changes that happen meanwhile are reported as one.
+    """
+
+    def __init__(self, get_store: Callable[[], Store]) -> None:
+        self._get_store = get_store
+        self._lock = threading.Lock()
+        self._watches: dict[str, _SessionWatch] = {}
+        self._ending: list[_SessionWatch] = []
+
+    def watch(self, snapshot: SessionSnapshot, callback: Callback) -> Callable[[], None]:
+        """Call `callback` at every change after the snapshot, until the returned function is called."""
+        token = object()
+        with self._lock:
+            watch = self._watches.get(snapshot.session)
+            if watch is None:
+                watch = self._watches[snapshot.session] = _SessionWatch(self._get_store, snapshot)
+            missed = watch.add(token, callback, snapshot)
+        if missed:
+            callback()
+
+        def end() -> None:
+            with self._lock:
+                if watch.remove(token) and self._watches.get(snapshot.session) is watch:
+                    del self._watches[snapshot.session]
+                    self._end(watch)
+
+        return end
+
+    def close(self) -> None:
+        """End all watches and wait for their threads."""
+        with self._lock:
+            for watch in self._watches.values():
+                self._end(watch)
+            self._watches.clear()
+            ending = list(self._ending)
+        for watch in ending:
+            watch.thread.join(2 * POLL_SECONDS)
+
+    def _end(self, watch: _SessionWatch) -> None:
+        watch.ended.set()
+        self._ending = [watch, *(other for other in self._ending if other.thread.is_alive())]
+
+
+class _SessionWatch:
+    """One watched session: its callbacks, and the thread that waits for changes."""
+
+    def __init__(self, get_store: Callable[[], Store], snapshot: SessionSnapshot) -> None:
+        self.ended = threading.Event()
+        self._get_store = get_store
+        self._session = snapshot.session
+        self._lock = threading.Lock()
+        self._state = snapshot.state
+        self._callbacks: dict[object, Callback] = {}
+        self.thread = threading.Thread(target=self._run, args=(snapshot.state,), name="mcp watch", daemon=True)
+        self.thread.start()
+
+    def add(self, token: object, callback: Callback, snapshot: SessionSnapshot) -> bool:
+        """Add a callback; return whether it missed a change, which others were notified of after the snapshot."""
+        with self._lock:
+            self._callbacks[token] = callback
+            return self._state.plan != snapshot.state.plan
+
+    def remove(self, token: object) -> bool:
+        with self._lock:
+            self._callbacks.pop(token, None)
+            return not self._callbacks
+
+    def _run(self, state: State) -> None:
+        while not self.ended.is_set():
+            try:
+                store = self._get_store()
+                if not store.wait(self._session, state.head, POLL_SECONDS):
+                    continue
+                before, state = state, latest_state(store.history(self._session))
+            except TildoneError:
+                # Tool calls report errors of the store; the watch only waits until it works again.
+                self.ended.wait(POLL_SECONDS)
+                continue
+            # Some events, such as a nudge, move the head without changing the plan.
+            if state.plan != before.plan:
+                self._notify(state)
+
+    def _notify(self, state: State) -> None:
+        with self._lock:
+            self._state = state
+            callbacks = tuple(self._callbacks.items())
+        for token, callback in callbacks:
+            # It may have been removed while an earlier one was called.
+            if token in self._callbacks and not self.ended.is_set():
+                callback()
+
+
+MAX_SUBSCRIPTIONS = 200
+
+
+class Subscriptions:
+    """The open subscriptions, by a key: that of a connection and a URI, or of a stream of notifications."""
+
+    def __init__(self, get_store: Callable[[], Store]) -> None:
+        self._watcher = PlanWatcher(get_store)
+        self._lock = threading.Lock()
+        self._open: dict[object, list[Callable[[], None]]] = {}
+
+    def begin(self, key: object) -> bool:
+        """Begin a subscription; return False if it is already open."""
+        with self._lock:
+            if key in self._open:
+                return False
+            if len(self._open) >= MAX_SUBSCRIPTIONS:
+                reason = f"{MAX_SUBSCRIPTIONS} subscriptions are open; there can be no more"
+                raise RequestError(INTERNAL_ERROR, reason)
+            self._open[key] = []
+            return True
+
+    def watch(self, key: object, snapshot: SessionSnapshot, notify: Callable[[], None]) -> None:
+        """Call `notify`, on another thread, at every change after the snapshot until the subscription ends."""
+        end = self._watcher.watch(snapshot, notify)
+        with self._lock:
+            ends = self._open.get(key)
+            if ends is not None:
+                ends.append(end)
+                return
+        # It has ended meanwhile.
+        end()
+
+    def end(self, key: object) -> None:
+        with self._lock:
+            ends = self._open.pop(key, None)
+        for end in ends or ():
+            end()
+
+    def close(self) -> None:
+        for key in tuple(self._open):
+            self.end(key)
+        self._watcher.close()
 
 
 MAX_CONNECTIONS = 200
@@ -113,19 +277,11 @@ class Backend:
         self._resolve_caller = resolve_caller
         self._report = report
         self._all_sessions = all_sessions
-        self._store = SharedStore(settings)
+        self.store = SharedStore(settings)
         self._agents = open_agents(settings)
         self._connections: OrderedDict[Caller, Connection] = OrderedDict()
         self._last: tuple[Caller, Connection] | None = None
-        self.subscriptions = Subscriptions(self._store.get)
-
-    def open_store(self) -> None:
-        """Open the store now instead of at the first call.
-
-        Raises:
-            TildoneError: it cannot be opened.
-        """
-        self._store.get()
+        self.subscriptions = Subscriptions(self.store.get)
 
     def connection(self, request: Request) -> Connection:
         """Return the connection of the agent that sent a request, opened if there is none."""
@@ -136,7 +292,7 @@ class Backend:
         connection = self._connections.get(caller)
         if connection is None:
             agent = CallingAgent(caller, self._agents, self._report)
-            connection = Connection(caller, self._settings, self._dialect, self._store, agent, self._report)
+            connection = Connection(caller, self._settings, self._dialect, self.store, agent, self._report)
             self._connections[caller] = connection
             if len(self._connections) > MAX_CONNECTIONS:
                 _, idle = self._connections.popitem(last=False)
@@ -162,16 +318,11 @@ class Backend:
         for connection in self._connections.values():
             connection.close()
             connection.interrupt()
-        if all(connection.join(deadline - monotonic()) for connection in self._connections.values()):
-            self._store.close()
+        if all(connection.executor.join(deadline - monotonic()) for connection in self._connections.values()):
+            self.store.close()
 
     def answer(self, request: Request, connection: Connection) -> dict[str, Any]:
-        """Return the result of a request that needs the store. It blocks, and is a job of the connection's executor.
-
-        Raises:
-            RequestError: it names something that there is not.
-            TildoneError: the store cannot be read.
-        """
+        """Return the result of a request that needs the store. It blocks, and is a job of the connection's executor."""
         match request.method:
             case "tools/call":
                 return self._call_tool(request, connection)
@@ -184,12 +335,7 @@ class Backend:
                 return self._complete(request, connection)
 
     def read(self, request: Request, connection: Connection, uri: str) -> tuple[PlanUri, SessionSnapshot]:
-        """Return a URI, parsed, and the state of the session that it names for this caller.
-
-        Raises:
-            ResourceNotFound: it names no resource, or none that the caller may read.
-            TildoneError: the store cannot be read.
-        """
+        """Return a URI, parsed, and the state of the session that it names, if this caller may read it."""
         # Late, because few clients read resources, and every one calls tools.
         from tildone.agents.mcp.resources import parse_uri
 
@@ -206,11 +352,7 @@ class Backend:
         return parsed, snapshot
 
     def readable(self, request: Request, connection: Connection, uris: Sequence[str]) -> dict[str, SessionSnapshot]:
-        """Return the state of the session that each URI names; those that the caller cannot read are omitted.
-
-        Raises:
-            TildoneError: the store cannot be read.
-        """
+        """Return the state of the session that each URI names; those that the caller cannot read are omitted."""
         snapshots: dict[str, SessionSnapshot] = {}
         for uri in uris:
             with suppress(ResourceNotFound):
@@ -224,7 +366,7 @@ class Backend:
             known = ", ".join(tool.name for tool in dialect.tools)
             raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
         reply = connection.call(name, request.params.get("arguments") or {}, request)
-        return tool_result(tool, reply, structured=wants_structured(request))
+        return tool_result(tool, reply, structured=wants_structured(request.client))
 
     def _complete(self, request: Request, connection: Connection) -> dict[str, Any]:
         names: list[str] = []
@@ -270,8 +412,8 @@ class MessageDispatcher:
         self._dialect = dialect
         self._open_backend = open_backend
         self._backend: Backend | None = None
-        self._listings = Listings(dialect, all_sessions=all_sessions)
-        self._protocol = Protocol(self._listings.instructions, greet)
+        self._all_sessions = all_sessions
+        self._protocol = Protocol(instructions(dialect), greet)
         self._pending = PendingRequests()
         self._progress = ProgressNotices(transport.send)
         self._to_client = ClientRequests(transport.send)
@@ -281,13 +423,10 @@ class MessageDispatcher:
         self._is_gone = False
 
     def receive(self, line: bytes) -> None:
-        """Handle a message that is still to be decoded."""
         try:
-            message = decode(line)
+            self.handle(decode(line))
         except InvalidMessage as invalid:
             self.refuse(invalid)
-            return
-        self.handle(message)
 
     def handle(self, message: RpcMessage, http: Any = None) -> None:
         """Answer a message, or begin to carry out the request in it, which came with this HTTP request."""
@@ -299,7 +438,6 @@ class MessageDispatcher:
             self._to_client.receive(message.params["id"], message.params["result"])
 
     def refuse(self, invalid: InvalidMessage) -> None:
-        """Answer a line that is not a message."""
         self._transport.send(error_line(invalid.request, invalid.code, str(invalid)))
 
     def close(self) -> None:
@@ -363,7 +501,7 @@ class MessageDispatcher:
             self._acknowledge(pending, ())
             return None
         try:
-            backend = self._opened_backend()
+            backend = self._backend = self._backend or self._open_backend(self.report)
             connection = backend.connection(request)
         except TildoneError as error:
             self.report(error)
@@ -379,8 +517,8 @@ class MessageDispatcher:
 
     def _immediate_result(self, request: Request) -> dict[str, Any] | None:
         """Return the result of a request that needs no store; None if it needs one."""
-        if request.method in Listings.METHODS:
-            return self._listings.answer(request)
+        if request.method in LISTINGS:
+            return listing(request, self._dialect, all_sessions=self._all_sessions)
         match request.method:
             case "ping":
                 return {}
@@ -394,13 +532,7 @@ class MessageDispatcher:
             case _:
                 return None
 
-    def _opened_backend(self) -> Backend:
-        if self._backend is None:
-            self._backend = self._open_backend(self.report)
-        return self._backend
-
     def _carry_out(self, pending: Pending, backend: Backend, connection: Connection) -> None:
-        """Carry out a request, on its connection's thread."""
         if self._pending.is_open(pending):
             pending.interrupt = partial(self._interrupt, connection, get_ident())
             self._respond(pending, partial(self._result, pending, backend, connection))
@@ -423,10 +555,7 @@ class MessageDispatcher:
             self._transport.respond(pending.id, line, error)
 
     def _line(self, number: RequestId, work: Callable[[], bytes | None]) -> tuple[bytes | None, int]:
-        """Return the line that some work returns and 0; if it fails, an error and its code.
-
-        Any error but a request's own is reported.
-        """
+        """Return the line that some work returns and 0, or an error and its code. Reports any but a request's own."""
         try:
             return work(), 0
         except RequestError as error:
@@ -455,11 +584,7 @@ class MessageDispatcher:
                 return backend.answer(described, connection)
 
     def _subscribe(self, request: Request, backend: Backend, connection: Connection) -> None:
-        """Notify the client of changes at a URI until it unsubscribes. Subscribing again changes nothing.
-
-        Raises:
-            RequestError: there is no such resource, or there are too many subscriptions.
-        """
+        """Notify the client of changes at a URI until it unsubscribes. Subscribing again changes nothing."""
         uri = request.params["uri"]
         _, snapshot = backend.read(request, connection, uri)
         if backend.subscriptions.begin((self, uri)):
@@ -470,11 +595,7 @@ class MessageDispatcher:
                 backend.subscriptions.end((self, uri))
 
     def _begin_stream(self, pending: Pending, backend: Backend, connection: Connection) -> None:
-        """Acknowledge a stream with changes of plans, and begin to send them.
-
-        Raises:
-            RequestError: the store cannot be read, or there are too many subscriptions.
-        """
+        """Acknowledge a stream with changes of plans, and begin to send them."""
         uris = pending.request.params["notifications"]["resourceSubscriptions"]
         snapshots = backend.readable(pending.request, connection, uris)
         backend.subscriptions.begin(pending)
@@ -499,7 +620,7 @@ class MessageDispatcher:
         if tool is None:
             raise RequestError(INTERNAL_ERROR, client_message(error))
         reply = error_reply(self._dialect, tool.name, request.params.get("arguments") or {}, error)
-        return tool_result(tool, reply, structured=wants_structured(request))
+        return tool_result(tool, reply, structured=wants_structured(request.client))
 
     def _cancel(self, number: object) -> None:
         pending = self._pending.cancel(number)
@@ -559,7 +680,12 @@ def _run(
     dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
     source, out = claim_standard_streams()
     output = Output(out, _interrupt_reading)
-    dispatcher = MessageDispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
+
+    def open_backend(report: Callable[[Exception], None]) -> Backend:
+        settings = load_settings()
+        return Backend(settings, dialect, stdio_callers(settings, os.environ, agent), report, all_sessions=True)
+
+    dispatcher = MessageDispatcher(output, dialect, open_backend, greet)
     try:
         _handle_signals(_stop)
         serve(source, output, dispatcher)
@@ -575,32 +701,15 @@ def serve(source: BinaryIO, output: Output, dispatcher: MessageDispatcher) -> No
     with suppress(OSError):
         while not output.is_broken and (line := source.readline(MAX_LINE_BYTES)):
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                _skip_line(source)
+                while (part := source.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+                    pass
                 dispatcher.refuse(InvalidMessage(INVALID_REQUEST, f"a line has at most {MAX_LINE_BYTES} bytes"))
             elif not line.isspace():
                 dispatcher.receive(line)
     dispatcher.close()
 
 
-def backend_opener(load_settings: Callable[[], Settings], dialect: Dialect, agent: int) -> OpenBackend:
-    """Return a function that opens the backend for the coding agent that runs as process `agent`."""
-
-    def open_backend(report: Callable[[Exception], None]) -> Backend:
-        settings = load_settings()
-        resolve_caller = stdio_callers(settings, os.environ, agent)
-        return Backend(settings, dialect, resolve_caller, report, all_sessions=True)
-
-    return open_backend
-
-
-def _skip_line(source: BinaryIO) -> None:
-    while (part := source.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
-        pass
-
-
 class _Stopped(BaseException):
-    """A signal asked the process to end."""
-
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.signal = number

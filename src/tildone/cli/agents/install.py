@@ -10,8 +10,7 @@ from importlib.metadata import version
 from tildone.agents.doctor import examine, is_present, report, too_old
 from tildone.agents.doctor.probe import probe_all
 from tildone.agents.install import PROJECT, USER, Installation, Site, diff_lines, edits_for, files
-from tildone.agents.install.backups import Backups
-from tildone.agents.install.files import SettingsChange
+from tildone.agents.install.files import Backups, SettingsChange
 from tildone.agents.integrations import INTEGRATIONS, Integration, all_integrations
 from tildone.app.settings import data_folder
 from tildone.app.who import PersonAct, check_person

@@ -1,6 +1,4 @@
-"""What hooks answer subagents, and an agent whose run has passed to another worker: that it has to stop.
-
-A subagent is held to its own list as an agent is to its plan.
+"""What hooks answer an agent whose run has passed to another worker: that it has to stop.
 
 An agent of a fleet works under a lease. Every change of the plan is refused once the lease is another worker's, but an
 agent that changes nothing would go on with its commands. So its hooks look at the lease first. They tell it once to
@@ -11,23 +9,18 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.hooks.context import STORE_TIMEOUT_SECONDS, HookContext, author_of, session_of
+from tildone.agents.hooks.context import STORE_TIMEOUT_SECONDS
 from tildone.agents.hooks.event import HookEvent, Remembered
-from tildone.agents.hooks.native import mirror
-from tildone.agents.hooks.reply import HookReply, agent_stopped, can_reply, rendered
+from tildone.agents.hooks.reply import HookReply, can_reply, rendered
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.app.opening import open_store, run_leases
 from tildone.app.settings import Settings
-from tildone.base import RunFenced, replace
-from tildone.base.ids import now
+from tildone.base import RunFenced
 from tildone.base.private import open_private
-from tildone.log.session import Session
 from tildone.plan import codec
 from tildone.plan.dialects.native import FENCED, STILL_FENCED
-from tildone.plan.events import Directive
 from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, LeaseState, fence_in
 from tildone.stores.agents import digest
-from tildone.stores.assignment import end, register, subagent_of
 
 UNCHECKED = (HookPoint.SESSION_END, HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS)
 """The points at which nothing depends on the lease."""
@@ -51,12 +44,7 @@ def note_transcript(event: HookEvent) -> None:
 
 
 def check_lease(event: HookEvent, settings: Settings) -> None:
-    """Check that the run is still that of the agent's worker.
-
-    Raises:
-        RunFenced: it is not.
-        StoreError: the store cannot be read.
-    """
+    """Check that the run is still that of the agent's worker."""
     if event.point in UNCHECKED:
         return
     fence = fence_in(os.environ[LEASE_VARIABLE])
@@ -89,37 +77,3 @@ def _words(event: HookEvent, pid: int) -> str:
     lease = digest(os.environ[LEASE_VARIABLE])
     is_told = not agent_id.is_unknown and Remembered(event.environ, agent_id).is_new(f"fenced-{lease}") is False
     return STILL_FENCED if is_told else FENCED
-
-
-def subagent_reply(parent: HookContext) -> tuple[HookReply | None, Session]:
-    """Return the reply to an event of a subagent, whose parent's context is given, and the session of its list."""
-    child = _child(parent)
-    match parent.event.point:
-        case HookPoint.STOP:
-            is_held = parent.session.state.directive is Directive.GO
-            return _stopped(child, is_held=is_held), child.session
-        case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
-            mirror(child.event, child.session, child.agents, child.agent.id)
-            if child.session.state.head is not None:
-                register(child.agents, child.agent, child.event.text("subagent_kind"))
-    return None, child.session
-
-
-def _child(parent: HookContext) -> HookContext:
-    """Return the context of the subagent: its record, and the session of its list. Nothing is written."""
-    event, agents = parent.event, parent.agents
-    agent = subagent_of(agents, parent.agent, event.text("subagent"), now())
-    own = replace(parent.settings, session=agent.session)
-    session = session_of(own, parent.session.store, lambda: author_of(event, agents, agent), agent.reader)
-    session = session.using(parts=replace(session.parts, parent=parent.session))
-    return replace(parent, agent=agent, settings=own, session=session)
-
-
-def _stopped(child: HookContext, *, is_held: bool) -> HookReply | None:
-    """Hold the subagent to its list, unless its parent is paused or stopped. If it is let go, it has ended."""
-    reply = None
-    if is_held:
-        reply, _ = agent_stopped(child.event, child.session, child.agents, child.agent, child.settings)
-    if reply is None or reply.kind is not ReplyKind.CONTINUE:
-        end(child.agents, child.agent.id, now())
-    return reply

@@ -12,6 +12,7 @@ from typing import Protocol
 import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS, Sandbox
+from tests.clients.inside import CLIENTS as INSIDE
 from tests.clients.inside import TASK, InstalledClient, PatientModel, Server, install, last_message, serving
 from tests.clients.inside import WAIT as HEADLESS_WAIT
 from tests.clients.install import CLIENTS
@@ -24,6 +25,22 @@ from tests.walks import tmux
 HEADLESS, TERMINAL = "headless", "terminal"
 MakeSandbox = Callable[[Model], Sandbox]
 
+PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
+START: Turn = {"tool": "todo", "args": {"start": 1}}
+FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
+STOP: Turn = {"text": "I stop here."}
+ASKS: Turn = {"text": "Which of the two shall I begin with?"}
+ALL: Turn = {"text": "All of it is done."}
+HELLO: Turn = {"text": "Hello from the script."}
+OPEN = [("Write the parser", "pending"), ("Wire it up", "pending")]
+DONE = [("Write the parser", "completed"), ("Wire it up", "completed")]
+FIRST, SECOND = "First errand.", "Second errand."
+NUDGES = 3
+"""How often an agent is continued that does nothing and repeats the same message."""
+
+SETTLING_SECONDS = 3.0
+"""How long the hook of a stop may take after the message is shown: that an agent may stop leaves no trace."""
+
 
 class Say(Protocol):
     """Sends a prompt and waits until one of the texts ends its turn."""
@@ -32,6 +49,7 @@ class Say(Protocol):
 
 
 needs_tmux = pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not()))
+in_every_client = pytest.mark.parametrize("name", INSIDE)
 in_both_modes = pytest.mark.parametrize(
     "mode", [HEADLESS, pytest.param(TERMINAL, marks=[pytest.mark.long, needs_tmux])]
 )

@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,19 +50,28 @@ class PatientModel(Model):
 
 
 class TwoAgentModel(Model):
-    """A model for two agents at once, told apart by their tasks; a turn that `waits` blocks until `go` is set."""
+    """A model for two agents at once, told apart by their tasks; a turn that `waits` blocks until `go` is set.
+
+    `told` is what each was last told before each of its turns.
+    """
 
     def __init__(self, scripts: Mapping[str, Sequence[Turn]], wait: Turn | None = None) -> None:
         super().__init__()
         self.waits, self.go = threading.Event(), threading.Event()
+        self.told: dict[str, list[str]] = {task: [] for task in scripts}
         self._left = {task: list(script) for task, script in scripts.items()}
         self._wait = wait
 
     def respond(self, request: ReceivedRequest) -> Turn:
         names, text = offered_tools(request.body), json.dumps(request.body)
-        left = next((script for task, script in self._left.items() if task in text), [])
+        who = next((task for task in self._left if task in text), None)
+        # Recorded, because the ids of tool calls are made from the number of requests.
+        self.requests.append(request)
+        if who is not None:
+            self.told[who].append(last_message(request))
         if not names:
             return SIDE_ANSWER
+        left = self._left[who] if who is not None else []
         turn = left[0] if left else DONE
         if self._wait is not None and not is_ready(request, turn):
             return self._wait
@@ -71,21 +80,6 @@ class TwoAgentModel(Model):
             self.waits.set()
             self.go.wait(TIMEOUT_SECONDS)
         return with_offered_names(turn, names)
-
-
-class ModelWithPerson(Model):
-    """A model that lets a person act before it answers; `acts` are by the number of the request."""
-
-    def __init__(self, *script: Turn) -> None:
-        super().__init__(*script)
-        self.acts: dict[int, Callable[[], object]] = {}
-
-    def respond(self, request: ReceivedRequest) -> Turn:
-        turn = super().respond(request)
-        act = self.acts.pop(len(self.requests), None) if request in self.requests else None
-        if act is not None:
-            act()
-        return turn
 
 
 def is_ready(request: ReceivedRequest, turn: Turn) -> bool:

@@ -3,18 +3,17 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.clients import stop_hook
-from tests.clients.agents import AGENTS, WITH_HOOKS, WITH_SERVERS, Sandbox, run
+from tests.clients.agents import AGENTS, WITH_HOOKS, WITH_SERVERS, run
+from tests.clients.driving import MakeSandbox
 from tests.clients.model import Model, offered_tools
 
 pytestmark = pytest.mark.slow
-MakeSandbox = Callable[[Model], Sandbox]
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -1,23 +1,117 @@
-"""A broken tildone does not disturb the client it is installed in."""
+"""A broken tildone does not disturb the client it is installed in; a person is told once, in the way of the client."""
 
-from collections.abc import Callable
+import contextlib
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.clients.agents import Sandbox
-from tests.clients.breaking import WAYS
-from tests.clients.driving import HEADLESS, in_both_modes, install_in, needs_tmux
-from tests.clients.inside import CLIENTS, TASK, InstalledClient, install, program
+from tests.clients.driving import (
+    HEADLESS,
+    PLAN,
+    STOP,
+    TERMINAL,
+    ActingModel,
+    MakeSandbox,
+    in_both_modes,
+    in_every_client,
+    install_in,
+    needs_tmux,
+)
+from tests.clients.inside import TASK, InstalledClient, install, program
 from tests.clients.model import Model
 from tests.clients.situations import proves
-from tests.clients.tui import at_terminal, install_for_terminal
+from tests.clients.tui import Screen, at_terminal, install_for_terminal
+from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
-MakeSandbox = Callable[[Model], Sandbox]
 
+Break = Callable[[InstalledClient, Path], AbstractContextManager[None]]
+FULL_DISK = """\
+mount -t tmpfs -o size=4m tmpfs /mnt || exit 0
+cp -r {data}/. /mnt
+mount --bind /mnt {data}
+head -c 8000000 /dev/zero > {data}/filler 2> /dev/null
+exec {program} "$@"
+"""
+"""A program whose data folder is on a full disk: a file system of its own, in a mount namespace of its own."""
+
+
+@contextlib.contextmanager
+def missing_program(client: InstalledClient, _folder: Path) -> Iterator[None]:
+    """The program was uninstalled."""
+    client.rewrite(str(PROGRAM), "/gone/bin/tildone")
+    yield
+
+
+@contextlib.contextmanager
+def bad_config(client: InstalledClient, _folder: Path) -> Iterator[None]:
+    """The person's config file is not TOML."""
+    file = client.sandbox.home / ".config" / "tildone" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("dialect = [", encoding="utf-8")
+    yield
+
+
+@contextlib.contextmanager
+def unusable_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
+    """A folder has the name of the store."""
+    (client.data / "tildone.db").mkdir(parents=True)
+    yield
+
+
+@contextlib.contextmanager
+def locked_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
+    """Another process holds the store's write lock all the time."""
+    client.tildone("todo", "add", "Old task")
+    client.tildone("todo", "done", "1")
+    with contextlib.closing(sqlite3.connect(client.data / "tildone.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextlib.contextmanager
+def full_disk(client: InstalledClient, folder: Path) -> Iterator[None]:
+    """No byte can be written in the data folder."""
+    if not can_mount():
+        pytest.skip("this system does not let a user mount a file system")
+    client.data.mkdir(parents=True, exist_ok=True)
+    inner = program(folder / "inner", FULL_DISK.format(data=client.data, program=PROGRAM))
+    client.rewrite(str(PROGRAM), str(program(folder / "bin", f'exec unshare -rm {inner} "$@"')))
+    yield
+
+
+@contextlib.contextmanager
+def deleted_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
+    """The data folder was deleted after a plan had been kept there."""
+    client.tildone("todo", "add", "Old task")
+    client.tildone("todo", "done", "1")
+    shutil.rmtree(client.data)
+    yield
+
+
+def can_mount() -> bool:
+    """Whether a process may mount a file system of its own here."""
+    unshare = shutil.which("unshare")
+    command = [str(unshare), "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return unshare is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+WAYS: Mapping[str, Break] = {
+    "missing program": missing_program,
+    "bad config": bad_config,
+    "full disk": full_disk,
+    "unusable store": unusable_store,
+    "deleted store": deleted_store,
+    "locked store": locked_store,
+}
+"""By the name of the situation."""
 WRONG = {
     "fails": "exit 1",
     "babbles": 'echo \'{"decision": 7, "prompt": [], "tools": {"a": 1}\'; echo \'not JSON: }{\' >&2; exit 0',
@@ -31,11 +125,8 @@ TIMEOUTS = {
     "pi": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1"},
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
-
 TOLD = ("bad config", "full disk", "unusable store")
 """The situations of which a person is told when a conversation begins."""
-
-in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
@@ -110,3 +201,70 @@ def check_unaffected(client: InstalledClient, model: Model) -> None:
     assert result.code == 0, result
     assert result.out.strip() == "Hello from the script.", result
     assert len(model.requests) == 1
+
+
+LAST: Turn = {"text": "I stop again."}
+NOT_WORKING = "tildone does not work, and the agent goes on without it"
+
+
+@in_every_client
+@pytest.mark.long
+@needs_tmux
+@pytest.mark.parametrize("script", [[LAST], [PLAN, LAST]], ids=["with a plan", "with a call"])
+@proves("full disk", tui=True)
+def test_a_person_is_told_once_of_a_full_disk(
+    name: str, script: list[Turn], make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    """Whether there is a plan already, or the model calls the tool in vain. The agent goes on, and is not held."""
+    with ActingModel(name, TERMINAL, *script) as model:
+        client = install_in(TERMINAL, name, make_sandbox(model))
+        if PLAN not in script:
+            client.tildone("todo", "add", "Write the parser")
+        with full_disk(client, tmp_path), at_terminal(client) as screen:
+            screen.say(TASK)
+            check_told_once(screen)
+
+    assert len(model.requests) == len(script)
+
+
+@in_every_client
+@pytest.mark.long
+@needs_tmux
+@pytest.mark.parametrize("situation", ["deleted store", "locked store"])
+@proves(tui=True)
+def test_a_person_is_told_once_of_a_store_that_fails_during_the_work(
+    name: str, situation: str, make_sandbox: MakeSandbox
+) -> None:
+    """At the stop at which the agent would have been continued."""
+    client: InstalledClient
+    with ExitStack() as breaks:
+
+        def fail() -> None:
+            if situation == "deleted store":
+                client.data.rename(client.data.with_name("elsewhere"))
+            else:
+                breaks.enter_context(closing(locked(client)))
+
+        with ActingModel(name, TERMINAL, PLAN, STOP, {**LAST, "do": fail}) as model:
+            client = install_in(TERMINAL, name, make_sandbox(model))
+            with at_terminal(client) as screen:
+                screen.say(TASK)
+                check_told_once(screen)
+
+    assert len(model.requests) == 3
+
+
+def check_told_once(screen: Screen) -> None:
+    """Check that the person is told in one notice, and that the agent ends its turn."""
+    screen.until(NOT_WORKING)
+    screen.until(LAST["text"])
+    screen.settle()
+    # opencode shows a notice for a few seconds only.
+    assert screen.plain.count("".join(NOT_WORKING.split())) <= 1
+
+
+def locked(client: InstalledClient) -> sqlite3.Connection:
+    """Lock the store for writing, from whichever thread."""
+    connection = sqlite3.connect(client.data / "tildone.db", isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    return connection

@@ -9,16 +9,20 @@ import pytest
 
 from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
 from tests.clients.driving import (
+    ALL,
     HEADLESS,
+    SETTLING_SECONDS,
+    STOP,
     TERMINAL,
     ActingModel,
     MakeSandbox,
     conversation,
     in_both_modes,
+    in_every_client,
     needs_tmux,
     shell,
 )
-from tests.clients.inside import CLIENTS, TASK, InstalledClient, last_message
+from tests.clients.inside import TASK, InstalledClient, last_message
 from tests.clients.situations import CONTINUATIONS, proves
 from tests.clients.tui import ESCAPE, at_terminal
 from tests.host.models.model_server import Turn
@@ -28,17 +32,10 @@ from tildone.plan.model import Check
 pytestmark = pytest.mark.slow
 
 PARSER = "Write the parser"
-STOP: Turn = {"text": "I stop here."}
-ALL: Turn = {"text": "All of it is done."}
 DONE: Turn = {"tool": "todo", "args": {"done": 1}}
 NO_PROGRAM = Check(("no-such-program",))
 REMOVE = "rm -rf src"
 PROPOSE: Turn = {"tool": "todo", "args": {"check": f"1 {REMOVE}"}}
-
-SETTLING_SECONDS = 3.0
-"""How long the hook of a stop may take after the message is shown."""
-
-in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client

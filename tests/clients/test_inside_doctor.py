@@ -2,27 +2,23 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients.agents import Sandbox
-from tests.clients.inside import CLIENTS, GO_ON, WAIT, InstalledClient, PatientModel, install, last_message
+from tests.clients.driving import HELLO, MakeSandbox, in_every_client
+from tests.clients.inside import GO_ON, WAIT, InstalledClient, PatientModel, install, last_message
 from tests.clients.model import Model, offered_tools
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
-MakeSandbox = Callable[[Model], Sandbox]
 
-HELLO: Turn = {"text": "Hello from the script."}
 ADD: Turn = {"tool": "todo", "args": {"add": ["Write the parser"]}}
 BYPASS = "--dangerously-bypass-hook-trust"
-
-in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 def doctor(client: InstalledClient) -> list[tuple[str, str]]:

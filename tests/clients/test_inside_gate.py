@@ -1,13 +1,12 @@
 """In a real client, the gate continues the agent until its plan is done, within bounds."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from tests.clients.agents import Sandbox
+from tests.clients.driving import ALL, DONE, FINISH, NUDGES, OPEN, PLAN, STOP, MakeSandbox, in_every_client
 from tests.clients.inside import (
-    CLIENTS,
     GO_ON,
     TASK,
     WAIT,
@@ -17,20 +16,8 @@ from tests.clients.inside import (
     last_message,
     serving,
 )
-from tests.clients.model import Model, offered_tools
+from tests.clients.model import offered_tools
 from tests.clients.situations import proves
-from tests.host.models.model_server import Turn
-
-MakeSandbox = Callable[[Model], Sandbox]
-
-PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
-FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
-STOP: Turn = {"text": "I stop here."}
-ALL: Turn = {"text": "All of it is done."}
-NUDGES = 3
-"""How often an agent is continued that does nothing and repeats the same message."""
-
-in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
@@ -47,7 +34,7 @@ def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str
     told = last_message(model.requests[2])
     # Claude Code repeats a hook's text from 2.1.325 on.
     assert told.count("1 Write the parser") == (told.count(GO_ON) if name == "claude" else 1)
-    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+    assert client.tasks == DONE
 
 
 @pytest.mark.slow
@@ -60,7 +47,7 @@ def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: Ma
         run_to_end(client, stops=1 + NUDGES, notified=True)
 
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False] + [True] * NUDGES
-    assert client.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
+    assert client.tasks == OPEN
     assert "gave up: stopped 3 times more with the same words" in client.tildone("log")
 
 

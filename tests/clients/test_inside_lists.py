@@ -1,28 +1,35 @@
-"""In a real client, the plan mirrors the client's own todo list."""
+"""In a real client, the plan mirrors the client's own todo list, and a subagent has a list of its own."""
 
 import json
+import re
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.clients.agents import Sandbox, talking
+from tests.clients.agents import talking
+from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
 from tests.clients.conversations import prompt_and_wait
-from tests.clients.driving import conversation, in_both_modes, install_in
-from tests.clients.inside import (
-    GO_ON,
-    TASK,
-    InstalledClient,
-    install,
-    last_message,
+from tests.clients.driving import (
+    ALL,
+    HEADLESS,
+    STOP,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    install_in,
+    wait_in,
 )
+from tests.clients.inside import GO_ON, TASK, WAIT, InstalledClient, TwoAgentModel, install, last_message, without_tools
 from tests.clients.model import Model
-from tests.clients.situations import proves
-from tests.host.models.model_server import Turn
+from tests.clients.situations import CONTINUATIONS, proves
+from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.suite.forking import PROGRAM
+from tildone.plan.model import Check
 
 pytestmark = pytest.mark.slow
-MakeSandbox = Callable[[Model], Sandbox]
 
 PARSER, WIRE = "Write the parser", "Wire it up"
 
@@ -134,3 +141,223 @@ def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
     if case == "claude-todos":
         client.start.environ["CLAUDE_CODE_ENABLE_TASKS"] = "0"
     return client
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_tasks_that_a_person_added_and_the_model_lists_are_one_task_each(case: str, make_sandbox: MakeSandbox) -> None:
+    """What the model ticks off in its own list is done: nothing is doubled, and nobody is told to continue."""
+    name = case.partition("-")[0]
+    write, tick = LISTS[case]
+    with ActingModel(name, HEADLESS, write, tick, ALL) as model:
+        client = with_its_list(install(name, make_sandbox(model)), case)
+        client.tildone("todo", "add", f"{PARSER.lower()}.", WIRE)
+        with conversation(client, HEADLESS) as say:
+            say(TASK, ALL["text"])
+
+    assert len(model.requests) == 3
+    assert "since you last saw it" not in without_tools(model.requests[2])
+    assert client.tasks == [(f"{PARSER.lower()}.", "completed"), (WIRE, "completed")]
+
+
+def test_a_task_that_a_person_adds_to_the_own_list_of_claude_code_is_not_doubled(make_sandbox: MakeSandbox) -> None:
+    """The model is told of it after its next tool call, creates it in its own list, and completes it when resumed."""
+    client: InstalledClient
+    script: list[Turn] = [
+        {"tools": [created(PARSER)]},
+        {"tools": [updated(1, "in_progress")], "do": lambda: client.tildone("todo", "add", WIRE)},
+        {"tools": [created(WIRE)]},
+        {"text": "Shall I go on?"},
+        {"tools": [updated(1, "completed"), updated(2, "completed")]},
+        ALL,
+    ]
+    with ActingModel("claude", HEADLESS, *script) as model:
+        client = install("claude", make_sandbox(model))
+        results = [client.run(), client.run(resume=True)]
+
+    assert [result.code for result in results] == [0, 0], results
+    assert f"added “{WIRE}”" in last_message(model.requests[2])
+    assert [GO_ON in last_message(request) for request in model.requests] == [False] * len(script)
+    assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
+
+
+def test_a_task_that_a_person_removes_from_the_own_list_of_claude_code_does_not_return(
+    make_sandbox: MakeSandbox,
+) -> None:
+    """The model is told that it was removed, although it completes it at that moment."""
+    client: InstalledClient
+    script: list[Turn] = [
+        {"tools": [created(PARSER), created(WIRE)]},
+        {"tools": [updated(1, "in_progress")], "do": lambda: client.tildone("todo", "rm", WIRE)},
+        {"tools": [updated(2, "in_progress")]},
+        {"tools": [updated(1, "completed"), updated(2, "completed")]},
+        ALL,
+    ]
+    with ActingModel("claude", HEADLESS, *script) as model:
+        client = install("claude", make_sandbox(model))
+        result = client.run()
+
+    assert result.code == 0, result
+    removed = f"removed “{WIRE}”."
+    assert [without_tools(request).count(removed) for request in model.requests] == [0, 0, 1, 1, 1]
+    assert client.tasks == [(PARSER, "completed")]
+
+
+ASK: Turn = {"text": "Shall I go on?"}
+SLOW = Check((sys.executable, "-c", "import time; time.sleep(100)"))
+
+
+@pytest.mark.parametrize("case", LISTS)
+@in_both_modes
+@proves("checked native list")
+def test_a_task_of_the_clients_own_list_is_done_when_its_check_passes(
+    case: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """The model ticks both tasks off, hears that one of them is not done, and is held to that one."""
+    name = case.partition("-")[0]
+    plan: CheckedPlan
+    write, tick = LISTS[case]
+    early = {**tick, "do": lambda: plan.check(1, MADE)}
+    again = {**tick, "do": lambda: plan.write("made.py", "x = 1\n")}
+    with ActingModel(name, mode, write, early, STOP, again, ALL) as model:
+        client = with_its_list(install_in_repository(mode, name, make_sandbox(model)), case)
+        plan = CheckedPlan(client)
+        with conversation(client, mode) as say:
+            say(TASK, ALL["text"])
+
+    # Codex adds what a hook says apart from the result of the tool.
+    told = without_tools(model.requests[2])
+    assert f"“{PARSER}” is not done: " in told
+    assert "failed with exit code 1" in told
+    assert "no parser" in told
+    nudge = last_message(model.requests[3])
+    assert (GO_ON in nudge, PARSER in nudge, WIRE in nudge) == (True, True, False)
+    assert len(model.requests) == 5
+    assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
+    assert plan.continuations == CONTINUATIONS["checked native list"]
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_check_that_takes_longer_than_a_hook_may_leaves_the_task_unproved(
+    case: str, make_sandbox: MakeSandbox
+) -> None:
+    """The model is told which command runs it, and the client does not wait for it."""
+    name = case.partition("-")[0]
+    plan: CheckedPlan
+    write, tick = LISTS[case]
+    early = {**tick, "do": lambda: plan.check(1, SLOW)}
+    with ActingModel(name, HEADLESS, write, early, ASK) as model:
+        client = with_its_list(install_in_repository(HEADLESS, name, make_sandbox(model)), case)
+        plan = CheckedPlan(client)
+        with conversation(client, HEADLESS) as say:
+            say(TASK, ASK["text"])
+
+    assert "Run: tildone verify 1" in without_tools(model.requests[2])
+    assert client.tasks == [(PARSER, "in_progress"), (WIRE, "completed")]
+    assert plan.proofs[0] is None
+
+
+SUBTASK = "Look around in this folder."
+MAIN, SUB = ["Main one", "Main two"], ["Sub one", "Sub two"]
+WAITS_FOR_SUBAGENT = "wait for the subagent"
+STARTS: Mapping[str, Sequence[Turn]] = {
+    "claude": [
+        {"tool": "Agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}},
+        # Newer versions run it in the background, and wake the agent when the subagent has ended.
+        {"text": "I wait for it."},
+    ],
+    "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
+    "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
+}
+"""How a model starts a subagent and waits for it."""
+KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+
+
+class FamilyModel(TwoAgentModel):
+    """A model for an agent and its subagent, which it waits for by its id."""
+
+    def respond(self, request: ReceivedRequest) -> Turn:
+        turn = super().respond(request)
+        if turn.get("text") != WAITS_FOR_SUBAGENT:
+            return turn
+        [subagent] = re.findall(r'agent_id\W+"([0-9a-f-]+)', json.dumps(request.body).replace("\\", ""))[-1:]
+        return {"tools": [("multi_agent_v1/wait_agent", json.dumps({"targets": [subagent], "timeout_ms": 60_000}))]}
+
+
+@pytest.mark.parametrize("name", STARTS)
+@in_both_modes
+@proves("subagents")
+def test_a_subagent_has_a_list_of_its_own_and_cannot_close_the_tasks_of_the_plan(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """Its task number 1 is not the plan's. Where the client can be told, it is held to its own list."""
+    nudged: Sequence[Turn] = () if name == "opencode" else ({"text": "I stop."},)
+    main: list[Turn] = [
+        {"tool": "todo", "args": {"add": MAIN}},
+        *STARTS[name],
+        {"text": "I stop."},
+        {"tool": "todo", "args": {"done": [1, 2]}},
+        ALL,
+    ]
+    sub: list[Turn] = [
+        {"tool": "todo", "args": {"add": SUB}},
+        {"tool": "todo", "args": {"done": [1]}},
+        *nudged,
+        {"tool": "todo", "args": {"done": [2]}},
+        {"text": "I looked around."},
+    ]
+    with FamilyModel({TASK: main, SUBTASK: sub}, wait_in(mode, name)) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        with conversation(client, mode) as say:
+            say(TASK, ALL["text"])
+        listed = client.tildone("todo")
+        status = client.tildone("status")
+
+    [(child, tasks)] = [each for each in client.sessions().items() if each[0] != str(client.sandbox.work)]
+    assert child.startswith(f"{client.sandbox.work}#sub:")
+    assert tasks == [(text, "completed") for text in SUB]
+    assert client.tasks == [(text, "completed") for text in MAIN]
+    told = "".join(model.told[TASK])
+    assert "1 Main one" in told
+    assert not any("Sub one" in text or "Sub two" in text for text in model.told[TASK])
+    nudges = [text for text in model.told[SUBTASK] if "is not done" in text]
+    assert [("Sub two" in text, "Main" in text) for text in nudges] == [(True, False)] * len(nudged)
+    assert f"subagent {KINDS[name]}: 2/2 (ended)" in listed
+    assert "✓ #1 Sub one" in status
+
+
+NATIVE: Mapping[str, Turn] = {
+    "claude": {"tool": "TaskCreate", "args": {"subject": "Sub one", "description": "x", "activeForm": "x"}},
+    "codex": {"tool": "update_plan", "args": {"plan": [{"step": "Sub one", "status": "pending"}]}},
+    "opencode": {
+        "tool": "todowrite",
+        "args": {"todos": [{"content": "Sub one", "status": "pending", "priority": "high"}]},
+    },
+}
+
+
+@pytest.mark.parametrize("name", NATIVE)
+@proves("subagents")
+def test_a_subagents_own_todo_tool_writes_to_its_own_list_too(name: str, make_sandbox: MakeSandbox) -> None:
+    start, *waits = STARTS[name]
+    if name == "claude":
+        # Subagents in the background have no todo tool of the client's own.
+        start = {**start, "args": {**start["args"], "run_in_background": False}}
+        waits = []
+    main: list[Turn] = [
+        {"tool": "todo", "args": {"add": MAIN}},
+        start,
+        *waits,
+        {"tool": "todo", "args": {"done": [1, 2]}},
+        ALL,
+    ]
+    sub: list[Turn] = [NATIVE[name], {"text": "Which one first?"}]
+    with FamilyModel({TASK: main, SUBTASK: sub}, WAIT.get(name)) as model:
+        client = install(name, make_sandbox(model))
+        if name == "codex":
+            client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
+        with conversation(client, HEADLESS) as say:
+            say(TASK, ALL["text"])
+
+    [(_, tasks)] = [each for each in client.sessions().items() if each[0] != str(client.sandbox.work)]
+    assert tasks == [("Sub one", "pending")]
+    assert client.tasks == [(text, "completed") for text in MAIN]

@@ -1,25 +1,33 @@
 """In a real client at work, a person edits the plan, stops the agent, pauses it and lets it go on."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import sleep
 
 import pytest
 
-from tests.clients.driving import ActingModel, MakeSandbox, conversation, in_both_modes, install_in, shell
-from tests.clients.inside import CLIENTS, GO_ON, TASK, InstalledClient, last_message, without_tools
+from tests.clients.driving import (
+    ALL,
+    DONE,
+    FINISH,
+    HEADLESS,
+    OPEN,
+    PLAN,
+    SETTLING_SECONDS,
+    STOP,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    in_every_client,
+    install_in,
+    shell,
+)
+from tests.clients.inside import GO_ON, TASK, InstalledClient, install, last_message, without_tools
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
-
-PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
-FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
-STOP: Turn = {"text": "I stop here."}
-ALL: Turn = {"text": "All of it is done."}
-DONE = [("Write the parser", "completed"), ("Wire it up", "completed")]
-
-SETTLING_SECONDS = 3.0
-"""How long the hook of a stop may take after the message is shown."""
 
 STOPPED: Mapping[str, Sequence[str]] = {
     "claude": (STOP["text"], "hook stopped continuation", "stopped by tildone stop"),
@@ -27,8 +35,6 @@ STOPPED: Mapping[str, Sequence[str]] = {
     "pi": (STOP["text"],),
 }
 """What ends a stopped turn. Old versions of Claude Code, opencode and pi end none for a hook: the model is told to."""
-
-in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
@@ -69,7 +75,7 @@ def test_a_stopped_agent_ends_its_turn_with_open_tasks(name: str, mode: str, mak
     # At a terminal, the last request may come after the text that ends the turn.
     assert len(model.requests) <= 3
     assert not any(GO_ON in without_tools(request) for request in model.requests)
-    assert client.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
+    assert client.tasks == OPEN
 
 
 @in_every_client
@@ -91,3 +97,56 @@ def test_a_persons_edit_reaches_the_model_after_its_next_tool_call(
     assert ["Ask Ada" in without_tools(request) for request in model.requests] == [False, False, True, True]
     assert without_tools(model.requests[-1]).count("Ask Ada") == 1
     assert client.tasks == [*DONE, ("Ask Ada", "completed")]
+
+
+ASK: Turn = {"text": "What next?"}
+PARSER, LATER = "Write the parser", "Measure it"
+CHANGED = "Your plan was changed since you last saw it (by the user)"
+
+
+@in_every_client
+@pytest.mark.parametrize("command", ["echo worked", "exit 3"])
+@proves("edit")
+def test_a_persons_edit_is_in_the_next_request_and_only_once(
+    name: str, command: str, make_sandbox: MakeSandbox
+) -> None:
+    """The person adds a task while the model thinks, and it calls a tool of the client, which works or fails."""
+    work = shell(name, command)
+    requests = worked(name, make_sandbox, work, {**work, "types": ("todo", "add", LATER)}, work, ASK, plan=[PARSER])
+
+    assert [request.count(f"{CHANGED}: added #2 “{LATER}”.") for request in requests] == [0, 0, 1, 1]
+    assert requests[3].count("since you last saw it") == 1
+
+
+@in_every_client
+def test_the_first_task_of_a_plan_reaches_a_model_at_work(name: str, make_sandbox: MakeSandbox) -> None:
+    work = shell(name, "echo worked")
+    requests = worked(name, make_sandbox, {**work, "types": ("todo", "add", PARSER)}, work, ASK)
+
+    assert [PARSER in request for request in requests] == [False, True, True]
+    assert requests[2].count(PARSER) == 1
+
+
+@in_every_client
+def test_of_tools_in_one_turn_one_result_tells_the_news(name: str, make_sandbox: MakeSandbox) -> None:
+    work = shell(name, "echo worked")
+    both: Turn = {"tools": [[work["tool"], work["args"]]] * 3, "types": ("todo", "rm", "2")}
+    requests = worked(name, make_sandbox, work, both, ASK, plan=[PARSER, "Wire it up"])
+
+    assert requests[2].count(f"{CHANGED}: removed #2 “Wire it up”.") == 1
+
+
+def worked(name: str, make_sandbox: MakeSandbox, *script: Turn, plan: Sequence[str] = ()) -> list[str]:
+    """Run a client, and return its requests; a person types the words in `types` before the turn is answered."""
+    client: InstalledClient
+    turns = [
+        turn | {"do": partial(lambda words: client.tildone(*words), turn["types"])} if "types" in turn else turn
+        for turn in script
+    ]
+    with ActingModel(name, HEADLESS, *turns) as model:
+        client = install(name, make_sandbox(model))
+        for task in plan:
+            client.tildone("todo", "add", task)
+        with conversation(client, HEADLESS) as say:
+            say(TASK, ASK["text"])
+    return [without_tools(request) for request in model.requests]

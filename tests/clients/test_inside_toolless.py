@@ -5,30 +5,31 @@ import pytest
 from tests.clients.agents import WITH_SERVERS, talking
 from tests.clients.conversations import compact_early, prompt_and_wait
 from tests.clients.driving import (
+    ALL,
+    DONE,
     HEADLESS,
+    PLAN,
+    STOP,
     ActingModel,
     MakeSandbox,
     conversation,
     in_both_modes,
+    in_every_client,
     install_in,
     kill_server,
     shell,
 )
-from tests.clients.inside import CLIENTS, GO_ON, TASK, InstalledClient, install, last_message, serving, without_tools
+from tests.clients.inside import GO_ON, TASK, InstalledClient, install, last_message, serving, without_tools
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 
-PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
-STOP: Turn = {"text": "I stop here."}
 ASKS: Turn = {"text": "Which of the two do you want?"}
-ALL: Turn = {"text": "All of it is done."}
-DONE = [("Write the parser", "completed"), ("Wire it up", "completed")]
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@in_every_client
 def test_a_model_without_the_tool_finishes_its_plan_by_command(name: str, make_sandbox: MakeSandbox) -> None:
     """Only the hooks are installed, and nothing that they say names the tool."""
     with ActingModel(name, HEADLESS, STOP, shell(name, f"{PROGRAM} todo done 1 2"), ALL) as model:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, conversation, shell
-from tests.clients.inside import CLIENTS, TASK, install
+from tests.clients.driving import ALL, HEADLESS, STOP, ActingModel, MakeSandbox, conversation, in_every_client, shell
+from tests.clients.inside import TASK, install
 from tests.clients.payloads import differences, load, record, schema
 from tests.host.models.model_server import Turn
 
@@ -15,13 +15,11 @@ KEEP = "KEEP_PAYLOADS_IN"
 """A variable that names a folder: what was sent is kept there instead of being compared."""
 
 PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser"]}}
-STOP: Turn = {"text": "I stop here."}
 FINISH: Turn = {"tool": "todo", "args": {"done": 1}}
-ALL: Turn = {"text": "All of it is done."}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CLIENTS)
+@in_every_client
 def test_a_client_sends_what_it_sent_before(name: str, make_sandbox: MakeSandbox, tmp_path: Path) -> None:
     """In a conversation with a call of our tool, a call of the client's own, an early stop and an end."""
     with ActingModel(name, HEADLESS, PLAN, shell(name, "true"), STOP, FINISH, ALL) as model:

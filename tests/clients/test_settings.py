@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS, Sandbox, environment
+from tests.clients.driving import HELLO
 from tests.clients.inside import install
 from tests.clients.install import CLIENTS, programs
 from tests.clients.model import Model, offered_tools
-from tests.host.models.model_server import Turn
 from tests.integrations import rewrites
 from tests.integrations.drill import Drill, read, write
 from tildone.agents.doctor import host_version, too_old
@@ -22,7 +22,6 @@ from tildone.log.kept import Finding
 
 pytestmark = pytest.mark.slow
 
-HELLO: Turn = {"text": "Hello from the script."}
 QUIET = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 SEQUENCES: Mapping[str, tuple[int, int]] = {"codex": (8, 24), "claude": (2, 8), "gemini": (1, 2), "opencode": (1, 2)}
 """How many sequences are run for each coding agent: in CI, and in the long form."""

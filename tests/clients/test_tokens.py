@@ -6,7 +6,7 @@ import pytest
 from rs_bpe.bpe import openai  # type: ignore[import-not-found]  # its modules are made when it is imported
 
 from bench.hosts import ALL_DONE, cost, requests_of
-from tests.clients.inside import CLIENTS
+from tests.clients.driving import in_every_client
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ OWN_TOOLS = ("codex",)
 """Clients that add tools for resources because of any MCP server, whether it has resources or not."""
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@in_every_client
 def test_a_client_adds_our_tool_to_its_requests_and_little_else(name: str, tmp_path: Path) -> None:
     """No tools for resources, no instructions, and replies of a few tokens."""
     plain = requests_of(name, tmp_path / "sandbox", [ALL_DONE], installed=False)

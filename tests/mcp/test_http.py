@@ -39,7 +39,7 @@ from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
 from tests.suite.waiting import until
 from tests.views.test_limits import FORBIDDEN
-from tildone.agents.mcp import subscriptions
+from tildone.agents.mcp import server
 from tildone.agents.mcp.http import run
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
 from tildone.agents.mcp.protocol import CURRENT_JSON
@@ -62,9 +62,9 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
             text_of(await client.call_tool("todo", {"add": [name]})) for client, name in ((one, "One"), (two, "Two"))
         ]
         plans = [await read(client) for client in (one, two)]
-        own = await read(one, f"plan://{mine}")
+        own = await read(one, f"plan://mine%20{mode}")
         with pytest.raises(MCPError, match="Resource not found"):
-            await read(one, f"plan://{other}")
+            await read(one, f"plan://other%20{mode}")
         templates = (await one.list_resource_templates()).resource_templates
         names = await one.complete(ResourceTemplateReference(uri="plan://{session}"), {"name": "session", "value": ""})
 
@@ -668,7 +668,7 @@ async def test_after_unsubscribing_nothing_is_watched(project: Project) -> None:
 async def test_the_number_of_subscriptions_is_limited(
     project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    monkeypatch.setattr(server, "MAX_SUBSCRIPTIONS", 1)
     inbox = Inbox()
     async with project.http_client(mode, message_handler=inbox) as client, subscribed(client, inbox, CURRENT):
         with pytest.raises(MCPError, match="1 subscriptions are open") as refused:

@@ -161,7 +161,7 @@ import sys
 sys.modules |= dict.fromkeys(["mcp", "mcp_types", "pydantic", "pydantic_core", "anyio", "uvicorn"])
 from tildone.cli import main
 code = main(sys.argv[1:])
-print(*(name for name in ("asyncio", "typing", "dataclasses", "inspect", "logging") if name in sys.modules))
+print(*(name for name in ("asyncio", "dataclasses", "inspect", "logging") if name in sys.modules))
 sys.exit(code)
 """
 """The program in a process where the packages of the extra cannot be imported. It prints which slow modules it used."""

@@ -21,9 +21,9 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import DIALECTS, MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed, text_of
 from tests.suite.forking import PROGRAM
-from tildone.agents.mcp import subscriptions
+from tildone.agents.mcp import server
 from tildone.agents.mcp.json_rpc import replace_surrogates
-from tildone.agents.mcp.protocol import CLIENTS, has_resource_tools, is_another, is_text_only, tool_listing
+from tildone.agents.mcp.protocol import CLIENTS, is_another, tool_listing, wants_structured
 from tildone.agents.mcp.resources import parse_uri
 from tildone.agents.mcp.server import RESOURCE_NOT_FOUND
 from tildone.app.opening import session_in
@@ -325,15 +325,7 @@ def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
     [("claude-code", True), ("codex-mcp-client", True), ("claude-ai", False), ("opencode", False), ("", False)],
 )
 def test_text_only_clients_are_recognised_by_name(name: str, *, text_only: bool) -> None:
-    assert is_text_only(name) is text_only
-
-
-@pytest.mark.parametrize(
-    ("name", "has_tools"),
-    [("claude-code", True), ("opencode", True), ("codex-mcp-client", False), ("claude-ai", False), ("", False)],
-)
-def test_clients_with_tools_for_resources_are_recognised_by_name(name: str, *, has_tools: bool) -> None:
-    assert has_resource_tools(name) is has_tools
+    assert wants_structured(name) is not text_only
 
 
 def test_a_client_without_a_known_name_may_be_any_coding_agent() -> None:
@@ -578,7 +570,7 @@ async def test_an_unknown_uri_is_left_out_of_a_subscription(project: Project) ->
 
 
 async def test_the_number_of_subscriptions_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    monkeypatch.setattr(server, "MAX_SUBSCRIPTIONS", 1)
     inbox = Inbox()
     async with project.client("auto") as client, subscribed(client, inbox, CURRENT):
         with pytest.raises(MCPError, match="1 subscriptions are open") as refused:

@@ -1,0 +1,455 @@
+"""Real agents in a fleet, up to the branch with the results, also if a worker is lost or an agent is stopped."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.clients.agents import AGENTS, Sandbox, environment
+from tests.clients.inside import GO_ON, WAIT, PatientModel, as_after_a_first_start, last_message, without_tools
+from tests.clients.supervisor import supervised
+from tests.fleet.agents import processes_of
+from tests.host.models.model_server import ReceivedRequest, Turn
+from tests.stores.conftest import server, url
+from tests.stores.postgres import needs_server
+from tests.suite.forking import PROGRAM
+from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
+from tildone.fleet.git import Git
+from tildone.stores.leasing import RunLeases
+from tildone.log.settings import FleetSettings
+from tildone.log.store import Store
+from tildone.plan.dialects.native import FENCED
+from tildone.plan.dialects.prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
+from tildone.plan.events import Actor, Event, PlanChanged, latest_state
+from tildone.plan.model import Status
+from tildone.plan.runs import Claimer, Kept, Lease, LeaseState
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 600.0
+"""How long a worker may take; on an idle machine, it takes some seconds."""
+TASKS = ("Write the parser", "Wire it up", "Write the tests")
+FILES = ("parser", "wiring", "tests")
+MODELS = {
+    "claude": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-flash",
+    "opencode": "local/scripted",
+    "pi": "local/scripted",
+}
+SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash", "pi": "bash"}
+IN_BACKGROUND = '"$@" & echo $!; cat'
+
+
+def command(agent: str, text: str) -> Turn:
+    """A turn in which the model of an agent runs a shell command."""
+    name = "cmd" if agent == "codex" else "command"
+    given = {name: text} | ({"description": "Work on it"} if agent in ("claude", "opencode") else {})
+    return {"tool": SHELLS[agent], "args": given}
+
+
+def done(number: int) -> Turn:
+    """A turn in which the model completes a task."""
+    return {"tool": "todo", "args": {"done": number}}
+
+
+def work(agent: str, *numbers: int) -> list[Turn]:
+    """The turns for some tasks: each has a file to write."""
+    turns = [(command(agent, f"echo made > {FILES[number - 1]}"), done(number)) for number in numbers]
+    return [turn for pair in turns for turn in pair]
+
+
+class FleetModel(PatientModel):
+    """A model whose turns go on where the last agent was; a turn that `waits` blocks until `go` is set."""
+
+    def __init__(self, agent: str, *script: Turn) -> None:
+        super().__init__(*script, wait=WAIT.get(agent))
+        self.waits, self.go = threading.Event(), threading.Event()
+
+    def respond(self, request: ReceivedRequest) -> Turn:
+        turn = super().respond(request)
+        if turn.get("waits"):
+            self.waits.set()
+            self.go.wait(SECONDS)
+        return turn
+
+
+@dataclass
+class AgentFleet:
+    """A fleet with runs of one agent; `address` is that of its store."""
+
+    agent: str
+    folder: Path
+    model: FleetModel
+    address: str
+    environ: dict[str, str] = field(init=False)
+    store: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        # opencode looks for its settings there.
+        sandbox = Sandbox(home, home / ".config" / "opencode", self.model.url)
+        if self.agent == "opencode":
+            as_after_a_first_start(sandbox.work)
+        start = AGENTS[self.agent](sandbox, "")
+        self.environ = environment(self.agent, sandbox) | start.environ | {"TILDONE_STORE": self.address}
+        self.repository = _repository(self.folder / "repository")
+        self.store = store_at(self.address)
+
+    @property
+    def leases(self) -> RunLeases:
+        return run_leases(self.store)
+
+    def tildone(self, *words: str) -> str:
+        """What a command of a person prints."""
+        done = subprocess.run(
+            [PROGRAM, *words],
+            cwd=self.repository,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def add(self, *options: str) -> str:
+        """Queue a plan of three tasks, and return the name of its run."""
+        plan = self.folder / "plan.md"
+        plan.write_text("".join(f"- [ ] {task}\n" for task in TASKS), encoding="utf-8")
+        repository = () if "--repo" in options else ("--repo", str(self.repository))
+        words = ["fleet", "add", str(plan), "--agent", self.agent, "--json", *repository, *options]
+        words += ["--model", MODELS[self.agent]] if self.agent in MODELS else []
+        run: str = json.loads(self.tildone(*words))["runs"][0]["run"]
+        return run
+
+    @contextlib.contextmanager
+    def worker(self, home: str = "here", *options: str, **environ: str) -> Iterator[int]:
+        """A worker with a home of its own; its process id. Nothing that it started outlives it."""
+        words = [
+            "sh",
+            "-c",
+            IN_BACKGROUND,
+            "sh",
+            str(PROGRAM),
+            "fleet",
+            "work",
+            "--allow",
+            "*",
+            "--grace",
+            "2",
+            *options,
+        ]
+        env = {**self.environ, "XDG_DATA_HOME": str(self.folder / home), **environ}
+        with (
+            open(self.folder / f"{home}.log", "ab") as log,
+            supervised(
+                words,
+                seconds=SECONDS,
+                cwd=self.folder,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            ) as process,
+        ):
+            assert process.stdout
+            yield int(process.stdout.readline())
+
+    def lease(self, run: str) -> Lease:
+        return self.leases.look(run)[0].lease
+
+    def ended(self, run: str) -> Lease:
+        """Wait until a run has ended, and return its lease."""
+        eventually(lambda: not self.lease(run).state.is_active)
+        return self.lease(run)
+
+    def events(self, run: str) -> list[Event]:
+        return list(self.store.events(self.lease(run).session))
+
+    def tasks(self, run: str) -> list[tuple[str, str]]:
+        plan = latest_state(self.store.history(self.lease(run).session)).plan
+        return [(task.text, task.status.value) for task in plan.tasks]
+
+    def completions(self, run: str) -> Counter[int]:
+        """How often each task was completed."""
+        found: Counter[int] = Counter()
+        before: set[int] = set()
+        for event in self.events(run):
+            if isinstance(event.fact, PlanChanged):
+                now = {task.number for task in event.fact.plan.tasks if task.status is Status.COMPLETED}
+                found.update(now - before)
+                before = now
+        return found
+
+    def files(self, run: str) -> set[str]:
+        """The files on the branch of a run."""
+        return set(Git(str(self.repository)).run("ls-tree", "--name-only", f"tildone/{run}").splitlines())
+
+    def worktree(self, run: str) -> Path:
+        return self.folder / "here" / "tildone" / "fleet" / "worktrees" / run
+
+    def output(self, run: str, lease: Lease) -> str:
+        """What the agent under a lease has printed."""
+        path = self.folder / "here" / "tildone" / "fleet" / "runs" / f"{run}.{lease.epoch}.output"
+        return path.read_text(encoding="utf-8", errors="replace")
+
+    def kept(self, run: str) -> str:
+        """The message of the newest checkpoint of a run."""
+        [*_, kept] = [event.fact for event in self.events(run) if isinstance(event.fact, Kept)]
+        return Git(str(self.repository)).run("log", "-1", "--format=%B", kept.commit)
+
+    def report(self, run: str) -> Path:
+        return self.folder / "here" / "tildone" / "fleet" / "reports" / f"{run}.md"
+
+
+def _repository(path: Path) -> Path:
+    if not path.exists():
+        path.mkdir()
+        git = Git(str(path))
+        git.run("init", "-q", "-b", "main")
+        (path / "readme").write_text("one\n")
+        git.run("add", "readme")
+        git.run("commit", "-q", "-m", "one")
+    return path
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """Wait until a condition is true. Real agents on a loaded machine take minutes."""
+    until(condition, seconds=SECONDS)
+
+
+def tree(pid: int) -> list[int]:
+    """The process ids of a process and all its descendants."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            _state, parent, *_ = entry.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            parents.setdefault(int(parent), []).append(int(entry.parent.name))
+    found = [pid]
+    for each in found:
+        found += parents.get(each, [])
+    return found
+
+
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
+    """Send a signal to processes that may have ended."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+__all__ = ["server", "url"]
+STOP = {"text": "I stop early."}
+OTHER_KEY, OTHERS = "MISTRAL_API_KEY", "marked-3b7a90d2c4"
+Database = Callable[[pytest.FixtureRequest], str]
+
+
+def sqlite(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("tmp_path") / "plans.db")
+
+
+def postgres(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("url"))
+
+
+@pytest.mark.parametrize(
+    ("name", "database"),
+    [
+        ("claude", sqlite),
+        pytest.param("codex", postgres, marks=needs_server),
+        pytest.param("codex", sqlite, marks=pytest.mark.long),
+        ("gemini", sqlite),
+        pytest.param("opencode", sqlite, marks=pytest.mark.long),
+        ("pi", sqlite),
+    ],
+)
+def test_it_finishes_the_plan_of_its_run(
+    name: str, database: Database, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """It is held to it, or started again: it goes on after it has stopped with a task open."""
+    with FleetModel(name, *work(name, 1, 2), STOP, *work(name, 3)) as model:
+        fleet = AgentFleet(name, tmp_path, model, database(request))
+        fleet.tildone("fleet", "up")
+        run = fleet.add()
+        with fleet.worker():
+            lease = fleet.ended(run)
+            eventually(fleet.report(run).exists)
+
+        assert lease.state is LeaseState.DONE, fleet.events(run)[-1]
+        assert fleet.completions(run) == {1: 1, 2: 1, 3: 1}
+        assert fleet.files(run) >= set(FILES)
+        report = fleet.report(run).read_text(encoding="utf-8")
+        assert all(f"- [x] {task}" in report for task in TASKS)
+        assert {path.name for path in fleet.repository.iterdir()} == {".git", "readme"}
+        has_gone_on = GO_ON in last_message(model.requests[5]) or name == "opencode"
+        assert has_gone_on, last_message(model.requests[5])
+
+
+@pytest.mark.parametrize("name", ["claude", pytest.param("codex", marks=pytest.mark.long)])
+def test_it_gets_the_keys_of_its_provider_only_and_none_are_stored(name: str, tmp_path: Path) -> None:
+    """Not even if the agent prints them, and fails."""
+    key = "sk-ant-marked-5f1c9e0a7d"
+    show = "echo key is $ANTHROPIC_API_KEY $MISTRAL_API_KEY, then fail"
+    with FleetModel(
+        name, command(name, f"{show} | tee seen; env > names"), done(1), {"text": f"It is {key}."}
+    ) as model:
+        fleet = AgentFleet(name, tmp_path, model, str(tmp_path / "plans.db"))
+        fleet.environ |= {"ANTHROPIC_API_KEY": key, OTHER_KEY: OTHERS}
+        fleet.tildone("fleet", "up")
+        run = fleet.add()
+        with fleet.worker():
+            lease = fleet.ended(run)
+
+        assert lease.state is LeaseState.FAILED
+        names = (fleet.worktree(run) / "names").read_text(encoding="utf-8")
+        assert OTHERS not in names
+        assert ("ANTHROPIC_API_KEY" in names) == (name == "claude")
+        stored = b"".join(path.read_bytes() for path in tmp_path.glob("plans.db*"))
+        assert key.encode() not in stored
+        assert OTHERS.encode() not in stored
+        assert key not in fleet.kept(run)
+        assert "It is [redacted]." in fleet.kept(run)
+
+
+SHORT = FleetSettings(lease=8000, heartbeat=1000, margin=1000, reaper=300, renewal=1000)
+CROSSES_LEASE, LONG = 9.0, 70.0
+"""For how many seconds an agent is stopped."""
+KEY = "ghp_0123456789abcdefghijklmnop"
+NOTE: Turn = {"tool": "todo", "args": {"note": "2 the wiring is in wiring"}}
+
+
+def begun(name: str) -> list[Turn]:
+    """The turns of an agent that has done one task, and waits for its model in the middle of the next."""
+    told = {"text": f"I found the key {KEY}."}
+    first = [command(name, "echo made > parser") | told, done(1), NOTE, command(name, "echo half > wiring")]
+    return [*first, {**command(name, "echo made > wiring"), "waits": True}]
+
+
+def successor(name: str) -> list[Turn]:
+    return [*work(name, 2, 3), {"text": "Finished."}]
+
+
+def fleet_of(name: str, folder: Path, model: FleetModel) -> AgentFleet:
+    fleet = AgentFleet(name, folder, model, str(folder / "plans.db"))
+    fleet.tildone("fleet", "up")
+    return fleet
+
+
+def agent_of(lease: Lease) -> list[int]:
+    """The processes of the agent under a lease."""
+    return processes_of(str(lease.fence))
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("claude", "here"),
+        ("codex", "there"),
+        pytest.param("claude", "there", marks=pytest.mark.long),
+        pytest.param("codex", "here", marks=pytest.mark.long),
+    ],
+)
+def test_another_worker_goes_on_where_a_killed_one_left_off(name: str, home: str, tmp_path: Path) -> None:
+    """On the same machine, it gets the working tree; on another one, the newest checkpoint. It is told which."""
+    with FleetModel(name, *begun(name), *successor(name)) as model:
+        fleet = fleet_of(name, tmp_path, model)
+        run = fleet.add("--repo", fleet.repository.as_uri())
+        with fleet.worker() as worker:
+            assert model.waits.wait(600)
+            first = fleet.lease(run)
+            os.kill(worker, signal.SIGKILL)
+            eventually(lambda: not agent_of(first))
+            requests = len(model.requests)
+            with fleet.worker(home):
+                lease = fleet.ended(run)
+            model.go.set()
+
+        assert lease.state is LeaseState.DONE, fleet.events(run)[-1]
+        assert fleet.completions(run) == {1: 1, 2: 1, 3: 1}
+        assert fleet.files(run) >= set(FILES)
+        told = without_tools(model.requests[requests])
+        for expected in (TAKEN_OVER, WHY, BEGUN, LAST_MESSAGES, "- [x] Write the parser", "the wiring is in wiring"):
+            assert expected in told
+        assert "assistant: I found the key [redacted]." in told
+        assert KEY not in told
+        assert ("is lost" in told) == (home == "there")
+        assert ("echo half" in told) == (home == "here")
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("claude", CROSSES_LEASE),
+        pytest.param("codex", CROSSES_LEASE, marks=pytest.mark.long),
+        pytest.param("claude", LONG, marks=pytest.mark.long),
+        pytest.param("codex", LONG, marks=pytest.mark.long),
+    ],
+)
+def test_an_agent_that_was_stopped_in_a_request_goes_on(name: str, seconds: float, tmp_path: Path) -> None:
+    """Its worker holds the lease all the time."""
+    with FleetModel(name, *begun(name), *successor(name)) as model:
+        fleet = fleet_of(name, tmp_path, model)
+        fleet.leases.configure(SHORT)
+        run = fleet.add()
+        with fleet.worker():
+            assert model.waits.wait(600)
+            first = fleet.lease(run)
+            stopped = agent_of(first)
+            send(signal.SIGSTOP, stopped)
+            # Not a wait for anything: the time itself is what the agent has to survive.
+            time.sleep(seconds)
+            model.go.set()
+            send(signal.SIGCONT, stopped)
+            lease = fleet.ended(run)
+
+        assert lease.state is LeaseState.DONE, fleet.events(run)[-1]
+        assert fleet.completions(run) == {1: 1, 2: 1, 3: 1}
+        # An agent that had ended with an error would count as a failure.
+        assert lease.fails == 0
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_an_agent_that_wakes_after_its_run_was_taken_is_told_once_to_stop(name: str, tmp_path: Path) -> None:
+    """Nothing is changed and nothing is nudged; the new holder's agent finishes the plan."""
+    with FleetModel(name, *begun(name), command(name, "echo again > wiring"), done(2), *successor(name)) as model:
+        fleet = fleet_of(name, tmp_path, model)
+        fleet.leases.configure(SHORT)
+        run = fleet.add()
+        with fleet.worker() as worker:
+            assert model.waits.wait(600)
+            first = fleet.lease(run)
+            everything, agents = tree(worker), agent_of(first)
+            send(signal.SIGSTOP, everything)
+            eventually(lambda: fleet.leases.reap(SHORT.lease))
+            [taken] = fleet.leases.claim(Claimer("there/2/b"), ["there/2/b/1"])
+            before = len(fleet.events(run))
+            model.go.set()
+            # Its supervisor and its worker are still stopped: only the hooks keep it from going on.
+            send(signal.SIGCONT, agents)
+            eventually(lambda: not agent_of(first))
+            told = [request for request in model.requests if FENCED in last_message(request)]
+            late = [event for event in fleet.events(run)[before:] if event.actor is Actor.AGENT]
+            send(signal.SIGCONT, everything)
+            fleet.leases.release(taken.fence, "stopped")
+            # The turns that are left begin with those of the successor.
+            model.script = (*model.script[: len(model.requests)], *successor(name))
+            lease = fleet.ended(run)
+
+        assert late == []
+        assert len(told) <= 1
+        assert fleet.output(run, first).count(FENCED) + len(told) >= 1
+        assert not any(GO_ON in last_message(request) for request in model.requests)
+        assert lease.state is LeaseState.DONE
+        assert fleet.completions(run) == {1: 1, 2: 1, 3: 1}

@@ -10,5 +10,4 @@ from tildone.stores.agents import AgentRegistry
 
 @pytest.fixture
 def agents(tmp_path: Path) -> AgentRegistry:
-    """The agents of one project."""
     return AgentRegistry(str(tmp_path), PROJECT)

@@ -17,7 +17,6 @@ except ImportError:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home."""
     folder = tmp_path / "home"
     folder.mkdir()
     for name in ("HOME", "USERPROFILE"):
@@ -27,7 +26,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project without a repository."""
     folder = tmp_path / "project"
     folder.mkdir()
     return folder

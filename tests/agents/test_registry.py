@@ -558,7 +558,6 @@ def test_the_subagents_of_a_plan_are_those_at_work_and_those_that_ended_lately(a
 
 @pytest.fixture
 def agents_dir(tmp_path: Path) -> str:
-    """The folder of the agent registry."""
     return str(tmp_path / "data" / "agents")
 
 

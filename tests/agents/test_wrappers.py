@@ -177,7 +177,6 @@ DIRECT = [str(PROGRAM)]
 
 @pytest.fixture
 def wrapped(tmp_path: Path) -> Path:
-    """A folder with the wrappers and the host."""
     for name, text in {**SCRIPTS, "gemini": GEMINI}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         os.chmod(tmp_path / name, 0o755)  # noqa: S103  the host runs it

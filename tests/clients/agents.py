@@ -46,15 +46,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """The exit code and the output of a client."""
-
     code: int
     out: str
     err: str
 
 
 def run(name: str, sandbox: Sandbox, task: str, seconds: float = TIMEOUT_SECONDS) -> ProcessResult:
-    """Run a client on a task until it exits."""
     launch = AGENTS[name](sandbox, task)
     pipe = subprocess.PIPE
     env = environment(name, sandbox) | launch.environ
@@ -79,7 +76,6 @@ def talking(command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Ite
 
 
 def environment(name: str, sandbox: Sandbox) -> dict[str, str]:
-    """Return the whole environment of a client."""
     require(name)
     node = shutil.which("node")
     own = [programs(name, folder_of(name)), programs("node")] + ([Path(node).parent] if node else [])
@@ -115,7 +111,6 @@ def pi(sandbox: Sandbox, task: str) -> Launch:
 
 
 def _pi(sandbox: Sandbox) -> list[str]:
-    """Configure pi for the model, and return its command line."""
     model = {"id": "scripted", "contextWindow": 100_000, "maxTokens": 4000}
     provider = {"baseUrl": f"{sandbox.model}/v1", "api": "openai-completions", "apiKey": "none", "models": [model]}
     _write(sandbox.home / ".pi" / "agent" / "models.json", {"providers": {"local": provider}})
@@ -123,7 +118,6 @@ def _pi(sandbox: Sandbox) -> list[str]:
 
 
 def pi_rpc(sandbox: Sandbox, *options: str) -> AbstractContextManager[Client]:
-    """Run pi in RPC mode."""
     return talking([*_pi(sandbox), "--mode", "rpc", *options], cwd=sandbox.work, env=environment("pi", sandbox))
 
 

@@ -39,17 +39,14 @@ class CheckedPlan:
         check_approvals(self._settings).approve(check)
 
     def write(self, name: str, text: str) -> None:
-        """Write a source file."""
         (self.work / "src" / name).write_text(text, encoding="utf-8")
 
     @property
     def continuations(self) -> int:
-        """How often the agent was told to continue."""
         return self._with_session(lambda s: sum(isinstance(event.fact, Nudged) for event in s.store.events(s.name)))
 
     @property
     def proofs(self) -> list[Proof | None]:
-        """The results of the checks of the tasks."""
         return self._with_session(lambda session: [task.proof for task in session.plan.tasks])
 
     def _with_session(self, use: Callable[[Session], T]) -> T:
@@ -61,7 +58,6 @@ class CheckedPlan:
 
 
 def install_in_repository(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
-    """Install tildone in a client whose working folder is a repository."""
     sandbox.work.rmdir()
     make_repository(sandbox.work)
     client = install_in(mode, name, sandbox)

@@ -69,12 +69,10 @@ class StoredConversation:
 
     @property
     def folder(self) -> Path:
-        """The folder with the plans and conversations."""
         return self.file.parents[1]
 
     @property
     def entries(self) -> list[Entry]:
-        """The entries of the file, without its header."""
         return lines(self.file)[1:]
 
 
@@ -104,12 +102,10 @@ def open_in_tildone(file: Path, folder: Path) -> StoredConversation:
 
 
 def tildone(folder: Path, url: str, *options: str) -> AbstractContextManager[Client]:
-    """Run a host with the model at this URL, without automatic continuation."""
     return _host(folder, ["--model", "openai-chat:scripted", *options], OPENAI_BASE_URL=f"{url}/v1")
 
 
 def _host(folder: Path, options: list[str], **environ: str) -> AbstractContextManager[Client]:
-    """Run a host that stores its plans and conversations in the folder."""
     work = folder / "project"
     work.mkdir(exist_ok=True)
     env = {
@@ -125,13 +121,11 @@ def _host(folder: Path, options: list[str], **environ: str) -> AbstractContextMa
 
 
 def prompt_and_wait(client: Client, text: str) -> None:
-    """Send a prompt, and wait until the agent has settled."""
     client.send(type="prompt", message=text)
     client.event("agent_settled")
 
 
 def appended(client: Client) -> list[Entry]:
-    """Return the entries that the client was notified of."""
     return [record["entry"] for record in client.records if record["type"] == "entry_appended"]
 
 
@@ -142,7 +136,6 @@ def conversation(client: Client) -> list[Message]:
 
 
 def text(message: Message) -> str:
-    """Return the text of a message, without thinking and tool calls."""
     return "".join(block["text"] for block in message["content"] if block["type"] == "text")
 
 
@@ -158,17 +151,14 @@ def panel(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def nodes(tree: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the nodes of a tree, each before its children."""
     return [one for node in tree for one in (node, *nodes(node["children"]))]
 
 
 def lines(file: Path) -> list[Entry]:
-    """Return every line of a session file, parsed."""
     return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
 def answers(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries with messages of a model."""
     return [entry for entry in entries if entry.get("message", {}).get("role") == "assistant"]
 
 

@@ -66,7 +66,6 @@ SHELL: Mapping[str, tuple[str, str]] = {
 
 
 def shell(name: str, command: str, **more: object) -> Turn:
-    """A turn in which the model runs a command."""
     tool, argument = SHELL[name]
     return {"tool": tool, "args": {argument: command, "description": "Run it"}, **more}
 
@@ -97,7 +96,6 @@ def wait_in(mode: str, name: str) -> Turn | None:
 
 
 def is_for_summary(request: ReceivedRequest) -> bool:
-    """Whether a client asks for a summary of the conversation."""
     instructions = json.dumps([request.body.get(key) for key in ("system", "systemInstruction", "instructions")])
     texts = (last_message(request), instructions)
     return any(phrase in text for text in texts for phrase in SUMMARY_PHRASES)
@@ -122,7 +120,6 @@ RUN_COMMANDS: Mapping[str, Sequence[str]] = {
 
 
 def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
-    """Install tildone into a client that is going to run in this mode."""
     return install_for_terminal(name, sandbox) if mode == TERMINAL else install(name, sandbox)
 
 
@@ -161,7 +158,6 @@ def _run(client: InstalledClient, prompts: list[str], prompt: str, *ends: str) -
 
 
 def run_until_killed(client: InstalledClient, mode: str) -> None:
-    """Give a client its task, and wait until it has been killed."""
     if mode == TERMINAL:
         with at_terminal(client) as screen:
             screen.say(TASK)
@@ -188,7 +184,6 @@ def is_client(name: str, words: list[str]) -> bool:
 
 
 def kill_server(client: InstalledClient) -> None:
-    """Kill the MCP server of a client as `kill -9` does."""
     servers = [pid for pid, words in tildone_processes(client.sandbox.home) if "mcp" in words]
     assert servers, [words for _, words in processes(client.sandbox.home)]
     for pid in servers:
@@ -196,7 +191,6 @@ def kill_server(client: InstalledClient) -> None:
 
 
 def tildone_processes(home: Path) -> list[tuple[int, list[str]]]:
-    """The processes with this home that run tildone."""
     return [(pid, words) for pid, words in processes(home) if any(word.endswith("/tildone") for word in words[:4])]
 
 

@@ -90,8 +90,6 @@ def is_ready(request: ReceivedRequest, turn: Turn) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InstalledClient:
-    """A client with tildone installed, in a workspace of its own."""
-
     name: str
     sandbox: Sandbox
     start: Launch
@@ -106,7 +104,6 @@ class InstalledClient:
         return environ
 
     def run(self, task: str = TASK, *, resume: bool = False, seconds: float = TIMEOUT_SECONDS) -> ProcessResult:
-        """Run the client on a task until it exits, in a new conversation or the last one."""
         with self.running(task, resume=resume, seconds=seconds) as process:
             out, err = process.communicate()
         return ProcessResult(process.returncode, out.decode(), err.decode())
@@ -120,14 +117,12 @@ class InstalledClient:
     def supervised(
         self, command: Sequence[str], seconds: float = TIMEOUT_SECONDS
     ) -> contextlib.AbstractContextManager["subprocess.Popen[bytes]"]:
-        """Run a command in the environment of the client."""
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         return supervised(
             command, seconds=seconds, cwd=self.sandbox.work, env=self.environ, stdin=nothing, stdout=pipe, stderr=pipe
         )
 
     def tildone(self, *words: str, given: str = "") -> str:
-        """The output of a tildone command in the folder of the client."""
         done = subprocess.run(
             [PROGRAM, *words],
             cwd=self.sandbox.work,
@@ -142,7 +137,6 @@ class InstalledClient:
         return done.stdout
 
     def files(self) -> Iterator[Path]:
-        """The files of the client that an installation changed."""
         for folder in (self.sandbox.home, self.sandbox.work):
             for path in folder.rglob("*"):
                 is_settings = path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file()
@@ -150,7 +144,6 @@ class InstalledClient:
                     yield path
 
     def rewrite(self, old: str, new: str) -> None:
-        """Replace a text in all files that an installation changed."""
         files = [path for path in self.files() if old in path.read_text(encoding="utf-8")]
         assert files, f"no settings file contains {old}"
         for path in files:
@@ -165,7 +158,6 @@ class InstalledClient:
         return list(AgentRegistry(str(self.data / "agents"), str(self.sandbox.work)).all())
 
     def sessions(self) -> dict[str, Tasks]:
-        """Return every plan, by the name of its session."""
         store = SqliteStore(str(self.data / "tildone.db"))
         try:
             return {info.name: self._tasks(store, info.name) for info in store.sessions()}
@@ -174,7 +166,6 @@ class InstalledClient:
 
     @property
     def tasks(self) -> Tasks:
-        """The project's plan."""
         return self.sessions().get(str(self.sandbox.work), [])
 
     @staticmethod
@@ -217,12 +208,10 @@ def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list
 
 
 def without_tools(request: ReceivedRequest) -> str:
-    """Everything in a request except for the tools."""
     return json.dumps({key: item for key, item in request.body.items() if key != "tools"}, ensure_ascii=False)
 
 
 def last_message(request: ReceivedRequest) -> str:
-    """The last message of a request."""
     for key in ("messages", "input", "contents"):
         if key in request.body:
             return json.dumps(request.body[key][-1], ensure_ascii=False)
@@ -245,19 +234,15 @@ def serving(client: InstalledClient) -> Iterator["Server"]:
 
 
 class Server:
-    """A client of that server."""
-
     def __init__(self, url: str) -> None:
         self._url = url
         self._events = urllib.request.urlopen(f"{url}/event", timeout=TIMEOUT_SECONDS)  # noqa: S310  loopback
         self.session = self.begin()
 
     def close(self) -> None:
-        """End the stream of events."""
         self._events.close()
 
     def say(self, text: str) -> None:
-        """Send a prompt without waiting for the reply."""
         self._post(f"/session/{self.session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
     def summarize(self) -> None:
@@ -275,14 +260,12 @@ class Server:
         raise AssertionError("the server has closed the stream of events")
 
     def messages(self) -> str:
-        """The messages of this conversation, as text."""
         with urllib.request.urlopen(  # noqa: S310  loopback
             f"{self._url}/session/{self.session}/message", timeout=TIMEOUT_SECONDS
         ) as answer:
             return json.dumps(json.load(answer), ensure_ascii=False)
 
     def begin(self) -> str:
-        """Start another conversation."""
         session: str = self._post("/session", {})["id"]
         return session
 
@@ -296,7 +279,6 @@ class Server:
 
 
 def program(folder: Path, script: str) -> Path:
-    """Write a shell script named tildone, and return its path."""
     path = folder / "tildone"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

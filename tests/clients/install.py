@@ -74,7 +74,6 @@ NOT_A_REASON = ("A complete log of this run", "In most cases you or one of your 
 
 
 def main(names: Sequence[str], folder: Path = FOLDER) -> int:
-    """Install the clients of these names, or all of them."""
     unknown = [name for name in names if name not in CLIENTS]
     if unknown:
         print(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}", file=sys.stderr)
@@ -125,7 +124,6 @@ def install(name: str, package: Package, folder: Path, seconds: float = INSTALL_
 
 
 def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
-    """Return whether exactly this version is installed completely."""
     try:
         stamp = json.loads((folder / name / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -134,7 +132,6 @@ def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
 
 
 def programs(name: str, folder: Path = FOLDER) -> Path:
-    """Return the folder with the programs of an installed package."""
     return folder / name / "node_modules" / ".bin"
 
 
@@ -145,7 +142,6 @@ def folder_of(name: str) -> Path:
 
 
 def node_is_new_enough() -> bool:
-    """Return whether the node on PATH is new enough for every client."""
     node = shutil.which("node")
     if node is None:
         return False

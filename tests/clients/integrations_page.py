@@ -49,14 +49,12 @@ These coding agents cannot be run without an account or a screen. Their integrat
 
 
 def page(results: Results | None = None) -> str:
-    """Return the whole page, with these results or the ones that are kept."""
     results = results or load()
     parts = [OPENING, *_versions(results), "", *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
     return "\n".join([*parts, *_documented(), ""])
 
 
 def _versions(results: Results) -> Iterator[str]:
-    """Yield the table of versions."""
     yield "## Versions"
     yield ""
     yield "| coding agent | `tildone install` | npm package | version tried | gate since | tool in each request since |"
@@ -90,7 +88,6 @@ def _prompts() -> Iterator[str]:
 
 
 def _situations(results: Results) -> Iterator[str]:
-    """Yield a table for each group of situations, with its footnotes."""
     titles = " | ".join(INTEGRATIONS[client].title for client in CLIENTS)
     for group, situations in GROUPS.items():
         numbers = _footnotes(situations)
@@ -106,13 +103,11 @@ def _situations(results: Results) -> Iterator[str]:
 
 
 def _continuations(situation: str) -> str:
-    """Return how often the agent is told to continue, if the situation is about that."""
     count = CONTINUATIONS.get(situation)
     return "" if count is None else f" (continuations: {count})"
 
 
 def _footnotes(situations: Mapping[str, str]) -> dict[tuple[str, str], int]:
-    """Number the notes of the records that belong to a group."""
     noted = [
         (client, situation) for situation in situations for client in CLIENTS if situation in INTEGRATIONS[client].notes
     ]

@@ -46,7 +46,6 @@ class Model:
 
     @property
     def url(self) -> str:
-        """The URL of the server."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def respond(self, request: ReceivedRequest) -> Turn:

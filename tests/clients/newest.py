@@ -97,13 +97,11 @@ def _cells(client: str, before: Mapping[Cell, str], trial: Trial) -> Iterator[st
 
 
 def is_complete(before: Results, trial: Trial) -> bool:
-    """Whether everything was tried, and all that worked before works."""
     worse = any(mark == NO and before.cells.get(cell) == YES for cell, mark in trial.cells.items())
     return bool(trial.outcomes) and not worse and trial.seconds_allowed is None and trial.sent is not None
 
 
 def main(words: Sequence[str]) -> int:
-    """Install, try and report, one client after the other."""
     clients = [word for word in words if word != "--short"] or list(CLIENTS)
     unknown = [client for client in clients if client not in CLIENTS]
     if unknown:

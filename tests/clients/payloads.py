@@ -50,19 +50,16 @@ def schema(copies: Path) -> Schema:
 
 
 def load(file: Path = FILE) -> dict[str, Schema]:
-    """Read what the tried versions send, by client."""
     kept: dict[str, Schema] = json.loads(file.read_text(encoding="utf-8"))
     return kept
 
 
 def save(sent: Mapping[str, Schema], file: Path = FILE) -> None:
-    """Keep what versions send, by client."""
     lines = [f" {json.dumps(client)}: {json.dumps(sent[client], indent=1)}" for client in sorted(sent)]
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
 
 
 def differences(before: Schema, after: Schema) -> list[str]:
-    """Say which events and fields have appeared or disappeared."""
     lines = [f"event {name} has disappeared" for name in before if name not in after]
     lines += [f"event {name} is new: {', '.join(after[name])}" for name in after if name not in before]
     for name in before.keys() & after.keys():

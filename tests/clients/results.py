@@ -33,7 +33,6 @@ class Results:
 
 
 def load(file: Path = FILE) -> Results:
-    """Read the results of the last complete run."""
     kept = json.loads(file.read_text(encoding="utf-8"))
     cells = {
         Cell(situation, client, Mode(mode)): mark
@@ -86,12 +85,10 @@ class Recorder:
 
     @property
     def failed(self) -> list[str]:
-        """The tests that failed in their last run."""
         return [test for test, found in self.outcomes.items() if any(outcome == "failed" for _, outcome in found)]
 
     @property
     def results(self) -> Results:
-        """What the run has shown so far."""
         seen: dict[Cell, set[str]] = {}
         for cell, outcome in (pair for found in self.outcomes.values() for pair in found):
             seen.setdefault(cell, set()).add(outcome)

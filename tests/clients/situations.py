@@ -91,8 +91,6 @@ PROPERTY = "proves"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the table: a situation in a client that runs in a mode."""
-
     situation: str
     client: str
     mode: Mode
@@ -117,7 +115,6 @@ def proves(*situations: str, tui: bool = False, client: str = "") -> pytest.Mark
 
 
 def cells_of(item: pytest.Item) -> list[Cell]:
-    """Return the cells that a test decides."""
     return [
         Cell(situation, _client(item, mark), _mode(item, mark))
         for mark in item.iter_markers("proves")
@@ -126,7 +123,6 @@ def cells_of(item: pytest.Item) -> list[Cell]:
 
 
 def runs_one_of(item: pytest.Item, clients: Collection[str]) -> bool:
-    """Whether a test has a parameter that names one of these clients."""
     return any(parameter in clients for parameter in _parameters(item).values())
 
 

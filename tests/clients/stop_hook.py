@@ -11,7 +11,6 @@ REASON = "There is something left to do."
 
 
 def main(folder: str) -> None:
-    """Reply in a format that every client accepts."""
     events = Path(folder, "events.jsonl")
     event = json.load(sys.stdin)
     first = not events.exists()

@@ -51,14 +51,12 @@ IN_BACKGROUND = '"$@" & echo $!; cat'
 
 
 def command(agent: str, text: str) -> Turn:
-    """A turn in which the model of an agent runs a shell command."""
     name = "cmd" if agent == "codex" else "command"
     given = {name: text} | ({"description": "Work on it"} if agent in ("claude", "opencode") else {})
     return {"tool": SHELLS[agent], "args": given}
 
 
 def done(number: int) -> Turn:
-    """A turn in which the model completes a task."""
     return {"tool": "todo", "args": {"done": number}}
 
 
@@ -111,7 +109,6 @@ class AgentFleet:
         return run_leases(self.store)
 
     def tildone(self, *words: str) -> str:
-        """What a command of a person prints."""
         done = subprocess.run(
             [PROGRAM, *words],
             cwd=self.repository,
@@ -171,7 +168,6 @@ class AgentFleet:
         return self.leases.look(run)[0].lease
 
     def ended(self, run: str) -> Lease:
-        """Wait until a run has ended, and return its lease."""
         eventually(lambda: not self.lease(run).state.is_active)
         return self.lease(run)
 
@@ -183,7 +179,6 @@ class AgentFleet:
         return [(task.text, task.status.value) for task in plan.tasks]
 
     def completions(self, run: str) -> Counter[int]:
-        """How often each task was completed."""
         found: Counter[int] = Counter()
         before: set[int] = set()
         for event in self.events(run):
@@ -194,19 +189,16 @@ class AgentFleet:
         return found
 
     def files(self, run: str) -> set[str]:
-        """The files on the branch of a run."""
         return set(Git(str(self.repository)).run("ls-tree", "--name-only", f"tildone/{run}").splitlines())
 
     def worktree(self, run: str) -> Path:
         return self.folder / "here" / "tildone" / "fleet" / "worktrees" / run
 
     def output(self, run: str, lease: Lease) -> str:
-        """What the agent under a lease has printed."""
         path = self.folder / "here" / "tildone" / "fleet" / "runs" / f"{run}.{lease.epoch}.output"
         return path.read_text(encoding="utf-8", errors="replace")
 
     def kept(self, run: str) -> str:
-        """The message of the newest checkpoint of a run."""
         [*_, kept] = [event.fact for event in self.events(run) if isinstance(event.fact, Kept)]
         return Git(str(self.repository)).run("log", "-1", "--format=%B", kept.commit)
 
@@ -231,7 +223,6 @@ def eventually(condition: Callable[[], object]) -> None:
 
 
 def tree(pid: int) -> list[int]:
-    """The process ids of a process and all its descendants."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -244,7 +235,6 @@ def tree(pid: int) -> list[int]:
 
 
 def send(number: signal.Signals, pids: Iterable[int]) -> None:
-    """Send a signal to processes that may have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -348,7 +338,6 @@ def fleet_of(name: str, folder: Path, model: FleetModel) -> AgentFleet:
 
 
 def agent_of(lease: Lease) -> list[int]:
-    """The processes of the agent under a lease."""
     return processes_of(str(lease.fence))
 
 

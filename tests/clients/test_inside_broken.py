@@ -52,7 +52,6 @@ def missing_program(client: InstalledClient, _folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bad_config(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    """The person's config file is not TOML."""
     file = client.sandbox.home / ".config" / "tildone" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("dialect = [", encoding="utf-8")
@@ -97,7 +96,6 @@ def deleted_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
 
 
 def can_mount() -> bool:
-    """Whether a process may mount a file system of its own here."""
     unshare = shutil.which("unshare")
     command = [str(unshare), "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
     return unshare is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -186,7 +184,6 @@ def test_a_person_at_a_terminal_is_told_of_a_broken_tildone(
 
 
 def with_short_timeouts(client: InstalledClient) -> InstalledClient:
-    """Shorten the timeouts of the client, and return it."""
     for installed, short in TIMEOUTS[client.name].items():
         client.rewrite(installed, short)
     # The tests make Claude Code wait for its MCP servers, which it does not do by default.
@@ -195,7 +192,6 @@ def with_short_timeouts(client: InstalledClient) -> InstalledClient:
 
 
 def check_unaffected(client: InstalledClient, model: Model) -> None:
-    """Check that the client works as it does without tildone."""
     result = client.run()
 
     assert result.code == 0, result
@@ -264,7 +260,6 @@ def check_told_once(screen: Screen) -> None:
 
 
 def locked(client: InstalledClient) -> sqlite3.Connection:
-    """Lock the store for writing, from whichever thread."""
     connection = sqlite3.connect(client.data / "tildone.db", isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN EXCLUSIVE")
     return connection

@@ -22,7 +22,6 @@ BYPASS = "--dangerously-bypass-hook-trust"
 
 
 def doctor(client: InstalledClient) -> list[tuple[str, str]]:
-    """The findings about the client: status and message."""
     done = subprocess.run(
         [PROGRAM, "doctor", client.name, "--json"],
         cwd=client.sandbox.work,
@@ -38,7 +37,6 @@ def doctor(client: InstalledClient) -> list[tuple[str, str]]:
 
 
 def offered(model: Model) -> bool:
-    """Whether our tool was offered to the model."""
     return any(tool.endswith("todo") for tool in offered_tools(model.requests[-1].body))
 
 
@@ -65,7 +63,6 @@ def test_a_client_has_our_tool_as_long_as_doctor_says_so(name: str, make_sandbox
 
 
 def rebuilt(client: InstalledClient, model: Model) -> InstalledClient:
-    """The same client, told the address of another model."""
     old = client.sandbox.model
     for path in client.sandbox.home.rglob("*"):
         if path.is_file() and path.suffix in {".json", ".toml"} and old in path.read_text(errors="replace"):
@@ -78,7 +75,6 @@ def rebuilt(client: InstalledClient, model: Model) -> InstalledClient:
 
 
 def merge(path: Path, settings: Mapping[str, Any]) -> None:
-    """Add settings to a JSON file."""
     data: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for key, setting in settings.items():
         both = isinstance(setting, dict) and isinstance(data.get(key), dict)

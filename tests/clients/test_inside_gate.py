@@ -71,7 +71,6 @@ def run_to_end(client: InstalledClient, stops: int, *, notified: bool = False) -
 
 
 def trusted(name: str, sandbox: Sandbox) -> Sandbox:
-    """Configure the client to trust the working folder."""
     settings = {
         "codex": (".codex/config.toml", f'[projects."{sandbox.work}"]\ntrust_level = "trusted"\n'),
         "gemini": (".gemini/trustedFolders.json", json.dumps({str(sandbox.work): "TRUST_FOLDER"})),

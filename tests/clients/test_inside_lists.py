@@ -135,7 +135,6 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
 
 
 def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
-    """Enable the client's own list."""
     if case == "codex":
         client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
     if case == "claude-todos":

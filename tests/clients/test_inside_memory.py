@@ -214,7 +214,6 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_san
 
 
 def recalled(request: str) -> str:
-    """The last plan in the text of a request."""
     start = "Your plan:\\n"
     lines = request.rpartition(start)[2].split("\\n")
     assert lines != [""], request[-3000:]

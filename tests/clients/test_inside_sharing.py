@@ -148,7 +148,6 @@ def claims(client: InstalledClient) -> Sequence[Claim]:
 
 
 def until_lapsed(client: InstalledClient) -> Sequence[Claim]:
-    """Wait until no lease goes on, and return the claims."""
     until(lambda: not any(claim.is_held for claim in claims(client)), seconds=TIMEOUT_SECONDS)
     return claims(client)
 
@@ -173,7 +172,6 @@ class Worker:
         self.nudges: list[str] = []
 
     def turn(self, message: str) -> Turn:
-        """The next turn, after the last message of a request."""
         self._requests += 1
         if self._requests == 1:
             return START
@@ -258,25 +256,21 @@ def test_three_agents_share_a_plan_and_each_task_is_done_once(make_sandbox: Make
 
 
 def first_task(nudge: str) -> int:
-    """The number of the task that an agent is to go on with."""
     listed = {nudge.find(text): number for number, text in enumerate(TASKS, 1) if text in nudge}
     return listed[min(listed)]
 
 
 def run_command(model: Model, errand: str) -> list[str]:
-    """The command line of `tildone run` with this model."""
     provider = [f"OPENAI_BASE_URL={model.url}/v1", "OPENAI_API_KEY=none"]
     options = ["--model", CHAT, "--mode", "print", "--dialect", "brief", *ALLOW_ALL]
     return ["env", *provider, str(PROGRAM), "run", errand, *options]
 
 
 def ended(processes: Iterable["subprocess.Popen[bytes]"]) -> list[tuple[bytes, bytes]]:
-    """Wait for all processes at once, and return what they printed."""
     return [process.communicate() for process in processes]
 
 
 def completions(events: Iterable[Event]) -> Counter[int]:
-    """How often each task became completed."""
     counts: Counter[int] = Counter()
     before: frozenset[int] = frozenset()
     for event in events:

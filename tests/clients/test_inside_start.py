@@ -62,7 +62,6 @@ def test_the_first_request_of_every_start_offers_the_tool(name: str, mode: str, 
 
 
 def with_default_settings(client: InstalledClient) -> InstalledClient:
-    """Remove the variables that make a client wait for its MCP servers."""
     for variable in WAITS_FOR_SERVERS:
         client.start.environ.pop(variable, None)
     return client
@@ -201,6 +200,5 @@ def test_the_tokens_of_a_request_are_on_the_task_that_was_in_progress(name: str,
 
 
 def tasks(stats: str) -> list[dict[str, Any]]:
-    """The tasks of the statistics."""
     found: list[dict[str, Any]] = json.loads(stats)["tasks"]
     return found

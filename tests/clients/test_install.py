@@ -142,7 +142,6 @@ def test_an_old_node_is_not_enough(version: str, monkeypatch: pytest.MonkeyPatch
 
 
 def own_package(folder: Path) -> Package:
-    """Create a local package with one program."""
     source = folder / "source"
     source.mkdir()
     manifest = {"name": "greeter", "version": "1.0.0", "bin": {"greet": "greet.js"}}

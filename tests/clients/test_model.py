@@ -55,7 +55,6 @@ def test_an_unknown_path_is_not_found() -> None:
 
 
 def request(model: Model, path: str, **body: Any) -> str:
-    """Return the response of the model as text."""
     http_request = urllib.request.Request(model.url + path, json.dumps(body).encode())  # noqa: S310  loopback
     with urllib.request.urlopen(http_request, timeout=10) as answer:  # noqa: S310  loopback
         text: str = answer.read().decode()

@@ -113,7 +113,6 @@ def test_an_unknown_client_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def write_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a program named npm on the PATH."""
     programs = folder / "bin"
     programs.mkdir()
     npm = programs / "npm"

@@ -210,7 +210,6 @@ def recorded(trace: Path, folder: Path, sandbox: Sandbox) -> Path:
 
 
 def recorded_messages(entries: list[Entry]) -> list[Message]:
-    """Return the messages of people, models and tools on all branches."""
     return [entry["message"] for entry in entries if role(entry) not in {"system", None}]
 
 

@@ -60,13 +60,11 @@ class Trial:
         return marks
 
     def reasons(self, cell: Cell) -> Iterator[str]:
-        """Yield why the tests of a cell failed."""
         for outcome in self.outcomes:
             if outcome.reason and str(cell) in outcome.cells:
                 yield outcome.reason
 
     def count(self, outcome: str) -> int:
-        """Return how many tests had an outcome."""
         return sum(one.outcome == outcome for one in self.outcomes)
 
 

@@ -92,8 +92,6 @@ HOLD_OPEN = ("sh", "-c", '"$@"; echo "[the program has ended: $?]"; read line', 
 
 
 class Screen(Pane):
-    """The terminal of one client."""
-
     def until(self, *texts: str, seconds: float = WAIT_SECONDS) -> str:
         """Wait until one of the texts is on the screen; return the first of them that is.
 
@@ -115,7 +113,6 @@ class Screen(Pane):
 
     @property
     def plain(self) -> str:
-        """What is visible now, without white space and borders."""
         return _without_spaces(self.screen)
 
     def say(self, text: str) -> None:
@@ -137,7 +134,6 @@ class Screen(Pane):
             self.send(ENTER)
 
     def settle(self) -> None:
-        """Wait until the client pauses."""
         deadline = time.monotonic() + MAX_SETTLE_SECONDS
         with contextlib.suppress(TimedOut):
             while time.monotonic() < deadline:
@@ -156,7 +152,6 @@ class Screen(Pane):
         raise TimedOut(f"keys have no effect; the screen shows:\n{before}")
 
     def answer(self, prompts: Sequence[StartPrompt]) -> None:
-        """Say yes to each question."""
         for prompt in prompts:
             self.until(prompt.text)
             for _ in range(ATTEMPTS):
@@ -210,7 +205,6 @@ def at_terminal(client: InstalledClient, *options: str, again: bool = False, wor
 
 
 def expected_prompts(client: InstalledClient) -> Sequence[StartPrompt]:
-    """What a client asks at its first start after the installation."""
     prompts = PROMPTS[client.name, client.scope]
     knows_folder = (client.sandbox.home / ".gemini" / "trustedFolders.json").exists()
     return [prompt for prompt in prompts if prompt.name != FOLDER] if knows_folder else prompts

@@ -67,8 +67,6 @@ OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A project, and a home with settings and stores."""
-
     project: Path
     home: Path
     more: dict[str, str] = field(default_factory=dict)
@@ -90,7 +88,6 @@ class Workspace:
 
     @property
     def session(self) -> Session:
-        """The session of the project, as a person edits it."""
         return self.session_of(self.settings.session)
 
     def session_of(self, name: str) -> Session:
@@ -100,7 +97,6 @@ class Workspace:
         return open_session(own, BY_HAND, store)
 
     def plan(self, *tasks: tuple[str, str]) -> None:
-        """Replace the plan."""
         self.session.change((Write(plan_of(tasks).phases),))
 
     @property
@@ -109,7 +105,6 @@ class Workspace:
 
 
 def new_workspace(folder: Path) -> Workspace:
-    """A project with an empty `.git` folder, and an empty home."""
     project, home = folder / "project", folder / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
@@ -134,13 +129,11 @@ class HookedAgent:
 
     @property
     def seen_head(self) -> str | None:
-        """The head that its model has seen of its session."""
         record = self.record
         assert record is not None
         return self.workspace.session.store.records.seen(record.session, record.reader)
 
     def event(self, point: HookPoint) -> str:
-        """Return the agent's own name for an event at that point."""
         return next(event for event, other in hooks_of(self.integration).points.items() if other == point)
 
     def payload(self, event: str, extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +143,6 @@ class HookedAgent:
         return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **extra}
 
     def report(self, point: HookPoint, **extra: Any) -> Answer:
-        """Call a hook, in this process."""
         return self.report_event(self.event(point), **extra)
 
     def report_event(self, event: str, **extra: Any) -> Answer:

@@ -135,13 +135,11 @@ def _continues(answer: str) -> bool:
 
 
 def run_all_drills() -> dict[str, DrillResult]:
-    """Run every drill; return the results by the name of the agent's function."""
     with tempfile.TemporaryDirectory() as folder:
         return {drill.act.__name__: run_drill(drill, Path(folder) / drill.act.__name__) for drill in DRILLS}
 
 
 def table(results: dict[str, DrillResult]) -> str:
-    """Return a Markdown table with a row for each drill."""
     rows = ["| an agent that | is continued | result |", "|---|---|---|"]
     for each in results.values():
         times = {0: "never", 1: "once"}.get(each.nudges, f"{each.nudges} times")
@@ -150,7 +148,6 @@ def table(results: dict[str, DrillResult]) -> str:
 
 
 def page(results: dict[str, DrillResult] | None = None) -> str:
-    """Return the page of the documentation with the current table."""
     rows = table(results or run_all_drills())
     return TABLE_IN_PAGE.sub(lambda _: f"\n{rows}\n\n", PAGE.read_text(encoding="utf-8"))
 

@@ -41,7 +41,6 @@ class Golden:
 
     @property
     def event(self) -> str:
-        """The agent's own name for the event, from the command line or the JSON."""
         return str(self.case["event"] or self.case["stdin"][hooks_of(self.integration).fields["event"]])
 
     def run(self, workspace: Workspace) -> tuple[Any, str, Tasks]:
@@ -77,7 +76,6 @@ def golden(path: Path) -> Golden:
 
 
 def rewrite(path: Path) -> None:
-    """Rewrite the file with today's reply."""
     each = golden(path)
     with tempfile.TemporaryDirectory() as folder:
         out, _, after = each.run(new_workspace(Path(folder)))

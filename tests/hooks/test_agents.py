@@ -306,7 +306,6 @@ OPEN = [("One", "pending"), ("Two", "pending")]
 
 
 def writes(agent: HookedAgent, *tasks: tuple[str, str], **fields: Any) -> None:
-    """The agent writes its native list."""
     todos = [{"content": text, "status": status} for text, status in tasks]
     agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos}, **fields)
 

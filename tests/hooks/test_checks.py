@@ -24,14 +24,12 @@ NO_PROGRAM = Check(("no-such-program",))
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A project that is a real repository, and an empty home."""
     project, home = make_repository(tmp_path / "project"), tmp_path / "home"
     home.mkdir()
     return Workspace(project, home)
 
 
 def plan_with(workspace: Workspace, check: Check, *texts: str, approved: bool = True, of_plan: bool = False) -> None:
-    """Write a plan whose first task has a check, or the plan itself."""
     session = workspace.session
     session.change([Write(flat(*map(Task, texts)).phases)])
     session.change([SetCheck(None if of_plan else Numbered((1,)), check)])

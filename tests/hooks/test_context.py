@@ -192,7 +192,6 @@ CHANGED = "Your plan was changed since you last saw it"
 
 
 def said(agent: HookedAgent, point: HookPoint, **fields: Any) -> str:
-    """What a hook tells the model."""
     names = {str(field): name for field, name in hooks_of(agent.integration).fields.items()}
     return agent.is_told(point, **{names.get(name, name): given for name, given in fields.items()})
 
@@ -202,7 +201,6 @@ def after_tool(agent: HookedAgent, tool: str = "Bash", **fields: Any) -> str:
 
 
 def started(workspace: Workspace, integration: Integration = CLAUDE, **more: str) -> HookedAgent:
-    """An agent that has seen the plan."""
     agent = HookedAgent(workspace, integration, **more)
     workspace.plan(*OPEN)
     assert said(agent, HookPoint.PROMPT, prompt="Begin") != ""

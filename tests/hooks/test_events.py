@@ -111,7 +111,6 @@ def test_a_prompt_may_not_come_from_a_person() -> None:
 
 
 def pipe(*pieces: bytes, close: bool = True) -> int:
-    """A pipe that holds these bytes, and may stay open."""
     ours, theirs = os.pipe()
     for piece in pieces:
         os.write(theirs, piece)
@@ -332,7 +331,6 @@ WITH_CONTEXT = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 
 
 def run(workspace: Workspace, *words: str, given: object = None) -> tuple[str, str]:
-    """What the program printed, on a pipe."""
     answer = subprocess.run(
         [PROGRAM, *words],
         cwd=workspace.project,

@@ -40,7 +40,6 @@ from tildone.stores.sqlite.store import SqliteStore
 
 @pytest.fixture
 def agent(workspace: Workspace) -> HookedAgent:
-    """An agent with open tasks."""
     workspace.plan(*OPEN)
     return HookedAgent(workspace)
 

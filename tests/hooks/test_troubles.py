@@ -364,13 +364,11 @@ AT_A_SCREEN = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 
 @pytest.fixture
 def broken(workspace: Workspace) -> Workspace:
-    """A workspace with settings that cannot be parsed."""
     write_trusted(workspace.project / "tildone.toml", "max_nudges = [", workspace.environ)
     return workspace
 
 
 def started_in(workspace: Workspace, **environ: str) -> HookedAgent:
-    """Claude Code, started with these environment variables."""
     return HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, **environ}))
 
 

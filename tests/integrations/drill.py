@@ -110,7 +110,6 @@ class Drill:
                         write(home / file, text)
 
     def forms(self, file: str) -> Sequence[str | None]:
-        """The texts that a file may have at the beginning."""
         return TOML if file.endswith(".toml") else JSON + (JSONC if self.name in WITH_COMMENTS else ())
 
     def install(self) -> None:
@@ -176,7 +175,6 @@ class Drill:
         self.rewritten.add(file)
 
     def person(self) -> None:
-        """An edit by the person: the same in both homes."""
         file = self.random.choice([file for scope in self.scopes for file in self.settings(scope)] or [""])
         text = read(self.theirs / file) if file else None
         if not text or not rewrites.values(file, text):

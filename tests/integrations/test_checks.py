@@ -32,7 +32,6 @@ Found = tuple[str, str, str]
 
 
 def agents(answer: Answer) -> list[Found]:
-    """The findings about coding agents: status, message, remedy."""
     return [
         (each["status"], each["message"], each["remedy"]) for each in answer.json["checks"] if each["name"] == "agents"
     ]
@@ -448,7 +447,6 @@ def site(tmp_path: Path, scope: str = USER, environ: Mapping[str, str] | None = 
 
 
 def silencers(name: str, here: Site) -> list[str]:
-    """What silences an installation at a site."""
     integration = INTEGRATIONS[name]
     backups = Backups(os.path.join(here.home, "data"))
     for change in files_silencers.install_changes(edits_for(integration.configure, here), backups):

@@ -44,14 +44,12 @@ EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 
 @pytest.fixture
 def settled(person: Person, name: str) -> Person:
-    """A person whose home has settings of the coding agent."""
     if (CONFIGS / name).exists():
         shutil.copytree(CONFIGS / name, person.home, dirs_exist_ok=True)
     return person
 
 
 def files(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below a folder: its bytes and its permissions."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
         for path in sorted(folder.rglob("*"))

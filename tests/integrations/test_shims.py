@@ -42,7 +42,6 @@ class Shim:
     program: Path
 
     def set_reply(self, event: str, reply: object) -> None:
-        """Set the reply of the program to an event."""
         text = reply if isinstance(reply, str) else json.dumps(reply)
         self.program.with_name(f"{event}.answer").write_text(text, encoding="utf-8")
 
@@ -66,14 +65,12 @@ class Shim:
 
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
-        """The arguments and the input of each run of the program."""
         log = self.program.with_name("calls")
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
         return [(line.partition(" {")[0], json.loads("{" + line.partition(" {")[2])) for line in lines]
 
 
 def node() -> str:
-    """A node that runs TypeScript without a build."""
     for path in (str(programs("node") / "node"), shutil.which("node") or ""):
         if os.access(path, os.X_OK):
             version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
@@ -85,12 +82,10 @@ def node() -> str:
 
 @pytest.fixture
 def shim(person: Person, host: str) -> Shim:
-    """An installed shim that runs another program."""
     return installed(person, host)
 
 
 def installed(person: Person, host: str, *options: str) -> Shim:
-    """A shim installed with options."""
     if os.name == "nt":
         pytest.skip("the program in the place of tildone is a shell script")
     person.says("install", host, "--no-check", *options)

@@ -64,15 +64,12 @@ class Project:
 
     @property
     def agents(self) -> AgentRegistry:
-        """The project's agents."""
         return open_agents(self.settings())
 
     def settings(self, dialect: str = "brief", session: str = "") -> Settings:
-        """The settings in this project."""
         return load({"dialect": dialect, "session": session}, self.environment(), str(self.folder))
 
     def environment(self, **more: str) -> dict[str, str]:
-        """The whole environment of a program that runs here."""
         inherited = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
         homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
         return inherited | dict.fromkeys(homes, str(self.home)) | {"TILDONE_USER": "Ada"} | self.environ | more
@@ -95,7 +92,6 @@ class Project:
 
     @asynccontextmanager
     async def http_client(self, mode: str = "auto", *, dialect: str = "brief", **more: Any) -> AsyncIterator[Client]:
-        """A client of an HTTP server in this process."""
         async with self.http_server(dialect) as server, connected(server, mode, **more) as client:
             yield client
 
@@ -136,7 +132,6 @@ class Project:
         dialect: str = "brief",
         session: str = "",
     ) -> AsyncIterator[Client]:
-        """A client of a stdio server in this process."""
         with self.pipes(dialect, session) as (to_server, from_server):
             transport = pipe_transport(to_server, from_server)
             async with Client(transport, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
@@ -152,7 +147,6 @@ class Project:
             yield client
 
     def ruin_store(self) -> Path:
-        """Replace the store by a file that is not a database."""
         store = Path(self.settings().store.location)
         for file in store.parent.glob(f"{store.name}*"):
             file.unlink()
@@ -167,7 +161,6 @@ class Project:
             return latest_state(store.history(session or str(self.folder))).plan
 
     def texts(self, session: str | None = None) -> list[str]:
-        """The texts of the tasks of a plan."""
         return [task.text for task in self.plan(session).tasks]
 
     def add(self, *texts: str, session: str | None = None) -> None:
@@ -182,7 +175,6 @@ class Project:
 
 @asynccontextmanager
 async def connected(server: str, mode: str, **more: Any) -> AsyncIterator[Client]:
-    """A client of the server at a URL."""
     async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as http:
         transport = streamable_http_client(server, http_client=http)
         async with Client(transport, mode=mode, client_info=client_info("test"), **more) as client:
@@ -190,8 +182,6 @@ async def connected(server: str, mode: str, **more: Any) -> AsyncIterator[Client
 
 
 class Inbox:
-    """The notifications that a client receives, in order."""
-
     def __init__(self) -> None:
         self._messages: asyncio.Queue[IncomingMessage] = asyncio.Queue()
 
@@ -199,14 +189,12 @@ class Inbox:
         self._messages.put_nowait(message)
 
     async def next_change(self) -> str:
-        """The URI of the next resource that changes."""
         message = await asyncio.wait_for(self._messages.get(), TIMEOUT_SECONDS)
         assert isinstance(message, ResourceUpdatedNotification)
         return message.params.uri
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been received."""
         return self._messages.empty()
 
 
@@ -233,26 +221,22 @@ async def subscribed(client: Client, inbox: Inbox, *uris: str) -> AsyncIterator[
 
 
 def client_info(name: str) -> Implementation:
-    """The `clientInfo` of a client of that name."""
     return Implementation(name=name, version="1")
 
 
 def text_of(result: CallToolResult) -> str:
-    """The text of a result."""
     [block] = result.content
     assert isinstance(block, TextContent)
     return block.text
 
 
 async def read(client: Client, uri: str = "plan://current") -> str:
-    """The text of a resource."""
     [content] = (await client.read_resource(uri)).contents
     assert isinstance(content, TextResourceContents)
     return content.text
 
 
 def meta(**fields: object) -> RequestParamsMeta:
-    """The `_meta` of a request."""
     return cast("RequestParamsMeta", fields)
 
 

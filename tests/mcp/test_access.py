@@ -46,7 +46,6 @@ unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows keeps others out
 
 
 async def status(listens: str, token: Token | None = None, path: str = "/mcp", **headers: str) -> int:
-    """The status of a request to a server that listens there."""
     app = AccessMiddleware(PlainTextResponse("in"), listens, token)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
         return (await client.post(path, headers=headers)).status_code

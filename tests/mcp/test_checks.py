@@ -40,7 +40,6 @@ def project(tmp_path: Path) -> Project:
 
 
 def prepare(project: Project, check: Check, *, approved: bool = True, session: str = "") -> None:
-    """Make a plan of two tasks, of which the first has a check."""
     settings = project.settings(session=session)
     made = open_session(settings, BRIEF)
     made.change([Append((Task("One"), Task("Two")))], Actor.AGENT)
@@ -55,12 +54,10 @@ def first(project: Project, session: str | None = None) -> Task:
 
 
 async def until(path: Path) -> None:
-    """Wait for a file."""
     await until_async(path.exists)
 
 
 async def ended(pid: str) -> bool:
-    """Wait for the end of a process."""
     command = ["ps", "-p", pid]
     await until_async(lambda: subprocess.run(command, capture_output=True, check=False).returncode != 0)
     return True

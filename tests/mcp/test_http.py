@@ -344,7 +344,6 @@ def connect(served: Served) -> socket.socket:
 
 
 def received(connection: socket.socket) -> bytes:
-    """All that the server sends until it closes the connection."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -679,5 +678,4 @@ async def test_the_number_of_subscriptions_is_limited(
 
 
 def watching() -> list[threading.Thread]:
-    """The threads that watch a session."""
     return [thread for thread in threading.enumerate() if thread.name == "mcp watch" and thread.is_alive()]

@@ -45,7 +45,6 @@ OURS, ANOTHER = os.getpid(), os.getppid()
 
 
 def agent(project: Project, key: str) -> Agent:
-    """The record of an agent."""
     known = project.agents.get(AgentId.parse(key))
     assert known is not None
     return known
@@ -69,7 +68,6 @@ def seen_head(project: Project, key: str) -> str | None:
 
 
 def set_seen_head(project: Project, key: str, head: str | None) -> None:
-    """Record what an agent's model has seen, as its hooks do."""
     store = project.store
     try:
         store.records.set_seen(agent(project, key).session, agent(project, key).reader, head)
@@ -366,12 +364,10 @@ async def test_a_conversation_id_may_have_any_length(project: Project) -> None:
 
 
 def connection_threads() -> list[threading.Thread]:
-    """The threads of Codex connections."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("codex:")]
 
 
 def blocked_registry(project: Project) -> Path:
-    """A file in place of the registry's folder."""
     folder = Path(project.settings().agents_dir)
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")

@@ -291,7 +291,6 @@ def test_a_stray_print_does_not_reach_the_client(project: Project) -> None:
 
 
 def initialized(server: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
-    """Initialize the connection; the pipes."""
     assert server.stdin
     assert server.stdout
     server.stdin.write(line(initialize()))

@@ -249,7 +249,6 @@ def exactly(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def timeless(reply: Any) -> Any:
-    """The reply without its times and paths."""
     if isinstance(reply, str):
         changing = ("time_ms", '"text":', "persisted_to", '"summary"')
         return "\n".join(line for line in reply.splitlines() if not any(word in line for word in changing))
@@ -595,5 +594,4 @@ async def test_a_watch_survives_a_store_that_fails_for_a_while(project: Project)
 
 
 def watching() -> list[threading.Thread]:
-    """The threads that watch a session."""
     return [thread for thread in threading.enumerate() if thread.name == "mcp watch" and thread.is_alive()]

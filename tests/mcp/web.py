@@ -37,7 +37,6 @@ class Served:
 
     @property
     def token_file(self) -> Path:
-        """The file that contains the token, as printed."""
         return Path(self.notice[1].split()[-1])
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
@@ -66,7 +65,6 @@ class Served:
                 yield client
 
     def post(self, body: object = None, *, path: str = "", **given: str) -> httpx2.Response:
-        """One HTTP request, with the token unless the headers say otherwise."""
         headers = {"authorization": f"Bearer {self.token}".strip(), "accept": "application/json, text/event-stream"}
         headers |= {name.replace("_", "-"): value for name, value in given.items()}
         return httpx2.post(path or self.url, json=body or {}, headers=headers, timeout=TIMEOUT_SECONDS)

@@ -44,24 +44,19 @@ def line(record: object) -> bytes:
 
 
 class Wire:
-    """A client's end of the two pipes."""
-
     def __init__(self, to_server: BinaryIO, from_server: BinaryIO) -> None:
         self._out = to_server
         self._in = from_server
 
     def send(self, *records: object) -> None:
-        """Send messages; bytes are sent unchanged."""
         for record in records:
             self._out.write(record if isinstance(record, bytes) else line(record))
         self._out.flush()
 
     async def next(self) -> bytes:
-        """The next line."""
         return await asyncio.wait_for(asyncio.to_thread(self._in.readline), TIMEOUT_SECONDS)
 
     async def answer(self) -> Record:
-        """The next line, parsed."""
         answered: Record = json.loads(await self.next())
         return answered
 
@@ -74,7 +69,6 @@ class Wire:
         self._out.close()
 
     async def rest(self) -> list[Record]:
-        """Return everything that still arrives."""
         output = await asyncio.wait_for(asyncio.to_thread(self._in.read), TIMEOUT_SECONDS)
         return [json.loads(part) for part in output.splitlines()]
 

@@ -25,7 +25,6 @@ from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.git import Git
-from tildone.stores.leasing import RunLeases
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.dialects.native import FENCED
@@ -33,6 +32,7 @@ from tildone.plan.dialects.prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
 from tildone.plan.events import Actor, Event, PlanChanged, latest_state
 from tildone.plan.model import Status
 from tildone.plan.runs import Claimer, Kept, Lease, LeaseState
+from tildone.stores.leasing import RunLeases
 
 pytestmark = pytest.mark.slow
 

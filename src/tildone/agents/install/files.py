@@ -32,8 +32,7 @@ from hashlib import sha256
 from typing import Any
 
 from tildone.agents.install import jsonc, toml
-from tildone.agents.install.jsonc import InvalidJson
-from tildone.agents.install.toml import Path
+from tildone.agents.install.jsonc import InvalidJson, Path
 from tildone.base import Refused, value
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE, SHARED_FILE, make_private_folder, make_shared_folder, real_path_inside

@@ -14,8 +14,7 @@ import pytest
 from tests.cli.person import Person
 from tests.web.boards import Browser, Place, board, place_in
 from tildone.agents.mcp.protocol import CURRENT_JSON
-from tildone.agents.mcp.resources import contents, parse_uri
-from tildone.agents.mcp.server import SessionSnapshot
+from tildone.agents.mcp.resources import SessionSnapshot, contents, parse_uri
 from tildone.app.apply import Editor, Notice
 from tildone.app.opening import open_session
 from tildone.base import replace

@@ -29,7 +29,8 @@ from tildone.agents.mcp.connections import (
     registry_stamp,
     subagent_in_call,
 )
-from tildone.agents.mcp.server import PlanWatcher, SessionSnapshot
+from tildone.agents.mcp.resources import SessionSnapshot
+from tildone.agents.mcp.server import PlanWatcher
 from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.presence import Presence

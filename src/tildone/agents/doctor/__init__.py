@@ -2,9 +2,6 @@
 
 Examining reads settings files; probing starts what was found in them, for all coding agents at once; reporting puts
 both together. Nothing is changed by any of them.
-
-Each integration names the settings of its coding agent that keep it from running what is installed, such as that hooks
-are disabled (`Integration.silencers`). `Inspection` reads them: a file that is missing or invalid has no settings.
 """
 
 from __future__ import annotations
@@ -13,11 +10,8 @@ import json
 import os
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from shutil import which
-from typing import Any
 
 from tildone.agents.doctor.probe import (
     HOOKS,
@@ -28,9 +22,8 @@ from tildone.agents.doctor.probe import (
     expected_launches,
     shim_without_constants,
 )
-from tildone.agents.install import Site, edits_for, jsonc
+from tildone.agents.install import Inspection, Silencer, Site, edits_for
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, is_our_server, program_in, read
-from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.integrations import Integration
 from tildone.base import Refused, UsageError, value
 from tildone.base.distribution import NAME, program, quoted, script
@@ -153,79 +146,6 @@ def _old_hooks(launches: Sequence[Launch], expected: Sequence[Launch]) -> Iterat
             continue
         if _BARE_HOOK.match(launch.command) and not _BARE_HOOK.match(wanted):
             yield "a tildone that cannot be started would stop the agent"
-
-
-@value
-class Silencer:
-    """What keeps the coding agent from running our tools or hooks, and what the person can do about it."""
-
-    what: str
-    remedy: str
-
-
-class Inspection:
-    """Reads the settings of a coding agent for one site, and collects what silences us."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.found: list[Silencer] = []
-        self._parsed: dict[str, Any] = {}
-
-    def silenced(self, what: str, remedy: str) -> None:
-        self.found.append(Silencer(what, remedy))
-
-    def get(self, file: str, *path: str) -> Any:
-        """Return the setting at a path in a JSON or TOML file; None if there is none."""
-        if file not in self._parsed:
-            self._parsed[file] = _parse(file)
-        data = self._parsed[file]
-        for key in path:
-            data = data.get(key) if isinstance(data, dict) else None
-        return data
-
-    def last(self, files: Sequence[str], *path: str) -> tuple[Any, str]:
-        """Return the setting in the last of several files that has it, and that file; each overrides those before."""
-        for file in reversed(files):
-            found = self.get(file, *path)
-            if found is not None:
-                return found, file
-        return None, ""
-
-    def lists(self, files: Sequence[str], item: str, *path: str) -> str:
-        """Return the first of several files with an array at a path that contains an item; empty if none has."""
-        for file in files:
-            found = self.get(file, *path)
-            if isinstance(found, list) and item in found:
-                return file
-        return ""
-
-    def items(self, data: object) -> list[dict[str, Any]]:
-        return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
-
-    def nearest(self, decisions: object) -> Any:
-        """Return the decision in an object whose keys are folders for the project: that of the nearest folder."""
-        folder = os.path.realpath(self.site.project)
-        while isinstance(decisions, dict):
-            if folder in decisions:
-                return decisions[folder]
-            if folder == os.path.dirname(folder):
-                break
-            folder = os.path.dirname(folder)
-        return None
-
-    def digest(self, data: object) -> str:
-        """Return the SHA-256 of JSON in its canonical form: sorted keys, and no white space."""
-        return sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
-
-
-def _parse(file: str) -> Any:
-    try:
-        text = (read(file) or "").removeprefix("\ufeff")
-        if file.endswith(".toml"):
-            return tomllib.loads(text)
-        return jsonc.get(text, ()) if text.strip() else {}
-    except (Refused, InvalidJson, tomllib.TOMLDecodeError):
-        return {}
 
 
 @value

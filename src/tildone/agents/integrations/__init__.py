@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from enum import Enum
     from typing import Any, Literal
 
-    from tildone.agents.doctor import Inspection
-    from tildone.agents.install import Installation, Site
+    from tildone.agents.install import Inspection, Installation, Site
 
     Template = Mapping[str, Any]
     Field = Literal[

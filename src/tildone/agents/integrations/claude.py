@@ -23,8 +23,7 @@ from tildone.base import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from tildone.agents.doctor import Inspection
-    from tildone.agents.install import Installation, Site
+    from tildone.agents.install import Inspection, Installation, Site
 
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"

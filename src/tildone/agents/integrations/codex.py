@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.doctor import Inspection
-from tildone.agents.install import Installation, Site
+from tildone.agents.install import Inspection, Installation, Site
 from tildone.agents.integrations import (
     BLOCK,
     CONTEXT,

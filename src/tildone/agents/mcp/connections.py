@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.mcp.json_rpc import Pending, RequestId
-    from tildone.agents.mcp.server import SessionSnapshot
+    from tildone.agents.mcp.resources import SessionSnapshot
     from tildone.app.check_runner import CheckRunner
     from tildone.app.settings import Settings
     from tildone.log.session import Session

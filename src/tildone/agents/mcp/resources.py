@@ -17,13 +17,12 @@ from tildone.agents.mcp.protocol import (
     SCHEME,
     TEXT,
 )
-from tildone.agents.mcp.server import SessionSnapshot
 from tildone.app.look import phases_data, task_data
 from tildone.base import value
 from tildone.base.ids import timestamp
 from tildone.log.store import Store
 from tildone.plan import codec
-from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.events import Event, PlanChanged, State, latest_state
 from tildone.plan.formats.markdown import EMPTY, lossless_checklist
 from tildone.plan.history.timeline import event_data, newest_events, row_data, timeline
 from tildone.plan.model import Task, progress
@@ -42,6 +41,19 @@ JSON_VERSION = 1
 
 MAX_PLAN = (MAX_RESOURCE - MAX_FRAME) // 3
 """How many characters of a plan or a log are in a resource. Some are written as up to six, which few are."""
+
+
+@value
+class SessionSnapshot:
+    """The name of a session and its state when it was read.
+
+    `changed` is the event that made the plan. `recent` are the events that the log resources show, oldest first.
+    """
+
+    session: str
+    state: State
+    changed: Event | None = None
+    recent: tuple[Event, ...] = ()
 
 
 @value

@@ -57,9 +57,9 @@ from tildone.agents.mcp.protocol import (
     wants_structured,
 )
 from tildone.app.opening import open_agents
-from tildone.base import TYPE_CHECKING, TildoneError, replace, value
+from tildone.base import TYPE_CHECKING, TildoneError, replace
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
-from tildone.plan.events import Event, State, latest_state
+from tildone.plan.events import State, latest_state
 from tildone.stores.agents import agent_process
 from tildone.stores.assignment import ProvidedTools
 
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from tildone.agents.mcp.connections import Caller, CallerResolver
     from tildone.agents.mcp.json_rpc import Pending, Request, RequestId, RpcMessage
-    from tildone.agents.mcp.resources import PlanUri
+    from tildone.agents.mcp.resources import PlanUri, SessionSnapshot
     from tildone.app.settings import Settings
     from tildone.log.store import Store
 
@@ -87,19 +87,6 @@ if TYPE_CHECKING:
 
         def respond(self, number: RequestId, line: bytes | None, error: int = 0) -> None:
             """Send the response to a request, with this error code if it is one; None if the request was cancelled."""
-
-
-@value
-class SessionSnapshot:
-    """The name of a session and its state when it was read.
-
-    `changed` is the event that made the plan. `recent` are the events that the log resources show, oldest first.
-    """
-
-    session: str
-    state: State
-    changed: Event | None = None
-    recent: tuple[Event, ...] = ()
 
 
 POLL_SECONDS = 0.5

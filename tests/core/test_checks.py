@@ -146,7 +146,8 @@ def test_a_command_that_can_fail_is_a_check(command: tuple[str, ...]) -> None:
     assert not proves_nothing(command)
 
 
-def test_only_a_passing_proof_of_the_same_command_passes() -> None:
+def test_a_proof_is_of_one_command_and_of_files() -> None:
+    """Only a person can help with an inconclusive or refused check."""
     check = Check(("make", "test"))
 
     assert is_passed(check, Proof(Result.PASSED, check.command))
@@ -154,15 +155,10 @@ def test_only_a_passing_proof_of_the_same_command_passes() -> None:
     assert not is_passed(check, Proof(Result.FAILED, check.command))
     assert not is_passed(check, None)
 
-
-def test_proofs_are_equal_if_they_say_the_same_of_the_same_files() -> None:
     one = Proof(Result.PASSED, ("make",), "d", "e", 0, "", 12, 34, "ada", "out", "tail")
 
     assert one == Proof(Result.PASSED, ("make",), "d", "e", 0)
     assert one != Proof(Result.PASSED, ("make",), "f", "e", 0)
-
-
-def test_only_a_person_can_help_with_an_inconclusive_or_refused_check() -> None:
     assert [result for result in Result if result.blocks] == [Result.INCONCLUSIVE, Result.REFUSED]
 
 
@@ -183,7 +179,7 @@ def test_a_written_plan_with_a_useless_check_is_refused() -> None:
     assert (outcome.after, outcome.faults) == (plan, (UselessCheck(("true",)),))
 
 
-def test_the_order_and_the_files_of_tasks_are_replaced() -> None:
+def test_order_and_files_are_replaced_and_a_task_waits_for_open_tasks_that_exist() -> None:
     plan = plan_of("a", "b", "c")
     steps: list[Step] = [Order(Numbered((3,)), (1, 2)), Order(Numbered((3,)), (2,)), Touch(Everything(), ("src/*",))]
 
@@ -192,17 +188,15 @@ def test_the_order_and_the_files_of_tasks_are_replaced() -> None:
     assert [task.after for task in after.tasks] == [(), (), (2,)]
     assert {task.touches for task in after.tasks} == {("src/*",)}
 
+    waiting = reduce(plan, [Order(Numbered((3,)), (1, 2)), Mark(Numbered((1,)), COMPLETED)], Rules()).after
 
-def test_a_task_waits_for_open_tasks_that_exist() -> None:
-    plan = reduce(plan_of("a", "b", "c"), [Order(Numbered((3,)), (1, 2)), Mark(Numbered((1,)), COMPLETED)], Rules())
-    first, second, third = plan.after.tasks
-
-    assert waits_for(plan.after, third) == (2,)
-    assert [is_ready(plan.after, task) for task in (first, second, third)] == [False, True, False]
-    assert third.status is PENDING
+    assert waits_for(waiting, waiting.tasks[2]) == (2,)
+    assert [is_ready(waiting, task) for task in waiting.tasks] == [False, True, False]
+    assert waiting.tasks[2].status is PENDING
 
 
 def test_an_order_without_end_or_of_unknown_tasks_is_refused() -> None:
+    """A cycle beside the task is found, and shared ends are none."""
     plan = reduce(plan_of("a", "b", "c"), [Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (2,))], Rules()).after
 
     assert reduce(plan, [Order(Numbered((1,)), (3,))], Rules()).faults == (Cycle((1, 3, 2)),)
@@ -212,8 +206,6 @@ def test_an_order_without_end_or_of_unknown_tasks_is_refused() -> None:
     written = (Phase("", (Task("x", after=(2,)), Task("y", after=(1,)))),)
     assert reduce(plan, [Write(written)], Rules()).faults == (Cycle((4, 5)),)
 
-
-def test_a_cycle_beside_the_task_is_found_and_shared_ends_are_none() -> None:
     plan = reduce(
         plan_of("a", "b", "c", "d"),
         [Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (1,)), Order(Numbered((4,)), (2, 3))],
@@ -283,21 +275,31 @@ def test_the_result_of_its_check_decides_what_becomes_of_a_task_that_is_done(
     assert outcome.unproved == (() if status is COMPLETED else (1,))
 
 
-def test_the_proof_of_another_command_proves_nothing() -> None:
+def test_a_proved_task_stays_completed_until_its_check_fails() -> None:
+    """The proof of another command proves nothing; a removed task leaves its check to nobody."""
     outcome = done(checked("a"), {1: proof(Result.PASSED, LINT)})
 
     assert (outcome.after.tasks[0].status, outcome.after.tasks[0].proof) == (IN_PROGRESS, None)
 
-
-def test_a_proved_task_stays_completed_through_other_changes() -> None:
     plan = done(checked("a", "b"), {1: proof(Result.PASSED)}).after
 
     after = reduce(plan, [Rename(ONE, "c"), Mark(Numbered((2,)), COMPLETED)], Rules()).after
 
     assert [task.status for task in after.tasks] == [COMPLETED, COMPLETED]
 
+    plan = done(checked("a"), {1: proof(Result.PASSED)}).after
 
-def test_editing_a_check_reopens_the_task_and_removing_it_does_not() -> None:
+    outcome = reduce(plan, [], Rules(), {1: proof(Result.FAILED)})
+
+    assert (outcome.after.tasks[0].status, outcome.unproved) == (IN_PROGRESS, (1,))
+
+    after = reduce(checked("a"), [Remove(ONE), Append((Task("a", COMPLETED),))], Rules()).after
+
+    assert (after.tasks[0].number, after.tasks[0].check) == (2, None)
+
+
+def test_another_check_reopens_a_task_and_the_same_or_none_does_not() -> None:
+    """Models send lists of texts and statuses, which keep the checks that they do not name."""
     plan = done(checked("a"), {1: proof(Result.PASSED)}).after
 
     edited = reduce(plan, [SetCheck(ONE, LINT)], Rules()).after.tasks[0]
@@ -306,15 +308,10 @@ def test_editing_a_check_reopens_the_task_and_removing_it_does_not() -> None:
     assert (edited.status, edited.check, edited.proof) == (PENDING, LINT, None)
     assert (removed.status, removed.check, removed.proof) == (COMPLETED, None, None)
 
-
-def test_an_edit_that_leaves_the_check_as_it_is_changes_nothing() -> None:
     plan = done(checked("a"), {1: proof(Result.PASSED)}).after
 
     assert not reduce(plan, [SetCheck(ONE, TESTS)], Rules()).changed
 
-
-def test_a_list_that_names_no_checks_keeps_them_and_one_with_another_check_reopens_the_task() -> None:
-    """Models send lists of texts and statuses."""
     before = done(checked("a"), {1: proof(Result.PASSED)}).after
 
     same = reduce(before, [Write(flat(Task("a", COMPLETED), Task("b")).phases)], Rules()).after
@@ -322,15 +319,6 @@ def test_a_list_that_names_no_checks_keeps_them_and_one_with_another_check_reope
 
     assert (same.tasks[0].check, same.tasks[0].status) == (TESTS, COMPLETED)
     assert (other.tasks[0].check, other.tasks[0].status, other.tasks[0].proof) == (LINT, PENDING, None)
-
-
-def test_a_check_that_fails_when_it_is_run_again_reopens_its_task() -> None:
-    """`tildone verify` records results without any other change."""
-    plan = done(checked("a"), {1: proof(Result.PASSED)}).after
-
-    outcome = reduce(plan, [], Rules(), {1: proof(Result.FAILED)})
-
-    assert (outcome.after.tasks[0].status, outcome.unproved) == (IN_PROGRESS, (1,))
 
 
 @pytest.mark.parametrize(
@@ -347,12 +335,6 @@ def test_a_task_that_was_blocked_for_its_check_goes_on_once_the_check_has_a_resu
     assert reduce(by_hand, [], Rules(), {1: proof(result)}).after.tasks[0].status is BLOCKED
 
 
-def test_a_removed_task_leaves_its_check_to_nobody() -> None:
-    after = reduce(checked("a"), [Remove(ONE), Append((Task("a", COMPLETED),))], Rules()).after
-
-    assert (after.tasks[0].number, after.tasks[0].check) == (2, None)
-
-
 def test_the_check_of_a_plan_is_kept_by_every_change_and_holds_its_end() -> None:
     plan = reduce(plan_of("a"), [SetCheck(None, TESTS)], Rules()).after
     closed = reduce(plan, [Write(flat(Task("a", COMPLETED)).phases)], Rules()).after
@@ -365,6 +347,9 @@ def test_the_check_of_a_plan_is_kept_by_every_change_and_holds_its_end() -> None
     assert reduce(closed, [], Rules(), {PLAN: proof(Result.PASSED, LINT)}).after.proof is None
     assert reduce(proved, [SetCheck(None, LINT)], Rules()).after.proof is None
     assert not reduce(proved, [SetCheck(None, TESTS)], Rules()).changed
+    assert has_checks(checked("a"))
+    assert has_checks(Plan(check=TESTS))
+    assert not has_checks(plan_of("a"))
 
 
 def test_stale_tasks_are_reopened_without_their_proofs() -> None:
@@ -376,12 +361,6 @@ def test_stale_tasks_are_reopened_without_their_proofs() -> None:
     assert reopened(plan, frozenset({1})).proof == plan.proof
     assert reopened(plan, frozenset({PLAN})).proof is None
     assert reopened(plan, frozenset()) is plan
-
-
-def test_a_plan_has_checks_if_it_or_a_task_has_one() -> None:
-    assert has_checks(checked("a"))
-    assert has_checks(Plan(check=TESTS))
-    assert not has_checks(plan_of("a"))
 
 
 def test_tasks_without_a_number_come_after_positions_of_their_plan() -> None:
@@ -421,7 +400,7 @@ def texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
 
 
-def test_a_list_of_a_model_that_lacks_a_task_with_a_check_keeps_it_after_the_others() -> None:
+def test_a_list_of_a_model_that_lacks_a_task_with_a_check_keeps_it_after_the_others_of_its_phase() -> None:
     """So the tasks of the list are at the positions by which the model names them next."""
     outcome = by_model(asked_for("a", "b"), Write(flat(Task("c", COMPLETED), Task("d", COMPLETED)).phases))
 
@@ -430,8 +409,6 @@ def test_a_list_of_a_model_that_lacks_a_task_with_a_check_keeps_it_after_the_oth
     assert (outcome.kept, outcome.faults) == ((1,), ())
     assert outcome.after.last_number == 4
 
-
-def test_a_kept_task_is_in_its_phase_also_if_the_list_has_no_such_phase() -> None:
     before = Plan(
         (Phase("A", (Task("a", number=1, check=ASKED_TESTS),)), Phase("B", (Task("b", number=2, check=ASKED_LINT),))), 2
     )
@@ -444,6 +421,17 @@ def test_a_kept_task_is_in_its_phase_also_if_the_list_has_no_such_phase() -> Non
         ("A", ["a"]),
     ]
 
+    outcome = by_model(asked_for("a", "b"), Write(flat(Task("a", ABANDONED), Task("b")).phases))
+
+    assert [(task.text, task.status) for task in outcome.after.tasks] == [("a", PENDING), ("b", PENDING)]
+    assert outcome.kept == (1,)
+
+    before = reduce(asked_for("a"), [Mark(ONE, IN_PROGRESS)], Rules()).after
+
+    after = by_model(before, Write(flat(Task("b", IN_PROGRESS)).phases), rules=Rules(focus=Focus.AT_MOST_ONE)).after
+
+    assert [(task.text, task.status) for task in after.tasks] == [("b", IN_PROGRESS), ("a", PENDING)]
+
 
 @pytest.mark.parametrize("proof", [None, FAILED])
 def test_a_task_is_kept_with_its_status_and_its_failed_proof(proof: Proof | None) -> None:
@@ -452,21 +440,6 @@ def test_a_task_is_kept_with_its_status_and_its_failed_proof(proof: Proof | None
     kept = by_model(failed, Write(())).after.tasks[0]
 
     assert (kept.status, kept.proof) == (IN_PROGRESS, proof)
-
-
-def test_a_kept_task_in_progress_leaves_the_focus_to_the_list() -> None:
-    before = reduce(asked_for("a"), [Mark(ONE, IN_PROGRESS)], Rules()).after
-
-    after = by_model(before, Write(flat(Task("b", IN_PROGRESS)).phases), rules=Rules(focus=Focus.AT_MOST_ONE)).after
-
-    assert [(task.text, task.status) for task in after.tasks] == [("b", IN_PROGRESS), ("a", PENDING)]
-
-
-def test_a_task_with_a_check_that_a_list_calls_dropped_stays_open_in_its_place() -> None:
-    outcome = by_model(asked_for("a", "b"), Write(flat(Task("a", ABANDONED), Task("b")).phases))
-
-    assert [(task.text, task.status) for task in outcome.after.tasks] == [("a", PENDING), ("b", PENDING)]
-    assert outcome.kept == (1,)
 
 
 REFUSED: list[Op] = [
@@ -495,7 +468,8 @@ def test_only_a_person_removes_or_drops_such_a_task_or_changes_its_check(step: O
     assert allowed.faults == ()
 
 
-def test_the_other_steps_of_a_batch_that_is_not_atomic_are_applied() -> None:
+def test_a_refused_step_spares_the_others_if_rules_are_not_atomic() -> None:
+    """And leaves no task to be proved."""
     steps = (Remove(ONE), Mark(Numbered((2,)), COMPLETED), Remove(Numbered((9,))))
 
     outcome = by_model(asked_for("a", "b"), *steps, rules=Rules(atomic=False))
@@ -503,8 +477,6 @@ def test_the_other_steps_of_a_batch_that_is_not_atomic_are_applied() -> None:
     assert [task.status for task in outcome.after.tasks] == [PENDING, COMPLETED]
     assert outcome.faults == (HasCheck(1, "a"), NoSuchNumber((9,)))
 
-
-def test_a_refused_list_leaves_no_task_to_be_proved() -> None:
     written = Write(flat(Task("a", COMPLETED, check=ASKED_LINT)).phases)
 
     outcome = by_model(asked_for("a"), written, rules=Rules(atomic=False))
@@ -513,6 +485,7 @@ def test_a_refused_list_leaves_no_task_to_be_proved() -> None:
 
 
 def test_a_proved_task_can_go_unless_its_proof_is_stale() -> None:
+    """So can one that a person dropped."""
     done = reduce(asked_for("a", "b"), [Mark(ONE, COMPLETED)], Rules(), {1: PASSED}).after
     stale = ByModel(stale=lambda: frozenset({1}))
 
@@ -521,15 +494,17 @@ def test_a_proved_task_can_go_unless_its_proof_is_stale() -> None:
     assert by_model(done, Remove(ONE), model=stale).faults == (HasCheck(1, "a"),)
     assert texts(by_model(done, Write(flat(Task("c")).phases), model=stale).after) == ["c", "a"]
 
-
-def test_new_tasks_clear_a_finished_plan_but_for_stale_tasks() -> None:
     done = reduce(asked_for("a", "b"), [Mark(Everything(), COMPLETED)], Rules(), {1: PASSED}).after
     step = Append((Task("c"),), clear_finished=True)
 
-    stale = by_model(done, step, model=ByModel(stale=lambda: frozenset({1})))
+    kept = by_model(done, step, model=stale)
 
     assert texts(by_model(done, step).after) == ["c"]
-    assert (texts(stale.after), stale.kept) == (["c", "a"], (1,))
+    assert (texts(kept.after), kept.kept) == (["c", "a"], (1,))
+
+    dropped = reduce(asked_for("a", "b"), [Mark(ONE, ABANDONED)], Rules()).after
+
+    assert texts(by_model(dropped, Remove(ONE)).after) == ["b"]
 
 
 def test_files_are_looked_at_only_if_a_proved_task_is_about_to_go() -> None:
@@ -541,12 +516,6 @@ def test_files_are_looked_at_only_if_a_proved_task_is_about_to_go() -> None:
     steps = (Mark(Numbered((2,)), COMPLETED), Remove(Numbered((2,))), Append((Task("c"),)), Rename(ONE, "d"))
 
     assert by_model(done, *steps, model=ByModel(stale=unexpected)).faults == ()
-
-
-def test_a_task_that_a_person_dropped_can_go() -> None:
-    dropped = reduce(asked_for("a", "b"), [Mark(ONE, ABANDONED)], Rules()).after
-
-    assert texts(by_model(dropped, Remove(ONE)).after) == ["b"]
 
 
 def test_a_check_that_a_model_wrote_is_its_own_until_a_person_approves_it() -> None:

@@ -80,58 +80,55 @@ def after(plan: Plan, *steps: Step) -> Plan:
     return outcome.after
 
 
-def test_tasks_are_numbered_from_one() -> None:
+def test_tasks_without_numbers_are_numbered_from_one_in_order() -> None:
+    """Such plans come from older versions and from other programs. Numbering alone is no change."""
     assert numbers(ABC) == {"a": 1, "b": 2, "c": 3}
     assert ABC.last_number == 3
 
-
-def test_a_plan_without_numbers_is_numbered_in_order() -> None:
-    """Such plans come from older versions and from other programs. Numbering alone is no change."""
     plan = Plan((Phase("A", (Task("a"),)), Phase("B", (Task("b"),))))
 
     assert numbers(numbered(plan)) == {"a": 1, "b": 2}
     assert numbered(numbered(plan)) == numbered(plan)
     assert not reduce(plan, [], FREE).changed
-
-
-def test_content_is_compared_without_numbers() -> None:
+    assert Plan(flat(*ABC.tasks).phases, 3) == ABC
     assert same_content(ABC, flat(Task("a"), Task("b"), Task("c")))
     assert not same_content(ABC, flat(Task("a"), Task("b")))
     assert not same_content(ABC, Plan((Phase("A", ABC.tasks),)))
 
 
-def test_a_number_is_never_reused() -> None:
-    """Not even the number of a removed task."""
+def test_a_number_is_never_reused_and_unknown_ones_are_refused() -> None:
+    """All of them are reported at once; 0 is not a number of any task."""
     shorter = after(ABC, Remove(Named("c")))
     longer = after(shorter, Append((Task("d"),)))
 
     assert numbers(longer) == {"a": 1, "b": 2, "d": 4}
     assert longer.last_number == 4
 
+    outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], FREE)
 
-def test_a_rewritten_plan_keeps_the_numbers_of_unchanged_texts() -> None:
-    """As after a manual edit: texts are matched in order, each number once."""
+    assert outcome.faults == (faults.NoSuchNumber((0, 9)),)
+    assert not outcome.changed
+
+
+def test_a_task_keeps_its_number_when_the_plan_is_rewritten_and_whatever_its_status() -> None:
+    """Texts are matched in order, each number once."""
     doubled = after(ABC, Append((Task("a"),)))
 
     edited = after(doubled, Write((Phase("", (Task("c", COMPLETED), Task("a"), Task("a"), Task("a"), Task("new"))),)))
 
     assert [(task.text, task.number) for task in edited.tasks] == [("c", 3), ("a", 1), ("a", 4), ("a", 5), ("new", 6)]
 
-
-def test_a_task_keeps_its_number_whatever_its_status() -> None:
     marked = after(
         ABC, Mark(Numbered((2,)), IN_PROGRESS), Note(Numbered((2,)), "why"), Mark(Numbered((2, 3)), COMPLETED)
     )
 
     assert marked.tasks == (Task("a", number=1), Task("b", COMPLETED, ("why",), 2), Task("c", COMPLETED, (), 3))
 
+    plan = after(ABC, Remove(Numbered((1,))))
 
-def test_unknown_numbers_are_refused() -> None:
-    """All of them are reported at once; 0 is not a number of any task."""
-    outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], FREE)
+    changed = with_status(plan, {2}, Status.BLOCKED)
 
-    assert outcome.faults == (faults.NoSuchNumber((0, 9)),)
-    assert not outcome.changed
+    assert [(task.number, task.status) for task in changed.tasks] == [(2, BLOCKED), (3, PENDING)]
 
 
 @pytest.mark.parametrize(
@@ -155,16 +152,14 @@ def test_tasks_move_in_front_of_another_or_to_the_end(
     assert numbers(moved) == numbers(ABC)
 
 
-def test_a_task_moves_into_the_phase_of_its_destination() -> None:
+def test_tasks_move_into_the_phase_of_their_destination_or_to_the_end_of_one() -> None:
+    """A phase that is missing is created. A move of or to a missing task is refused."""
     plan = Plan((Phase("A", (Task("a"), Task("b"))), Phase("B", (Task("c"), Task("d")))))
 
     assert texts_by_phase(after(plan, Move(At((0,)), Named("d")))) == [["b"], ["c", "a", "d"]]
     assert texts_by_phase(after(plan, Move(At((3,)), At((0,))))) == [["d", "a", "b"], ["c"]]
     assert texts_by_phase(after(plan, Move(At((0,))))) == [["b"], ["c", "d", "a"]]
 
-
-def test_tasks_move_to_the_end_of_a_phase() -> None:
-    """A phase that is missing is created. The last task of a phase stays where it is."""
     plan = Plan((Phase("A", (Task("a"), Task("b"))), Phase("B", (Task("c"),))))
 
     assert texts_by_phase(after(plan, Move(At((0,)), phase="A"))) == [["b", "a"], ["c"]]
@@ -172,8 +167,14 @@ def test_tasks_move_to_the_end_of_a_phase() -> None:
     assert texts_by_phase(after(plan, Move(At((1,)), phase="A"))) == [["a", "b"], ["c"]]
     assert [phase.name for phase in after(plan, Move(At((0,)), phase="C")).phases] == ["A", "B", "C"]
 
+    for step in (Move(Numbered((9,))), Move(Numbered((1,)), Numbered((9,))), Move(Named("x"))):
+        assert reduce(ABC, [step], FREE).after == ABC
+        assert len(reduce(ABC, [step], FREE).faults) == 1
+    assert reduce(Plan(), [Move(Numbered(()))], FREE).after == Plan()
 
-def test_a_renamed_task_keeps_its_number_status_and_notes() -> None:
+
+def test_a_renamed_task_keeps_the_rest_unless_the_rules_forbid_the_text() -> None:
+    """A rename to the same text changes nothing and is not refused."""
     plan = after(ABC, Mark(Numbered((2,)), BLOCKED), Note(Numbered((2,)), "why"))
 
     renamed = after(plan, Rename(Numbered((2,)), "b, but better"))
@@ -181,9 +182,6 @@ def test_a_renamed_task_keeps_its_number_status_and_notes() -> None:
     assert renamed.tasks == (Task("a", number=1), Task("b, but better", BLOCKED, ("why",), 2), Task("c", number=3))
     assert renamed.last_number == 3
 
-
-def test_a_rename_is_refused_if_the_rules_forbid_the_text() -> None:
-    """A rename to the same text changes nothing and is not refused."""
     unique = Rules(unique_texts=True, max_text=5)
 
     assert reduce(ABC, [Rename(Numbered((2,)), "a")], unique).faults == (faults.DuplicateTask("a"),)
@@ -191,13 +189,6 @@ def test_a_rename_is_refused_if_the_rules_forbid_the_text() -> None:
     assert reduce(ABC, [Rename(Numbered((9,)), "x")], unique).faults == (faults.NoSuchNumber((9,)),)
     assert reduce(ABC, [Rename(Numbered((2,)), "b")], unique) == Outcome(ABC, ABC)
     assert numbers(after(ABC, Rename(Numbered((2,)), "a"))) == {"a": 2, "c": 3}
-
-
-def test_a_move_of_or_to_a_missing_task_is_refused() -> None:
-    for step in (Move(Numbered((9,))), Move(Numbered((1,)), Numbered((9,))), Move(Named("x"))):
-        assert reduce(ABC, [step], FREE).after == ABC
-        assert len(reduce(ABC, [step], FREE).faults) == 1
-    assert reduce(Plan(), [Move(Numbered(()))], FREE).after == Plan()
 
 
 @pytest.mark.parametrize(("status", "clears"), [(COMPLETED, True), (PENDING, False), (BLOCKED, False)])
@@ -227,18 +218,6 @@ def test_numbers_stay_unique_and_stable_under_any_steps(plan: Plan, steps: list[
         assert all(by_number[task.number] == task.text for task in later.tasks if task.number in by_number)
 
 
-def test_a_flat_plan_of_numbered_tasks_is_still_flat() -> None:
-    assert Plan(flat(*ABC.tasks).phases, 3) == ABC
-
-
-def test_tasks_get_another_status_by_their_numbers() -> None:
-    plan = after(ABC, Remove(Numbered((1,))))
-
-    changed = with_status(plan, {2}, Status.BLOCKED)
-
-    assert [(task.number, task.status) for task in changed.tasks] == [(2, BLOCKED), (3, PENDING)]
-
-
 def origins(plan: Plan) -> dict[str, bool]:
     return {task.text: task.from_user for task in plan.tasks}
 
@@ -247,25 +226,20 @@ def sources(plan: Plan) -> dict[str, str]:
     return {task.text: task.source for task in plan.tasks}
 
 
-def test_the_tasks_that_a_person_adds_are_from_the_user() -> None:
+def test_a_task_keeps_the_origin_that_it_was_added_with() -> None:
+    """Whoever renames it; a list that is written anew keeps those of equal texts, each once."""
     before = flat(Task("a", number=1))
     after = flat(Task("a", number=1), Task("b", number=2))
 
     assert origins(keep_origins(before, after, Origin(by_user=True))) == {"a": False, "b": True}
     assert origins(keep_origins(before, after, Origin())) == {"a": False, "b": False}
 
-
-def test_a_task_keeps_its_origin_when_it_is_renamed() -> None:
-    """Whoever renames it."""
     before = flat(Task("a", number=1, from_user=True), Task("b", number=2))
     after = flat(Task("x", number=1), Task("y", number=2))
 
     for by_user in (True, False):
         assert origins(keep_origins(before, after, Origin(by_user))) == {"x": True, "y": False}
 
-
-def test_a_list_that_is_written_anew_keeps_the_origins_of_equal_texts() -> None:
-    """Each counts once: a second task of the same text is another one."""
     before = flat(Task("a", from_user=True), Task("b"))
     after = flat(Task("b"), Task("a"), Task("a"))
 
@@ -275,7 +249,7 @@ def test_a_list_that_is_written_anew_keeps_the_origins_of_equal_texts() -> None:
 
 
 def test_new_tasks_have_a_source_and_keep_it_with_their_text() -> None:
-    """A task with a source of its own is not from the user, even if a person imports it."""
+    """A task with a source of its own is not from the user, even if a person imports it. No origin is a difference."""
     here = Origin(by_user=True, source="Ada")
     before = keep_origins(Plan(), flat(Task("a", number=1), Task("b", number=2, source="the file x")), here)
     after = flat(Task("a", number=1), Task("changed", number=2), Task("new", number=3))
@@ -285,15 +259,9 @@ def test_new_tasks_have_a_source_and_keep_it_with_their_text() -> None:
     assert sources(keep_origins(before, after, Origin(source="Bob"))) == {"a": "Ada", "changed": "Bob", "new": "Bob"}
     assert sources(keep_origins(before, after, Origin())) == {"a": "Ada", "changed": "", "new": ""}
 
-
-def test_a_plan_gets_a_source_for_the_tasks_without_one() -> None:
     plan = Plan((Phase("one", (Task("a"),)), Phase("two", (Task("b", source="x"),))))
 
     assert sources(with_source(plan, "y")) == {"a": "y", "b": "x"}
-
-
-def test_the_origin_is_no_difference_between_tasks() -> None:
-    """Files and tools that lists come from do not record it."""
     assert Task("a") == Task("a", from_user=True, source="x")
     assert hash(Task("a")) == hash(Task("a", from_user=True))
 
@@ -325,38 +293,24 @@ def test_the_proofs_of_a_file_are_marked_as_imported() -> None:
 MIXED = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS), Task("d", ABANDONED))
 
 
-def test_progress_counts_abandoned_tasks_as_closed() -> None:
+def test_a_plan_tells_its_progress_its_open_tasks_and_the_next_one() -> None:
+    """Abandoned tasks count as closed; positions count over the whole plan; an empty plan is not finished."""
     assert progress(MIXED) == PlanProgress(2, 4)
-
-
-def test_a_plan_is_finished_when_it_has_tasks_and_none_is_open() -> None:
-    """An empty plan is not finished."""
     assert not progress(Plan()).finished
     assert not progress(MIXED).finished
     assert progress(flat(Task("a", ABANDONED))).finished
-
-
-def test_open_tasks_keep_their_positions() -> None:
-    """Positions count over the whole plan."""
     assert open_tasks(MIXED) == [(1, Task("b")), (2, Task("c", IN_PROGRESS))]
-
-
-def test_the_next_task_is_the_one_in_progress_or_else_the_first_pending() -> None:
-    """There is none if no task is open."""
     assert next_task(MIXED) == (2, Task("c", IN_PROGRESS))
     assert next_task(plan_of("a", "b")) == (0, Task("a", number=1))
     assert next_task(flat(Task("a", COMPLETED))) is None
 
 
-def test_tasks_with_phase_returns_every_task_with_its_phase() -> None:
-    """In the order of the plan."""
+def test_tasks_are_listed_with_their_phases_and_those_that_are_newly_completed() -> None:
+    """Tasks that are added as completed do not count."""
     plan = Plan((Phase("A", (Task("a"),)), Phase("B"), Phase("C", (Task("c"),))))
 
     assert tasks_with_phase(plan) == [TaskInPhase("A", Task("a")), TaskInPhase("C", Task("c"))]
 
-
-def test_newly_completed_tasks_existed_before_and_were_not_completed() -> None:
-    """Tasks that are added as completed do not count."""
     before = flat(Task("a"), Task("b", COMPLETED), Task("c", ABANDONED))
     after = flat(*(Task(text, COMPLETED) for text in "abcd"))
 
@@ -373,7 +327,8 @@ PLAN = Plan(
 )
 
 
-def test_tasks_keep_their_phase_notes_and_number() -> None:
+def test_a_list_is_arranged_in_the_phases_of_the_plan() -> None:
+    """A new task is in the phase of the one before it; a phase that loses its tasks is dropped."""
     arranged = arrange(PLAN, [Task("c", Status.COMPLETED), Task("a", Status.IN_PROGRESS), Task("b")])
 
     assert arranged.phases == (
@@ -382,8 +337,6 @@ def test_tasks_keep_their_phase_notes_and_number() -> None:
         Phase("Two", (Task("c", Status.COMPLETED, number=3),)),
     )
 
-
-def test_a_new_task_is_in_the_phase_of_the_one_before_it() -> None:
     arranged = arrange(PLAN, [Task("first"), Task("c"), Task("last")])
 
     assert [(phase.name, [task.text for task in phase.tasks]) for phase in arranged.phases] == [
@@ -391,35 +344,31 @@ def test_a_new_task_is_in_the_phase_of_the_one_before_it() -> None:
         ("Empty", []),
         ("Two", ["c", "last"]),
     ]
-
-
-def test_a_phase_that_loses_its_tasks_is_dropped() -> None:
     assert [phase.name for phase in arrange(PLAN, [Task("c")]).phases] == ["Empty", "Two"]
 
-
-def test_of_two_tasks_with_one_text_each_is_used_once() -> None:
     plan = Plan((Phase("One", (Task("a", number=1),)), Phase("Two", (Task("a", number=2),))))
 
     arranged = arrange(plan, [Task("a", Status.COMPLETED), Task("a"), Task("a")])
 
     assert [[task.number for task in phase.tasks] for phase in arranged.phases] == [[1], [2, 0]]
-
-
-def test_a_list_for_an_empty_plan_is_flat() -> None:
     assert arrange(Plan(), [Task("a")]) == flat(Task("a"))
 
 
-def test_tasks_that_the_author_did_not_know_are_kept_in_their_phases() -> None:
+def test_only_tasks_that_the_author_did_not_know_are_kept_in_their_phases() -> None:
     known = Plan((Phase("One", (Task("a"), Task("b"))),))
     wanted = Plan((Phase("One", (Task("b"),)),))
 
     kept = with_unseen(Plan((Phase("One", (*known.tasks, Task("new"))), Phase("Two", (Task("c"),)))), known, wanted)
 
     assert kept.phases == (Phase("One", (Task("b"), Task("new"))), Phase("Two", (Task("c"),)))
-
-
-def test_a_task_that_the_author_left_out_is_not_kept() -> None:
     assert with_unseen(PLAN, PLAN, flat(Task("a"))) == flat(Task("a"))
+
+    known = flat(Task("a"))
+    mark = Mark(Numbered((1,)), Status.COMPLETED)
+
+    steps = keep_unseen(lambda _: [Write(flat(Task("b")).phases), mark], known)(flat(Task("a"), Task("added")))
+
+    assert steps == [Write(flat(Task("b"), Task("added")).phases), mark]
 
 
 def test_a_plan_from_elsewhere_brings_its_own_check_if_it_has_one() -> None:
@@ -427,15 +376,6 @@ def test_a_plan_from_elsewhere_brings_its_own_check_if_it_has_one() -> None:
 
     assert written(PLAN) == (Write(PLAN.phases),)
     assert written(replace(PLAN, check=check)) == (Write(PLAN.phases), SetCheck(None, check))
-
-
-def test_only_the_lists_among_the_steps_of_a_tool_keep_what_others_added() -> None:
-    known = flat(Task("a"))
-    mark = Mark(Numbered((1,)), Status.COMPLETED)
-
-    steps = keep_unseen(lambda _: [Write(flat(Task("b")).phases), mark], known)(flat(Task("a"), Task("added")))
-
-    assert steps == [Write(flat(Task("b"), Task("added")).phases), mark]
 
 
 @pytest.mark.parametrize(
@@ -530,7 +470,7 @@ def test_a_folder_stands_for_everything_in_it() -> None:
     assert not may_conflict([], ["src"])
 
 
-def test_tasks_in_progress_that_may_change_the_same_files_conflict() -> None:
+def test_started_tasks_conflict_with_open_ones_that_may_change_the_same_files() -> None:
     steps: list[Step] = [
         Touch(Numbered((1, 2)), ("src/*",)),
         Touch(Numbered((3, 5)), ("src/a.py",)),
@@ -543,11 +483,8 @@ def test_tasks_in_progress_that_may_change_the_same_files_conflict() -> None:
     assert conflicting(plan, plan.tasks[2], [2, 3]) == ()
     assert conflicting(plan, plan.tasks[3], [1, 5]) == ()
 
-
-def test_a_started_task_is_in_the_way_of_open_ones_that_may_change_the_same_files() -> None:
-    plan = plan_of("parser", "names", "docs")
-    steps: list[Step] = [Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), IN_PROGRESS)]
-    plan = reduce(plan, steps, Rules()).after
+    steps = [Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), IN_PROGRESS)]
+    plan = reduce(plan_of("parser", "names", "docs"), steps, Rules()).after
     parser, names, docs = plan.tasks
 
     assert (in_the_way(plan, parser), in_the_way(plan, names), in_the_way(plan, docs)) == ((), (1,), ())
@@ -569,23 +506,14 @@ def test_open_tasks_wait_for_the_open_ones_among_those_they_come_after() -> None
     assert waiting_tasks(plan) == [(waits, (2,)), (blocked, (2,))]
 
 
-def test_names_icons_and_checkboxes_are_unique() -> None:
+def test_statuses_have_unique_facts_and_their_place_among_four_basic_ones() -> None:
+    """Only open tasks are actionable, of which a blocked one is none."""
     for facts in ([status.value for status in Status], [s.icon for s in Status], [s.checkbox for s in Status]):
         assert len(set(facts)) == len(Status)
     verbs = [status.verb for status in Status if status.verb]
     assert len(set(verbs)) == len(verbs)
-
-
-def test_a_status_is_found_by_its_stored_name() -> None:
     assert [Status(status.value) for status in Status] == list(Status)
-
-
-def test_only_open_tasks_are_actionable() -> None:
     assert all(status.is_open for status in Status if status.is_actionable)
     assert not Status.BLOCKED.is_actionable
-
-
-def test_every_status_maps_to_one_of_the_four_basic_statuses() -> None:
-    """A blocked task is still open."""
     assert {status.basic.value for status in Status} == {"pending", "in_progress", "completed", "abandoned"}
     assert Status.BLOCKED.basic is Status.PENDING

@@ -98,17 +98,11 @@ HARMLESS = [
 ]
 
 
-def test_a_dangerous_command_is_told_why() -> None:
-    assert {line: danger(line) for line in DANGEROUS} == DANGEROUS
-
-
-def test_a_person_is_told_in_a_sentence() -> None:
-    assert (caution("rm -rf x"), caution("ls")) == ("Careful: it deletes files.", "")
-
-
-def test_other_commands_are_not_dangerous() -> None:
+def test_dangerous_commands_are_told_why_and_others_are_not_dangerous() -> None:
     """A text that is only quoted is no command."""
+    assert {line: danger(line) for line in DANGEROUS} == DANGEROUS
     assert {line: danger(line) for line in HARMLESS if danger(line)} == {}
+    assert (caution("rm -rf x"), caution("ls")) == ("Careful: it deletes files.", "")
 
 
 def test_a_command_in_commands_in_commands_is_looked_for_so_deep_only() -> None:
@@ -128,15 +122,12 @@ FORMS = [
 ]
 
 
-def test_an_option_is_refused_in_every_form() -> None:
+def test_options_subscripts_assignments_and_programs_are_recognized_in_every_form() -> None:
     refused = [(name, word) for name, _, words in FORMS for word in words if is_refused(word, RULES[name])]
     allowed = [(name, word) for name, words, _ in FORMS for word in words if not is_refused(word, RULES[name])]
 
     assert (refused, allowed) == ([], [])
     assert not is_refused("-x", Rule())
-
-
-def test_a_subscript_and_an_assignment_are_recognized() -> None:
     assert [word for word in ("a[0]", "a [x]", "x+a[$(id)]", "[%s]", "a", "") if has_subscript(word)] == [
         *("a[0]", "a [x]", "x+a[$(id)]"),
     ]
@@ -144,8 +135,6 @@ def test_a_subscript_and_an_assignment_are_recognized() -> None:
         *("a=1", "a+=1", "a[0]=1"),
     ]
 
-
-def test_a_program_is_known_without_its_folder_version_and_extension() -> None:
     names = ["/usr/bin/python3.12", "GIT.EXE", "C:\\bin\\rm.exe", "perl5", "tool-2", "x1"]
 
     assert [program_name(path) for path in names] == ["python", "git", "rm", "perl", "tool-2", "x1"]
@@ -192,14 +181,9 @@ REACH = {
 def test_a_pattern_that_allows_more_than_it_looks_like_says_so() -> None:
     assert {pattern: reach(pattern) for pattern in REACH} == REACH
 
-
-def test_every_program_of_the_tables_has_words() -> None:
     names = {*POWERFUL, *(name for name in RULES if " " not in name)} - {"."}
 
     assert {name for name in names if not reach(f"{name} *")} == set()
-
-
-def test_the_person_is_told_which_pattern_it_is() -> None:
     assert told("--allow", "find *") == (
         "--allow 'find *' allows more than it looks like: find runs other programs with -exec"
     )
@@ -234,8 +218,13 @@ SPLIT = {
 }
 
 
-def test_a_line_is_split_into_simple_commands() -> None:
+def test_a_line_is_split_into_simple_commands_unless_it_is_ambiguous() -> None:
+    """A wrong split would hide a command in the arguments of another."""
     assert {line: texts(line) for line in SPLIT} == SPLIT
+    assert [line for line in AMBIGUOUS if texts(line) is not None] == []
+    assert {line: texts(line, windows=True) for line in WINDOWS} == WINDOWS
+    assert split_line("a" * MAX_CHARACTERS) is not None
+    assert split_line("a" * (MAX_CHARACTERS + 1)) is None
 
 
 AMBIGUOUS = [
@@ -279,21 +268,12 @@ AMBIGUOUS = [
 ]
 
 
-def test_an_ambiguous_line_is_not_split() -> None:
-    """A wrong split would hide a command in the arguments of another."""
-    assert [line for line in AMBIGUOUS if texts(line) is not None] == []
-
-
 WINDOWS = {
     "git status": ("git status",),
     "git status & del x": None,
     "git 'a & del x'": None,
     "echo %PATH%": None,
 }
-
-
-def test_a_windows_line_is_one_simple_command_or_cannot_be_split() -> None:
-    assert {line: texts(line, windows=True) for line in WINDOWS} == WINDOWS
 
 
 WORDS = [
@@ -323,8 +303,3 @@ def test_a_word_has_a_value_if_the_shell_does_not_replace_it() -> None:
         found += [(word.text, word.value, word.kind) for word in command.words[1:]]
 
     assert found == WORDS
-
-
-def test_a_line_that_no_shell_would_run_is_not_split() -> None:
-    assert split_line("a" * MAX_CHARACTERS) is not None
-    assert split_line("a" * (MAX_CHARACTERS + 1)) is None

@@ -42,19 +42,12 @@ def texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
 
 
-def test_one_refused_op_undoes_its_whole_batch() -> None:
-    """Under atomic rules, the valid half of the batch is not applied."""
+def test_one_refused_op_undoes_its_whole_batch_unless_rules_are_not_atomic() -> None:
+    """Then the valid ops are applied, and all faults collected."""
     plan = plan_of("schema", "migration")
-    steps = [Mark(At((0,)), COMPLETED), Mark(At((7,)), COMPLETED)]
+    half = [Mark(At((0,)), COMPLETED), Mark(At((7,)), COMPLETED)]
+    assert reduce(plan, half, FREE) == Outcome(plan, plan, (faults.OutOfRange((7,), last=1),))
 
-    outcome = reduce(plan, steps, FREE)
-
-    assert outcome.after == plan
-    assert outcome.faults == (faults.OutOfRange((7,), last=1),)
-
-
-def test_non_atomic_rules_apply_valid_ops_and_collect_the_faults() -> None:
-    """The batch continues after a fault."""
     steps: list[Step] = [Mark(Named("ghost"), COMPLETED), Mark(Named("a"), COMPLETED), Remove(InPhase("Z"))]
 
     outcome = reduce(plan_of("a"), steps, GATHER)
@@ -63,15 +56,32 @@ def test_non_atomic_rules_apply_valid_ops_and_collect_the_faults() -> None:
     assert outcome.faults == (faults.TaskMissing("ghost", empty=False), faults.PhaseMissing("Z"))
 
 
-def test_a_batch_may_select_a_task_that_it_appended() -> None:
-    """Selectors are resolved step by step."""
+def test_append_goes_to_the_last_phase_unless_one_is_named() -> None:
+    """A named phase that is missing is created. A later step may select what was appended."""
+    assert texts(reduce(TWO_PHASES, [Append((Task("d"),))], FREE).after) == ["a", "b", "c", "d"]
+    assert texts(reduce(TWO_PHASES, [Append((Task("d"),), "A")], FREE).after) == ["a", "b", "d", "c"]
+    assert reduce(Plan(), [Append((Task("d"),))], FREE).after == plan_of("d")
+    assert reduce(TWO_PHASES, [Append((), "C")], FREE).after.phases[-1] == Phase("C")
+
     outcome = reduce(Plan(), [Append((Task("new"),), "A"), Mark(Named("new"), IN_PROGRESS)], FREE)
 
     assert outcome.after == numbered(Plan((Phase("A", (Task("new", IN_PROGRESS),)),)))
 
+    unique = Rules(unique_texts=True, atomic=False)
 
-def test_write_replaces_all_phases() -> None:
+    outcome = reduce(TWO_PHASES, [Append((Task("a"), Task("d"), Task("d")), "B")], unique)
+
+    assert texts(outcome.after) == ["a", "b", "c", "d"]
+    assert outcome.faults == (faults.DuplicateTask("a"), faults.DuplicateTask("d"))
+
+
+def test_write_replaces_all_phases_unless_too_many_tasks_are_active() -> None:
     assert reduce(plan_of("a"), [Write((Phase("B"),))], FREE).after.phases == (Phase("B"),)
+
+    two = (Phase("", (Task("a", IN_PROGRESS), Task("b", IN_PROGRESS))),)
+
+    assert reduce(Plan(), [Write(two)], Rules(focus=Focus.AT_MOST_ONE)).faults == (faults.TooManyActive(2),)
+    assert reduce(Plan(), [Write(two)], FREE).after == numbered(Plan(two))
 
 
 @pytest.mark.parametrize("op", [Write((Phase("", (Task("ab"),)),)), Append((Task("ab"),)), Insert((Task("ab"),), 0)])
@@ -79,31 +89,6 @@ def test_every_op_that_adds_tasks_refuses_a_text_over_the_limit(op: Op) -> None:
     outcome = reduce(plan_of("x"), [op], Rules(max_text=1))
 
     assert outcome == Outcome(plan_of("x"), plan_of("x"), (faults.TextTooLong(0, 1),))
-
-
-def test_a_written_plan_with_too_many_active_tasks_is_refused() -> None:
-    two = (Phase("", (Task("a", IN_PROGRESS), Task("b", IN_PROGRESS))),)
-
-    assert reduce(Plan(), [Write(two)], Rules(focus=Focus.AT_MOST_ONE)).faults == (faults.TooManyActive(2),)
-    assert reduce(Plan(), [Write(two)], FREE).after == numbered(Plan(two))
-
-
-def test_append_goes_to_the_last_phase_unless_one_is_named() -> None:
-    """A named phase that is missing is created."""
-    assert texts(reduce(TWO_PHASES, [Append((Task("d"),))], FREE).after) == ["a", "b", "c", "d"]
-    assert texts(reduce(TWO_PHASES, [Append((Task("d"),), "A")], FREE).after) == ["a", "b", "d", "c"]
-    assert reduce(Plan(), [Append((Task("d"),))], FREE).after == plan_of("d")
-    assert reduce(TWO_PHASES, [Append((), "C")], FREE).after.phases[-1] == Phase("C")
-
-
-def test_duplicates_are_skipped_and_the_other_tasks_appended() -> None:
-    """Duplicates are detected in the whole plan and in the request itself."""
-    unique = Rules(unique_texts=True, atomic=False)
-
-    outcome = reduce(TWO_PHASES, [Append((Task("a"), Task("d"), Task("d")), "B")], unique)
-
-    assert texts(outcome.after) == ["a", "b", "c", "d"]
-    assert outcome.faults == (faults.DuplicateTask("a"), faults.DuplicateTask("d"))
 
 
 def test_adding_tasks_beyond_the_limit_is_refused() -> None:
@@ -131,13 +116,7 @@ def test_inserting_outside_the_plan_is_refused(at: int) -> None:
     assert reduce(TWO_PHASES, [Insert((), at)], FREE).faults == (faults.BadPosition(at, 3),)
 
 
-def test_marking_by_position_in_an_empty_plan_is_refused() -> None:
-    """There is no valid range to report."""
-    assert reduce(Plan((Phase("A"),)), [Mark(At((0,)), COMPLETED)], FREE).faults == (faults.NoTasks(),)
-
-
-def test_every_selector_selects_its_tasks() -> None:
-    """By position, text and phase, and all tasks."""
+def test_every_selector_selects_its_tasks_or_says_that_there_are_none() -> None:
     cases: list[tuple[Selector, str]] = [
         (At((2, 0)), "cpc"),
         (Named("b"), "pcp"),
@@ -147,10 +126,16 @@ def test_every_selector_selects_its_tasks() -> None:
     for target, expected in cases:
         assert statuses(reduce(TWO_PHASES, [Mark(target, COMPLETED)], FREE).after) == expected
 
-
-def test_a_missing_task_fault_says_whether_the_plan_is_empty() -> None:
-    """A dialect may add a hint."""
+    assert reduce(Plan((Phase("A"),)), [Mark(At((0,)), COMPLETED)], FREE).faults == (faults.NoTasks(),)
     assert reduce(Plan((Phase("A"),)), [Remove(Named("x"))], FREE).faults == (faults.TaskMissing("x", empty=True),)
+
+    plan = plan_of("twin", "twin")
+
+    once = reduce(plan, [Mark(Named("twin"), COMPLETED)], FREE).after
+    twice = reduce(once, [Mark(Named("twin"), ABANDONED)], FREE).after
+    again = reduce(twice, [Mark(Named("twin"), PENDING)], FREE).after
+
+    assert [statuses(plan) for plan in (once, twice, again)] == ["cp", "ca", "pa"]
 
 
 def test_starting_a_task_resets_the_others_to_pending() -> None:
@@ -160,17 +145,6 @@ def test_starting_a_task_resets_the_others_to_pending() -> None:
     assert statuses(reduce(plan, [Mark(Named("b"), IN_PROGRESS)], ONE).after) == "pi"
     assert statuses(reduce(plan, [Mark(Named("b"), IN_PROGRESS)], FREE).after) == "ii"
     assert statuses(reduce(plan, [Mark(Named("a"), IN_PROGRESS)], ONE).after) == "ip"
-
-
-def test_a_shared_text_selects_the_first_open_task() -> None:
-    """Each can be closed in turn. If all are closed, the first is selected."""
-    plan = plan_of("twin", "twin")
-
-    once = reduce(plan, [Mark(Named("twin"), COMPLETED)], FREE).after
-    twice = reduce(once, [Mark(Named("twin"), ABANDONED)], FREE).after
-    again = reduce(twice, [Mark(Named("twin"), PENDING)], FREE).after
-
-    assert [statuses(plan) for plan in (once, twice, again)] == ["cp", "ca", "pa"]
 
 
 def test_removing_tasks_keeps_their_phases() -> None:
@@ -318,50 +292,37 @@ def test_a_task_that_nobody_worked_on_leaves_no_gap(status: Status, expected: st
     assert after(written("ppp"), mark(2, status)) == expected
 
 
-def test_a_task_that_was_finished_before_starts_nothing() -> None:
-    """So a repeated call changes nothing."""
+def test_only_a_task_that_is_finished_now_starts_another() -> None:
+    """A repeated call changes nothing; nothing starts while a task is in progress."""
     assert after(written("cpp"), mark(1, COMPLETED)) == "cpp"
-
-
-def test_a_task_that_is_put_back_starts_nothing() -> None:
     assert after(written("ipp"), mark(1, PENDING)) == "ppp"
-
-
-def test_nothing_starts_while_a_task_is_in_progress() -> None:
     assert after(written("iip"), mark(1, COMPLETED)) == "cip"
     assert after(written("ipp"), mark(1, COMPLETED), mark(3, IN_PROGRESS)) == "cpi"
 
 
 def test_the_last_of_several_finished_tasks_counts() -> None:
+    """Tasks of the same batch can start or be finished; the next phase follows."""
     plan = written("pppp")
 
     assert after(plan, mark(3, COMPLETED), mark(1, COMPLETED)) == "cpci"
 
-
-def test_a_task_of_the_same_batch_can_start_or_be_finished() -> None:
     plan = written("i")
 
     assert after(plan, mark(1, COMPLETED), Append((Task("b"),))) == "ci"
     assert after(plan, mark(1, COMPLETED), Append((Task("b"), Task("c"))), mark(2, COMPLETED)) == "cci"
 
-
-def test_the_next_phase_follows() -> None:
     plan = numbered(Plan((Phase("A", (Task("a", IN_PROGRESS),)), Phase("B", (Task("b"),)))))
 
     assert after(plan, mark(1, COMPLETED)) == "ci"
 
 
 def test_tasks_of_other_agents_do_not_count() -> None:
-    """They are in progress already, so they are not taken either."""
+    """They are looked up, which reads files, only if a task is in progress."""
     shared = written("iipip")
     finish = mark(1, COMPLETED)
 
     assert initials(reduce(shared, [finish, StartNext(lambda: {2, 4})], Rules()).after) == "ciiip"
     assert initials(reduce(shared, [finish, StartNext(lambda: {2})], Rules()).after) == "cipip"
-
-
-def test_other_agents_are_looked_up_only_if_a_task_is_in_progress() -> None:
-    """The lookup reads files."""
 
     def others() -> frozenset[int]:
         raise AssertionError("looked up")
@@ -399,6 +360,7 @@ def test_only_a_passing_check_or_none_at_all_leaves_a_task_completed() -> None:
 
 
 def test_the_table_has_the_states_that_were_decided() -> None:
+    """A model drops only what is proved, and leaves the check as it is."""
     rows = {event.name: [*row.values()] for event, row in table().items()}
 
     assert rows["done, check failed"] == [IN_PROGRESS] * 5
@@ -407,8 +369,6 @@ def test_the_table_has_the_states_that_were_decided() -> None:
     assert rows["its files change"] == [PENDING, IN_PROGRESS, IN_PROGRESS, ABANDONED, BLOCKED]
     assert [event.result for event in EVENTS if event.name.startswith("verify")] == list(Result)
 
-
-def test_a_model_drops_only_what_is_proved_and_leaves_the_check_as_it_is() -> None:
     rows = {event.name: [*row.values()] for event, row in table().items()}
 
     assert rows["drop, by a model"] == [PENDING, IN_PROGRESS, ABANDONED, ABANDONED, BLOCKED]

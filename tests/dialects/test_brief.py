@@ -243,24 +243,28 @@ def test_a_call_that_exceeds_a_limit_is_refused() -> None:
     assert session.plan.tasks[2:] == (Task("c", number=3),)
 
 
-def test_every_field_of_the_schema_is_understood() -> None:
+def test_the_schema_is_small_and_every_field_of_it_is_understood() -> None:
+    """It is sent with every request; its cost is measured in characters."""
     assert BRIEF.tools[0].parameters["properties"].keys() <= OPS.keys()
 
-
-def test_the_schema_is_small() -> None:
-    """It is sent with every request; its cost is measured in characters."""
     tool = BRIEF.tools[0]
 
     assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 490
 
 
-def test_a_task_that_a_person_adds_is_numbered() -> None:
-    """The task is numbered immediately."""
+def test_a_person_who_finishes_or_adds_a_task_starts_none() -> None:
+    """Which task comes next is the agent's decision; a new task is numbered immediately."""
     session = with_abc()
 
     session.change([Append((Task("by hand"),))])
 
     assert session.plan.tasks[-1].number == 4
+
+    session = with_abc()
+
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+
+    assert statuses(session) == "cpp"
 
 
 def statuses(session: Session) -> str:
@@ -310,7 +314,7 @@ def test_the_next_task_is_named_only_where_the_model_expects_another(
     assert session.call("todo", call).text == expected
 
 
-def test_a_repeated_call_starts_nothing_more() -> None:
+def test_a_repeated_call_starts_nothing_more_and_one_undo_takes_back_both_effects() -> None:
     session = with_abc()
     session.call("todo", {"done": 1})
     head = session.state.head
@@ -319,8 +323,6 @@ def test_a_repeated_call_starts_nothing_more() -> None:
     assert session.call("todo", {"start": 2}).text == "ok"
     assert (statuses(session), session.state.head) == ("cip", head)
 
-
-def test_one_undo_takes_back_both_effects() -> None:
     session = with_abc()
     session.call("todo", {"start": 1})
     session.call("todo", {"done": 1})
@@ -328,15 +330,6 @@ def test_one_undo_takes_back_both_effects() -> None:
     session.undo()
 
     assert statuses(session) == "ipp"
-
-
-def test_a_person_who_finishes_a_task_starts_none() -> None:
-    """Which task comes next is the agent's decision."""
-    session = with_abc()
-
-    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
-
-    assert statuses(session) == "cpp"
 
 
 def test_a_task_of_another_agent_is_neither_taken_nor_waited_for() -> None:
@@ -473,6 +466,7 @@ def test_what_has_no_clear_meaning_is_refused(arguments: object, problem: str) -
 
 
 def test_a_model_can_set_a_check_but_none_that_proves_nothing_and_not_remove_one() -> None:
+    """Nor an order without end; and without anything to run checks, its task is not done."""
     opened = session()
 
     assert opened.call("todo", {"check": "1 make test"}).text == "ok"
@@ -480,6 +474,18 @@ def test_a_model_can_set_a_check_but_none_that_proves_nothing_and_not_remove_one
     assert opened.call("todo", {"check": "1 true"}).text == "a check needs a command that can fail, not “true”"
     assert opened.call("todo", {"check": "1 none"}).text == "only a person removes a check"
     assert opened.plan.tasks[0].check == Check(("make", "test"))
+
+    opened = session()
+    opened.call("todo", {"after": "2 1"})
+
+    assert opened.call("todo", {"after": "1 2"}).text == "these tasks would wait for each other: 1, 2"
+    assert opened.call("todo", {"after": "1 9"}).text == "no 9; there are 1-3"
+
+    opened = session()
+    opened.change([SetCheck(Numbered((1,)), Check(("make",)))])
+    opened.call("todo", {})
+
+    assert opened.call("todo", {"done": 1}).text == "1 is not done: its check was not run"
 
 
 def test_the_list_says_what_waits_and_which_check_failed() -> None:
@@ -520,19 +526,3 @@ def test_the_plan_is_not_all_done_before_its_own_check_has_passed() -> None:
     assert opened.call("todo", {"done": [1, 2, 3]}).text == "ok\nThe plan is not done: `make` failed with exit code 2"
     prover.result = Result.PASSED
     assert opened.call("todo", {"done": 3}).text == "ok, all done"
-
-
-def test_an_order_without_end_is_refused() -> None:
-    opened = session()
-    opened.call("todo", {"after": "2 1"})
-
-    assert opened.call("todo", {"after": "1 2"}).text == "these tasks would wait for each other: 1, 2"
-    assert opened.call("todo", {"after": "1 9"}).text == "no 9; there are 1-3"
-
-
-def test_without_anything_to_run_checks_a_task_with_one_is_not_done() -> None:
-    opened = session()
-    opened.change([SetCheck(Numbered((1,)), Check(("make",)))])
-    opened.call("todo", {})
-
-    assert opened.call("todo", {"done": 1}).text == "1 is not done: its check was not run"

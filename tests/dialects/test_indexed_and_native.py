@@ -57,13 +57,10 @@ def test_a_list_that_was_emptied_is_recovered_empty() -> None:
     assert INDEXED.recover([failed, listed]) is None
 
 
-def test_a_plan_without_open_tasks_has_a_nudge() -> None:
-    """A host may ask for it just after the last task was closed."""
+def test_a_plan_without_open_tasks_has_a_nudge_and_an_impossible_fault_raises() -> None:
+    """A host may ask just after the last task was closed. An exception is better than a false message."""
     assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
 
-
-def test_a_fault_that_this_dialect_cannot_cause_raises() -> None:
-    """An exception is better than a false message."""
     done = CompletedCall({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
 
     with pytest.raises(AssertionError):
@@ -173,45 +170,39 @@ MIXED = flat(
 )
 
 
-def test_open_tasks_are_listed_with_their_status() -> None:
+def test_open_tasks_are_listed_with_their_status_and_no_tool_is_named() -> None:
+    """Long lists and texts are truncated."""
     assert context(MIXED) == (
         "Your plan (1 of 5 done); open:\n- Wire⏎it up (in progress)\n- Ask Ada (waits: She is away)\n"
         "- Ask Bob (waits for somebody else)\n- Ship"
     )
-
-
-def test_without_open_tasks_there_is_no_context() -> None:
     assert context(Plan()) is None
     assert context(flat(Task("Parse", COMPLETED))) is None
-
-
-def test_the_nudge_names_no_tool() -> None:
     assert carry_on_native(plan_of("Parse")) == (
         "Your todo list is not done:\n- Parse\n"
         "Go on. Keep the list up to date: complete what is done, take out what is not needed."
     )
 
-
-def test_long_lists_and_texts_are_truncated() -> None:
     told = carry_on_native(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
 
     assert "- and 15 more\n" in told
     assert max(map(len, told.splitlines())) == MAX_TEXT_CHARACTERS + len("- ")
+    assert NATIVE.tools == ()
+    assert NATIVE.recover([]) is None
+    assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in
 
 
 def test_changes_are_listed_in_one_truncated_sentence() -> None:
+    """With their authors."""
     assert describe_changes(["added “A”", "dropped “B”"]) == (
         "Your plan was changed since you last saw it: added “A”; dropped “B”."
     )
     many = describe_changes([f"added “{number}”" for number in range(20)])
     assert many.endswith("added “7”; and 12 more changes.")
     assert len(describe_changes(["x" * 5000])) < 300
-
-
-def test_the_native_record_has_no_tools() -> None:
-    assert NATIVE.tools == ()
-    assert NATIVE.recover([]) is None
-    assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in
+    assert describe_changes(["added “a”"], ["the user", "codex 1"]) == (
+        "Your plan was changed since you last saw it (by the user, codex 1): added “a”."
+    )
 
 
 def test_tasks_that_a_person_added_have_another_bullet() -> None:
@@ -232,9 +223,3 @@ def test_a_text_of_another_dialect_is_followed_by_the_tasks_of_the_person() -> N
     assert user_tasks(flat(Task("own"), theirs[0])) == "From the user:\n- task⏎0"
     assert user_tasks(flat(Task("own", COMPLETED), *theirs)) == "All open tasks are from the user."
     assert user_tasks(flat(Task("own"), Task("theirs", COMPLETED, from_user=True))) == user_tasks(Plan()) == ""
-
-
-def test_changes_are_reported_with_their_authors() -> None:
-    assert describe_changes(["added “a”"], ["the user", "codex 1"]) == (
-        "Your plan was changed since you last saw it (by the user, codex 1): added “a”."
-    )

@@ -39,26 +39,19 @@ from tildone.plan.text.safe import shown_text
 WIRE, AUTH = Named("wire", shown_text), InPhase("Auth", shown_text)
 
 
-def test_init_writes_every_phase_with_its_tasks() -> None:
+def test_each_op_is_translated_to_a_step() -> None:
     given = [{"phase": "Auth", "items": ["wire", "test"]}, {"phase": "Docs", "items": ["write"]}]
 
     asked = steps({"ops": [{"op": "init", "list": given}]})
 
     assert asked == [Write((Phase("Auth", (Task("wire"), Task("test"))), Phase("Docs", (Task("write"),))))]
-
-
-def test_init_without_a_list_clears_and_is_a_fault() -> None:
     assert steps({"ops": [{"op": "init"}]}) == [Write(()), MissingField("list", "init")]
-
-
-def test_start_marks_one_task() -> None:
     assert steps({"ops": [{"op": "start", "task": "wire", "phase": "Auth"}]}) == [Mark(WIRE, IN_PROGRESS)]
 
-
-def test_append_names_the_phase_and_the_tasks() -> None:
     asked = steps({"ops": [{"op": "append", "phase": "Auth", "items": ["wire"]}]})
 
     assert asked == [Append((Task("wire"),), "Auth")]
+    assert steps({"ops": [{"op": "note", "task": "wire"}]}) == [Note(WIRE, "")]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +103,6 @@ def test_an_op_that_lacks_a_field_is_a_fault_in_its_place(entry: dict[str, Any],
 def test_trailing_javascript_whitespace_is_stripped_from_a_note(text: str, kept: str) -> None:
     """Python's `strip` removes U+001C and U+0085 and keeps U+FEFF; JavaScript's does the opposite."""
     assert steps({"ops": [{"op": "note", "task": "wire", "text": text}]}) == [Note(WIRE, kept)]
-
-
-def test_a_note_without_text_is_empty() -> None:
-    assert steps({"ops": [{"op": "note", "task": "wire"}]}) == [Note(WIRE, "")]
 
 
 def test_an_unknown_op_is_refused_by_the_schema() -> None:
@@ -253,7 +242,10 @@ def test_a_status_word_that_is_not_known_is_read_as_pending(status: Json) -> Non
     )
 
 
-def test_a_session_without_snapshots_has_no_plan() -> None:
+def test_the_newest_snapshot_or_edit_is_recovered_and_other_entries_ignored() -> None:
+    assert recover([entry("user_todo_edit", OLD_ENTRY), entry(SNAPSHOT, NEW_ENTRY)]) == NEW_ENTRY
+    assert recover([entry(SNAPSHOT, NEW_ENTRY), entry("user_todo_edit", OLD_ENTRY)]) == OLD_ENTRY
+    assert recover([entry("bookmark", NEW_ENTRY), entry(["user_todo_edit"], NEW_ENTRY)]) is None
     assert recover([]) is None
     assert recover([result({"phases": "x"})]) is None
 
@@ -278,15 +270,6 @@ def entry(custom_type: object, plan: Plan) -> dict[str, Any]:
     return {"type": "custom", "customType": custom_type, "data": {"phases": phases_out(plan)}}
 
 
-def test_the_newest_snapshot_or_edit_is_recovered() -> None:
-    assert recover([entry("user_todo_edit", OLD_ENTRY), entry(SNAPSHOT, NEW_ENTRY)]) == NEW_ENTRY
-    assert recover([entry(SNAPSHOT, NEW_ENTRY), entry("user_todo_edit", OLD_ENTRY)]) == OLD_ENTRY
-
-
-def test_other_custom_entries_are_ignored() -> None:
-    assert recover([entry("bookmark", NEW_ENTRY), entry(["user_todo_edit"], NEW_ENTRY)]) is None
-
-
 TOKENS = 250
 
 words = st.sampled_from(["", " ", "a", "b", "a\nb", "a⏎b", "task-1", "\ud800"])
@@ -309,8 +292,8 @@ def write(session: Session, *ops: dict[str, Any]) -> str:
     return session.call("todo_write", {"ops": list(ops)}).text
 
 
-def test_a_task_can_be_named_as_it_is_displayed() -> None:
-    """A line break is displayed as ⏎, so models write ⏎."""
+def test_tasks_and_phases_can_be_named_as_they_are_displayed() -> None:
+    """A line break is displayed as ⏎, so models write ⏎. An exact name takes precedence."""
     session = started(Auth=["wire\nit"])
 
     answer = write(session, {"op": "done", "task": "wire⏎it"})
@@ -318,16 +301,12 @@ def test_a_task_can_be_named_as_it_is_displayed() -> None:
     assert "✓ wire⏎it" in answer
     assert session.plan.tasks == (Task("wire\nit", COMPLETED, number=1),)
 
-
-def test_an_exact_task_name_takes_precedence_over_a_displayed_one() -> None:
     session = started(Auth=["a\nb", "a⏎b"])
 
     write(session, {"op": "drop", "task": "a⏎b"})
 
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
 
-
-def test_a_phase_can_be_named_as_it_is_displayed() -> None:
     session = session_on(dialect=PHASED)
     write(session, {"op": "init", "list": [{"phase": "Auth\n2", "items": ["wire"]}]})
 
@@ -335,16 +314,12 @@ def test_a_phase_can_be_named_as_it_is_displayed() -> None:
 
     assert without_numbers(session.plan) == Plan((Phase("Auth\n2", (Task("wire", COMPLETED),)),))
 
-
-def test_an_exact_phase_name_takes_precedence_over_a_displayed_one() -> None:
     session = started(**{"A\nB": ["one"], "A⏎B": ["two"]})
 
     write(session, {"op": "drop", "phase": "A⏎B"})
 
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
 
-
-def test_starting_a_task_returns_the_other_to_pending() -> None:
     session = started(Auth=["wire", "test"])
 
     write(session, {"op": "start", "task": "test"})
@@ -463,7 +438,16 @@ def test_every_fault_of_this_dialect_has_a_message(fault: Fault, said: str) -> N
     assert sentence(fault) == said
 
 
-def test_a_fault_of_another_dialect_raises() -> None:
+def test_the_reminder_lists_open_tasks_and_no_turn_starts_with_a_context() -> None:
+    """A fault of another dialect raises."""
+    assert PHASED.context(MIXED) is None
+    assert carry_on(MIXED) == (
+        "You stopped, and these todos are open:\n"
+        "  - outline [pending] (Docs)\n"
+        "  - write [in_progress] (Docs)\n"
+        "Go on. Mark each done or dropped with todo_write."
+    )
+
     with pytest.raises(AssertionError):
         sentence(NoTasks())
 
@@ -491,6 +475,7 @@ def test_only_names_that_look_like_ids_get_a_hint(name: str) -> None:
 
 
 def test_a_reply_names_the_tasks_that_the_call_completed() -> None:
+    """A refusal says that nothing changed."""
     before = Plan((Phase("A", (Task("x", IN_PROGRESS), Task("y", COMPLETED))),))
     after = Plan((Phase("A", (Task("x", COMPLETED), Task("y", COMPLETED))),))
 
@@ -499,23 +484,8 @@ def test_a_reply_names_the_tasks_that_the_call_completed() -> None:
     assert answer.details["completedTasks"] == [{"phase": "A", "content": "x"}]
     assert answer.details["storage"] == "session"
 
-
-def test_a_refusal_says_that_nothing_changed() -> None:
     answer = refuse(PHASED.tools[0], [SchemaProblem("ops", "expected an array"), SchemaProblem("x", "required")], {})
 
     assert answer.text == "Errors: ops: expected an array; x: required. Nothing changed."
     assert answer.is_error
     assert answer.details == {}
-
-
-def test_there_is_no_context_at_the_start_of_a_turn() -> None:
-    assert PHASED.context(MIXED) is None
-
-
-def test_the_reminder_lists_open_tasks_and_its_number() -> None:
-    assert carry_on(MIXED) == (
-        "You stopped, and these todos are open:\n"
-        "  - outline [pending] (Docs)\n"
-        "  - write [in_progress] (Docs)\n"
-        "Go on. Mark each done or dropped with todo_write."
-    )

@@ -245,7 +245,7 @@ def test_a_prompt_of_indexed_has_a_line_for_each_task_that_a_model_may_have_writ
 
 
 def test_a_task_is_found_by_what_a_list_has_cut_its_text_to() -> None:
-    """If the text of no other task begins so: which of the two is meant, nobody knows."""
+    """If the text of no other task begins so. A list never cuts texts to a few words."""
     alike = [Task(f"{'z' * 700}{number}") for number in range(2)]
     session = session_with("phased", Plan((Phase("A", (*LARGEST["phased"], *alike)),)))
     tree = [line for line in session.call(*LIST_CALLS["phased"]).text.splitlines() if line.startswith("    ")]
@@ -258,9 +258,6 @@ def test_a_task_is_found_by_what_a_list_has_cut_its_text_to() -> None:
     assert (found.is_error, missed.is_error) == (False, True)
     assert [task.text for task in session.plan.tasks if task.status is COMPLETED] == [LARGEST["phased"][80].text]
 
-
-def test_a_short_text_with_an_ellipsis_is_the_name_of_no_other_task() -> None:
-    """A list never cuts texts to so little."""
     session = session_with("phased", Plan((Phase("A", (Task("Write the parser"),)),)))
 
     assert session.call("todo_write", {"ops": [{"op": "done", "task": "Write the…"}]}).is_error

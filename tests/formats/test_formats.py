@@ -154,7 +154,7 @@ def test_an_invalid_field_stays_in_the_text() -> None:
 
 
 def test_a_plan_is_written_by_the_rules_of_the_format() -> None:
-    """Dates and priorities read from a todo.txt are written back to their places."""
+    """Dates and priorities are written back to their places; fields and changed texts cause warnings."""
     plan = Plan(
         (
             Phase("", (Task("(A) Call", notes=("created: 2026-01-01",)), Task("Rest", IN_PROGRESS))),
@@ -174,6 +174,13 @@ def test_a_plan_is_written_by_the_rules_of_the_format() -> None:
         ConversionWarning("in_progress is written as status:in_progress, which other programs show as it is", (2,)),
         ConversionWarning("abandoned is written as status:abandoned, which other programs show as it is", (4,)),
         ConversionWarning("a note is written as note:…, which other programs show as it is", (4,)),
+    )
+    assert write(unnumbered_plan_of("a\nb")).warnings == (
+        ConversionWarning(
+            "a text that would be parsed differently is changed; the exact text is written as text:…, "
+            "which other programs show as it is",
+            (1,),
+        ),
     )
 
 
@@ -215,17 +222,6 @@ def test_a_text_cannot_forge_a_line(text: str, line: str) -> None:
 
     assert write(plan).text == f"{line}\n"
     assert read(write(plan).text).plan == plan
-
-
-def test_a_changed_text_causes_a_warning() -> None:
-    """Other programs show the field."""
-    assert write(unnumbered_plan_of("a\nb")).warnings == (
-        ConversionWarning(
-            "a text that would be parsed differently is changed; the exact text is written as text:…, "
-            "which other programs show as it is",
-            (1,),
-        ),
-    )
 
 
 @pytest.mark.parametrize(
@@ -290,7 +286,7 @@ def task(number: int | str, subject: str, **more: object) -> Fields:
     return base | {"blocks": [], "blockedBy": []} | more
 
 
-def test_each_file_is_a_task() -> None:
+def test_each_file_is_a_task_unless_it_is_deleted() -> None:
     """Its description becomes a note, unless it equals the subject."""
     imported = read_task_files(
         [
@@ -305,9 +301,13 @@ def test_each_file_is_a_task() -> None:
     )
     assert imported.warnings == ()
 
+    imported = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
 
-def test_unsupported_fields_become_notes_or_warnings() -> None:
-    """Owner and metadata are kept, the spinner text is not."""
+    assert (imported.plan, [str(warning) for warning in imported.warnings]) == (
+        unnumbered_plan_of("b"),
+        ["task 1: it is marked as deleted and is not imported"],
+    )
+
     imported = read_task_files(
         [task(7, "a", activeForm="Doing a", owner="ada", metadata={"pr": 12, "area": "api"}, extra=1)]
     )
@@ -321,25 +321,12 @@ def test_unsupported_fields_become_notes_or_warnings() -> None:
     )
 
 
-def test_deleted_tasks_are_not_imported() -> None:
-    """With a warning."""
-    imported = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
-
-    assert (imported.plan, [str(warning) for warning in imported.warnings]) == (
-        unnumbered_plan_of("b"),
-        ["task 1: it is marked as deleted and is not imported"],
-    )
-
-
-def test_tasks_are_sorted_by_number_not_by_file_name() -> None:
-    """10 comes after 9; tasks without a number are numbered by their place."""
+def test_tasks_are_sorted_by_number_and_after_their_blockers() -> None:
+    """Whichever of the two names the other; missing blockers are ignored, and those that block each other come last."""
     assert read_task_files([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == unnumbered_plan_of(
         "third file", "nine", "ten"
     )
 
-
-def test_a_task_comes_after_its_blockers() -> None:
-    """Whichever of the two tasks names the other; missing blockers are ignored."""
     imported = read_task_files(
         [
             task(1, "ship", blockedBy=["3", "99"]),
@@ -354,15 +341,10 @@ def test_a_task_comes_after_its_blockers() -> None:
     assert imported.warnings == (
         ConversionWarning("it is placed after its blockers; the dependency is not imported", (1, 3, 4, 5), "task"),
     )
-
-
-def test_a_blocked_task_keeps_its_place_if_possible() -> None:
     assert read_task_files([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == unnumbered_plan_of(
         "a", "b", "c"
     )
 
-
-def test_tasks_that_block_each_other_come_last() -> None:
     imported = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
 
     assert imported.plan == unnumbered_plan_of("c", "a", "b")
@@ -499,19 +481,15 @@ def test_a_file_with_a_plan_is_parsed(format_: str, text: str) -> None:
     assert (file.path, file.format, [task.text for task in file.plan.tasks]) == ("name", format_, ["a"])
 
 
-def test_an_archive_is_a_file_with_a_history() -> None:
+def test_an_archive_is_a_file_with_a_history_and_other_text_is_refused_with_a_reason() -> None:
     file = parse_file("name", JSON, EMPTY_ARCHIVE)
 
     assert isinstance(file, HistoryFile)
     assert (file.session, file.events, file.plan.tasks, file.warnings) == ("s", (), (), ())
 
-
-def test_text_in_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="session"):
         parse_file("name", JSON, "[]")
 
-
-def test_a_parse_error_has_a_reason() -> None:
     assert json_error("{}") is None
     assert json_error("{") == str(reason(ValueError(json_error("{"))))
     assert reason(RecursionError()) == "it is nested too deeply"

@@ -84,30 +84,21 @@ markdownish = st.lists(st.sampled_from([piece for family in FAMILIES.values() fo
 
 
 def test_a_portable_checklist_has_the_form_of_other_tools() -> None:
-    """Headings, marks, quoted notes, a blank line between phases."""
+    """Also of an empty or unusual plan. No text can forge a line; lone surrogates are replaced."""
     assert portable_checklist(ORDINARY) == ORDINARY_TEXT
-
-
-def test_a_portable_checklist_of_an_empty_plan_has_a_heading() -> None:
-    """As in the original."""
     assert portable_checklist(Plan()) == "# Todos\n"
 
-
-def test_a_portable_checklist_writes_unusual_plans_as_the_original_does() -> None:
-    """An unnamed phase, a note with empty lines, CRLF in a note."""
     plan = Plan((Phase("", (Task("a", notes=("one\n\ntwo", "", "x\r\ny")),)),))
 
     assert portable_checklist(plan) == "# \n- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  >\n  > x\r\n  > y\n"
 
-
-def test_a_text_cannot_forge_a_line_of_a_checklist() -> None:
-    """Nor can a phase name or a note; lone surrogates are replaced."""
     plan = Plan((Phase("A\n# B", (Task("a\n- [x] b", notes=("n\r- [x] c\u2028d",)), Task("\ud83d"))),))
 
     text = portable_checklist(plan)
 
     assert text == "# A⏎# B\n- [ ] a⏎- [x] b\n  > n⏎- [x] c⏎d\n- [ ] \ufffd\n"
     assert text.encode()
+    assert "$" not in portable_checklist(flat(Task("x", check=TESTS, after=(1,), touches=("a",))))
 
 
 @given(ordinary_plans)
@@ -122,12 +113,18 @@ def test_the_lossless_and_the_portable_form_of_an_ordinary_plan_are_equal(plan: 
 
 
 def test_a_flat_list_has_no_heading_and_an_empty_plan_no_text() -> None:
-    """Only the first phase can have no heading."""
+    """Only the first phase can have no heading. Notes that would be lost share one comment."""
     assert lossless_checklist(unnumbered_plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
     assert lossless_checklist(Plan()) == ""
     assert (
         lossless_checklist(Plan((Phase(""), Phase("", (Task("a"),)))))
         == '# <!--tildone ""-->\n\n# <!--tildone ""-->\n- [ ] a\n'
+    )
+
+    plan = flat(Task("a", notes=("one\n\ntwo", " ")))
+
+    assert lossless_checklist(plan) == (
+        '- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  > <!--tildone ["one\\n\\ntwo"," "]-->\n'
     )
 
 
@@ -150,15 +147,6 @@ def test_a_text_that_would_be_lost_has_a_comment_with_its_exact_value(text: str,
     """The comment is ASCII, and its content cannot close it."""
     assert lossless_checklist(flat(Task(text))) == f"- [ ] {line}\n"
     assert lossless_checklist(Plan((Phase(text),))) == f"# {line}\n"
-
-
-def test_notes_that_would_be_lost_share_one_comment() -> None:
-    """It is the last line of the quotation."""
-    plan = flat(Task("a", notes=("one\n\ntwo", " ")))
-
-    assert lossless_checklist(plan) == (
-        '- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  > <!--tildone ["one\\n\\ntwo"," "]-->\n'
-    )
 
 
 def test_every_generated_plan_survives_a_round_trip() -> None:
@@ -244,22 +232,20 @@ def test_a_notes_comment_is_used_only_if_it_matches_the_visible_notes(edited: st
     assert read_checklist(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
 
 
-def test_a_phase_can_be_renamed_in_an_editor() -> None:
+def test_a_phase_can_be_renamed_in_an_editor_but_not_lose_its_visible_text() -> None:
     """Its comment no longer matches and is ignored."""
     named = Plan((Phase("a\nb"),))
 
     assert read_checklist(lossless_checklist(named)) == ParsedChecklist(named)
     assert read_checklist(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
 
-
-def test_an_element_whose_visible_text_was_deleted_is_a_problem() -> None:
     parsed = read_checklist('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
 
     assert parsed.plan == Plan((Phase(""),))
     assert [problem.line for problem in parsed.problems] == [1, 2]
 
 
-def test_variants_of_the_form_are_read() -> None:
+def test_variants_of_the_form_are_read_and_the_lines_around_a_problem() -> None:
     """A byte order mark, tabs, all bullets, capital marks, any heading level, tight brackets, blank lines."""
     text = (
         "\ufeff###### Six  \r\n\r\n\t* [X] done\r\n+[>]\tactive\n\n    >   a note \n-  []  open\n- [~] out\n>no space\n"
@@ -280,11 +266,11 @@ def test_variants_of_the_form_are_read() -> None:
             )
         )
     )
-
-
-def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
-    """As in a flat list."""
     assert read_checklist("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
+    assert read_checklist("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
+        Plan((Phase("A", (Task("a"), Task("b"))),)),
+        (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
+    )
 
 
 @pytest.mark.parametrize(
@@ -320,13 +306,6 @@ def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
 def test_a_line_that_cannot_be_parsed_is_a_problem_with_its_number(text: str, problems: list[str]) -> None:
     """The message describes the valid forms."""
     assert [str(problem) for problem in read_checklist(text).problems] == problems
-
-
-def test_the_lines_around_a_problem_are_read() -> None:
-    assert read_checklist("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
-        Plan((Phase("A", (Task("a"), Task("b"))),)),
-        (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
-    )
 
 
 @given(st.one_of(any_text, markdownish.map("\n".join), markdownish.map("".join)))
@@ -394,15 +373,19 @@ wild_plans = st.builds(
 
 
 def test_attributes_are_lines_below_their_task() -> None:
+    """With any line ends; tasks that come before are places in the text."""
     assert lossless_checklist(WHOLE) == TEXT
     assert read_checklist(TEXT).plan == WHOLE
     assert read_checklist(TEXT).problems == ()
     assert importer.read(TEXT).plan == WHOLE
-
-
-def test_line_ends_of_windows_are_read_the_same() -> None:
     assert read_checklist(TEXT.replace("\n", "\r\n")).plan == WHOLE
     assert read_checklist(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
+
+    steps: list[Step] = [Order(Numbered((4,)), (1, 3)), Remove(Numbered((1, 2))), Touch(Numbered((3,)), ("a",))]
+    plan = reduce(plan_of("a", "b", "c", "d"), steps, Rules()).after
+
+    assert lossless_checklist(plan) == "- [ ] c\n  (touches a)\n- [ ] d\n  (after 1)\n"
+    assert read_checklist(lossless_checklist(plan)).plan == without_numbers(plan)
 
 
 @example(
@@ -424,25 +407,16 @@ def test_no_text_or_note_is_read_as_an_attribute(notes: list[str], text: str) ->
         assert all((task.check, task.after, task.touches) == (None, (), ()) for task in restored.tasks)
 
 
-def test_the_portable_form_has_no_attributes() -> None:
-    """Other tools could not read them."""
-    assert "$" not in portable_checklist(flat(Task("x", check=TESTS, after=(1,), touches=("a",))))
-
-
-def test_numbers_of_tasks_are_written_as_places_in_the_text() -> None:
-    steps: list[Step] = [Order(Numbered((4,)), (1, 3)), Remove(Numbered((1, 2))), Touch(Numbered((3,)), ("a",))]
-    plan = reduce(plan_of("a", "b", "c", "d"), steps, Rules()).after
-
-    assert lossless_checklist(plan) == "- [ ] c\n  (touches a)\n- [ ] d\n  (after 1)\n"
-    assert read_checklist(lossless_checklist(plan)).plan == without_numbers(plan)
-
-
 def test_an_edited_line_counts_more_than_the_comment_below_it() -> None:
+    """Only options of a check can come before all tasks."""
     lines = attribute_lines(Attributes(Check(("make", "a\tb\x1b"))), lambda line: line.isprintable())
 
     assert lines[1].startswith("<!--tildone ")
     assert restore_attributes(lines).check == Check(("make", "a\tb\x1b"))
     assert restore_attributes(["$ tox", lines[1]]).check == Check(("tox",))
+    assert read_checklist("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
+    assert read_checklist("(after 1)\n- [ ] a").problems[0].line == 1
+    assert read_checklist("# A\n$ make\n- [ ] a").problems[0].line == 2
 
 
 @pytest.mark.parametrize(
@@ -472,12 +446,6 @@ def test_a_comment_of_another_form_is_ignored(data: str) -> None:
 )
 def test_a_line_without_meaning_is_a_problem(lines: str, problem: LineProblem) -> None:
     assert read_checklist(f"- [ ] a\n{lines}").problems == (problem,)
-
-
-def test_only_options_of_a_check_can_come_before_all_tasks() -> None:
-    assert read_checklist("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
-    assert read_checklist("(after 1)\n- [ ] a").problems[0].line == 1
-    assert read_checklist("# A\n$ make\n- [ ] a").problems[0].line == 2
 
 
 def test_attributes_are_found_in_other_markdown() -> None:
@@ -553,7 +521,7 @@ def warning_texts(text: str) -> list[str]:
 
 
 def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
-    """Prose, plain bullets and headings without tasks are reported."""
+    """Prose, plain bullets and headings without tasks are reported; CRLF changes nothing."""
     imported = read(ISSUE)
 
     assert imported.plan == Plan(
@@ -573,9 +541,6 @@ def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
         ConversionWarning("a heading without tasks is not imported", (1, 12)),
         ConversionWarning("text outside of tasks is not imported", (3, 13)),
     )
-
-
-def test_crlf_line_ends_change_nothing() -> None:
     assert read(ISSUE.replace("\n", "\r\n")) == read(ISSUE)
 
 
@@ -592,16 +557,13 @@ def test_a_task_with_an_unknown_mark_is_pending() -> None:
     assert ConversionWarning("unknown mark [?]; the task is imported as pending", (5,)) in imported.warnings
 
 
-def test_nested_tasks_follow_their_parent() -> None:
+def test_nested_tasks_follow_their_parent_and_those_below_a_plain_item_have_its_text() -> None:
     """Also in lists without other foreign lines, and with tabs."""
     imported = read("- [ ] a\n\t- [x] b\n\t\t- [ ] c\n- [ ] d\n")
 
     assert imported.plan == flat(Task("a"), Task("b", COMPLETED), Task("c"), Task("d"))
     assert imported.warnings == (ConversionWarning("a nested task follows its parent; the nesting is lost", (2, 3)),)
 
-
-def test_tasks_below_a_plain_item_are_prefixed_with_its_text() -> None:
-    """If it has any."""
     imported = read("- Backend:\n  - [ ] API\n-\n  - [ ] b\n")
 
     assert imported.plan == unnumbered_plan_of("Backend: API", "b")
@@ -659,9 +621,6 @@ Do:
         "line 12: a nested task follows its parent; the nesting is lost",
         "line 1: text outside of tasks is not imported",
     ]
-
-
-def test_a_quotation_directly_below_a_task_is_its_note() -> None:
     assert read("Do:\n- [ ] a\n> one\n> two\n\n> three\n").plan == flat(Task("a", notes=("one\ntwo",)))
 
 
@@ -723,29 +682,23 @@ def test_front_matter_is_not_text() -> None:
     assert warning_texts("---\nprose\n") == ["lines 1 and 2: text outside of tasks is not imported"]
 
 
-def test_an_underlined_line_is_a_heading() -> None:
-    """A rule is not."""
+def test_headings_of_any_level_are_phases_also_underlined_ones() -> None:
+    """A rule is none. Closing signs are not part of the name; a heading without tasks is not a phase."""
     text = "One\n===\n- [ ] a\n  ---\n\nTwo\n---\n- [ ] b\n\n* * *\n___\n- [ ] c\n# \n"
 
     assert read(text).plan == Plan((Phase("One", (Task("a"),)), Phase("Two", (Task("b"), Task("c")))))
 
-
-def test_headings_of_any_level_are_phases() -> None:
-    """Closing signs are not part of the name; a heading without tasks is not a phase."""
     text = "# Title\n- [ ] top\n## One ##\n- [ ] a\n#### C#\n- [ ] b\n"
 
     assert [phase.name for phase in read(text).plan.phases] == ["Title", "One", "C#"]
     assert [phase.name for phase in read("# Title\n\n## One\n- [ ] a\n").plan.phases] == ["One"]
 
 
-def test_a_task_in_a_quotation_is_not_imported() -> None:
+def test_a_task_in_a_quotation_or_without_text_is_reported() -> None:
     assert warning_texts("> - [ ] theirs\n\n- [ ] ours\n") == [
         "line 1: a task in a quotation is not imported",
         "line 1: text outside of tasks is not imported",
     ]
-
-
-def test_a_task_without_text_is_reported() -> None:
     assert read("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n").plan == unnumbered_plan_of("a")
     assert "a task without text is not imported" in warning_texts("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n")
 

@@ -70,7 +70,7 @@ def test_who_names_the_person_or_the_agent(actor: Actor, author: Author, text: s
     assert who(event(actor, author)) == text
 
 
-def test_agents_of_different_people_are_told_apart() -> None:
+def test_an_author_is_told_on_a_line_and_from_others_of_another_person() -> None:
     """If there is one person only, naming it at each event would be noise."""
     mine, theirs = event(Actor.AGENT, CLAUDE), event(Actor.AGENT, replace(CLAUDE, name="Bob"))
     person = event(Actor.USER, Author("Bob"))
@@ -82,9 +82,6 @@ def test_agents_of_different_people_are_told_apart() -> None:
         "claude 5f0c for Bob",
         "Bob",
     ]
-
-
-def test_everything_about_an_author_fits_on_a_line() -> None:
     assert describe_author(CLAUDE) == "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada"
     assert describe_author(Author("Ada")) == "Ada"
     assert describe_author(Author(agent="codex:1")) == "codex:1"
@@ -248,7 +245,7 @@ def test_the_full_history_lists_every_change_with_its_call() -> None:
     ]
 
 
-def test_a_removed_task_shows_its_removal() -> None:
+def test_a_removed_task_shows_its_removal_and_a_move_within_a_phase_no_target() -> None:
     """An edit by a person has no tool call."""
     events = history(flat(Task("a", IN_PROGRESS), Task("b", COMPLETED)), plan_of(), actor=Actor.USER)
 
@@ -262,8 +259,6 @@ def test_a_removed_task_shows_its_removal() -> None:
     ]
     assert shown(task_histories(events)[1:], whole=True)[-1] == "  b  t60000  user  removed (1m)"
 
-
-def test_a_move_within_a_phase_names_no_target() -> None:
     events = history(plan_of("a", "b", "c"), plan_of("c", "a", "b"))
 
     assert shown(task_histories(events)[:1], whole=True)[2] == "  b  t60000  agent  moved"
@@ -411,10 +406,16 @@ def test_the_newest_change_of_what_holds_a_task_up_decides(case: str) -> None:
 
 
 def test_a_task_that_its_check_has_blocked_is_not_set_aside() -> None:
-    """What it waits for is that the person approves the check, or runs it."""
+    """Snapshots without numbers are numbered as everywhere. A person is told the number and the check."""
     blocked = Task("t1", BLOCKED, number=1, check=CHECK, proof=REFUSED)
 
     assert found(START, ("agent", change_to(blocked))) == []
+    assert describe_held_up([task(1), task(2)]) == "the agent set aside #1 (check: make test)"
+    assert describe_held_up(()) == ""
+
+    old = Plan(flat(Task("t1", BLOCKED, check=CHECK)).phases)
+
+    assert found(("person", PlanChanged(old)), ("agent", change_to(task(1, BLOCKED)))) == []
 
 
 def test_the_history_is_read_only_if_needed_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,14 +430,3 @@ def test_the_history_is_read_only_if_needed_and_not_without_end(monkeypatch: pyt
     assert held_up_by_agents(flat(task(1)), unread) == []
     assert found(*steps) == [1]
     assert held_up_by_agents(by_person.plan, list) == [by_person.plan.tasks[0]]
-
-
-def test_a_person_is_told_the_number_and_the_check() -> None:
-    assert describe_held_up([task(1), task(2)]) == "the agent set aside #1 (check: make test)"
-    assert describe_held_up(()) == ""
-
-
-def test_snapshots_without_numbers_are_numbered_as_everywhere() -> None:
-    old = Plan(flat(Task("t1", BLOCKED, check=CHECK)).phases)
-
-    assert found(("person", PlanChanged(old)), ("agent", change_to(task(1, BLOCKED)))) == []

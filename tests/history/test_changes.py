@@ -72,17 +72,13 @@ def test_each_change_of_status_has_a_verb(before: Status, after: Status, what: C
     assert changes(flat(Task("a", before)), flat(Task("a", after))) == [Change(what, "a")]
 
 
-def test_added_and_removed_tasks_are_reported() -> None:
-    """Unchanged tasks are not, wherever the new ones are."""
+def test_added_and_removed_tasks_and_notes_are_reported() -> None:
+    """Unchanged ones are not. A task added in progress was started."""
     assert changes(ABC, plan_of("a", "x", "c", "y")) == [
         Change(ChangeKind.REMOVED, "b"),
         Change(ChangeKind.ADDED, "x"),
         Change(ChangeKind.ADDED, "y"),
     ]
-
-
-def test_a_task_added_with_a_status_and_notes_is_added_and_then_changed() -> None:
-    """A task added in progress was started."""
     assert changes(Plan(), flat(Task("a", IN_PROGRESS, ("n",)), Task("b"))) == [
         Change(ChangeKind.ADDED, "a"),
         Change(ChangeKind.ADDED, "b"),
@@ -90,32 +86,6 @@ def test_a_task_added_with_a_status_and_notes_is_added_and_then_changed() -> Non
         Change(ChangeKind.NOTED, "a", "n"),
     ]
 
-
-def test_the_number_of_moved_tasks_is_minimal() -> None:
-    """A task that moved to the front did not move the others."""
-    assert changes(ABC, plan_of("c", "a", "b")) == [Change(ChangeKind.MOVED, "c")]
-    assert changes(ABC, plan_of("b", "c", "a")) == [Change(ChangeKind.MOVED, "a")]
-    assert changes(plan_of(*"abcdef"), plan_of(*"badcef")) == [
-        Change(ChangeKind.MOVED, "b"),
-        Change(ChangeKind.MOVED, "d"),
-    ]
-
-
-def test_a_task_in_another_phase_was_moved() -> None:
-    """It is not added again, whatever else changed."""
-    before = phased(A="ab", B="c")
-    after = Plan((Phase("A", (Task("a"),)), Phase("B", (Task("c"), Task("b", COMPLETED)))))
-
-    assert changes(before, after) == [Change(ChangeKind.MOVED, "b", "B"), Change(ChangeKind.COMPLETED, "b")]
-
-
-def test_tasks_with_equal_texts_are_matched_in_order() -> None:
-    assert changes(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))) == [Change(ChangeKind.COMPLETED, "a")]
-    assert changes(plan_of("a", "a"), plan_of("a")) == [Change(ChangeKind.REMOVED, "a")]
-
-
-def test_added_and_removed_notes_are_reported() -> None:
-    """The common notes at the beginning are unchanged."""
     before, after = flat(Task("a", notes=("1", "2"))), flat(Task("a", notes=("1", "3", "2")))
 
     assert changes(flat(Task("a")), before) == [Change(ChangeKind.NOTED, "a", "1"), Change(ChangeKind.NOTED, "a", "2")]
@@ -126,18 +96,60 @@ def test_added_and_removed_notes_are_reported() -> None:
     ]
 
 
-def test_added_removed_and_moved_phases_are_reported() -> None:
-    """With their tasks."""
+def test_the_number_of_moved_tasks_is_minimal() -> None:
+    """A task that moved to the front, or to another phase, did not move the others."""
+    assert changes(ABC, plan_of("c", "a", "b")) == [Change(ChangeKind.MOVED, "c")]
+    assert changes(ABC, plan_of("b", "c", "a")) == [Change(ChangeKind.MOVED, "a")]
+    assert changes(plan_of(*"abcdef"), plan_of(*"badcef")) == [
+        Change(ChangeKind.MOVED, "b"),
+        Change(ChangeKind.MOVED, "d"),
+    ]
+
+    before = phased(A="ab", B="c")
+    after = Plan((Phase("A", (Task("a"),)), Phase("B", (Task("c"), Task("b", COMPLETED)))))
+
+    assert changes(before, after) == [Change(ChangeKind.MOVED, "b", "B"), Change(ChangeKind.COMPLETED, "b")]
+
+    numbers = [str(number) for number in range(20_000)]
+
+    assert changes(plan_of(*numbers), plan_of(*numbers[1:], "0")) == [Change(ChangeKind.MOVED, "0")]
+
+
+def test_tasks_are_matched_by_text_and_number() -> None:
+    """A number alone is the last resort: plans of earlier versions are numbered whenever they are read."""
+    [change] = changes(flat(Task("a", number=3)), flat(Task("b", number=3)))
+
+    assert change_sentences([change]) == ["renamed #3 “a” to “b”"]
+    assert describe_change(change) == "renamed; it was “a”"
+    assert changes(flat(Task("a"), Task("b")), flat(Task("a", number=1), Task("b", number=2))) == []
+    assert changes(flat(Task("a", number=1)), flat(Task("a", number=2))) == []
+
+    before, after = flat(Task("a", number=1), Task("b", number=2)), flat(Task("b", number=1))
+
+    assert changes(before, after) == [Change(ChangeKind.REMOVED, "a", None, 1)]
+
+    before = flat(Task("a", number=1), Task("a", number=2))
+    after = flat(Task("a", COMPLETED, number=2), Task("a", number=1))
+
+    assert Change(ChangeKind.COMPLETED, "a", None, 2) in changes(before, after)
+    assert changes(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))) == [Change(ChangeKind.COMPLETED, "a")]
+    assert changes(plan_of("a", "a"), plan_of("a")) == [Change(ChangeKind.REMOVED, "a")]
+
+    before = flat(Task("a", number=3), Task("b", number=4))
+    after = flat(Task("b", COMPLETED, number=4), Task("c", number=5))
+
+    assert change_sentences(changes(before, after)) == ["removed #3 “a”", "added #5 “c”", "completed #4 “b”"]
+    assert change_sentences(changes(before, after), numbers=False) == ["removed “a”", "added “c”", "completed “b”"]
+
+
+def test_phases_are_added_removed_moved_or_renamed_with_their_tasks() -> None:
+    """One that shares a task was renamed. The unnamed phase of a flat list is not reported."""
     assert changes(phased(A="a", B="b"), phased(B="b", A="a")) == [Change(ChangeKind.PHASE_MOVED, "B")]
     assert changes(phased(A="a"), phased(A="a", B="")) == [Change(ChangeKind.PHASE_ADDED, "B")]
     assert changes(phased(A="a", B="b"), phased(A="a")) == [
         Change(ChangeKind.PHASE_REMOVED, "B"),
         Change(ChangeKind.REMOVED, "b"),
     ]
-
-
-def test_a_phase_that_shares_a_task_was_renamed() -> None:
-    """One that shares none is a different phase."""
     assert changes(phased(A="ab"), phased(B="bc")) == [
         Change(ChangeKind.PHASE_RENAMED, "A", "B"),
         Change(ChangeKind.REMOVED, "a"),
@@ -149,16 +161,12 @@ def test_a_phase_that_shares_a_task_was_renamed() -> None:
         Change(ChangeKind.REMOVED, "a"),
         Change(ChangeKind.ADDED, "b"),
     ]
-
-
-def test_the_unnamed_phase_of_a_flat_list_is_not_reported() -> None:
-    """Its tasks are."""
     assert changes(Plan(), plan_of("a")) == [Change(ChangeKind.ADDED, "a")]
     assert changes(plan_of("a"), Plan()) == [Change(ChangeKind.REMOVED, "a")]
 
 
 def test_changes_are_short_sentences() -> None:
-    """Texts are sanitized."""
+    """Texts are sanitized; many changes of one kind become one sentence with their number."""
     before = Plan((Phase("A", (Task("a\nb", IN_PROGRESS),)), Phase("", (Task("c"),))))
     after = Plan((Phase("B", (Task("a\nb", COMPLETED, ("n\x1b",)), Task("c"))),))
 
@@ -172,19 +180,9 @@ def test_changes_are_short_sentences() -> None:
         "added phase (unnamed)",
         "moved “x”",
     ]
-
-
-def test_many_changes_of_one_kind_become_one_sentence_with_their_number() -> None:
     assert change_sentences(changes(Plan(), plan_of("a", "b", "c"))) == ["added “a”", "added “b”", "added “c”"]
     assert change_sentences(changes(plan_of("x"), plan_of(*"abcd"))) == ["removed “x”", "added 4 tasks"]
     assert change_sentences(changes(plan_of("a"), flat(Task("a", notes=tuple("1234"))))) == ["added 4 notes"]
-
-
-def test_a_long_list_is_compared_quickly() -> None:
-    """Time and memory grow linearly with the list."""
-    numbers = [str(number) for number in range(20_000)]
-
-    assert changes(plan_of(*numbers), plan_of(*numbers[1:], "0")) == [Change(ChangeKind.MOVED, "0")]
 
 
 def test_a_status_without_a_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,42 +192,6 @@ def test_a_status_without_a_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert change_sentences(found) == ["closed “b” as completed", "marked “a” as blocked"]
     assert [describe_change(change) for change in found] == ["closed as completed", "marked as blocked"]
-
-
-def test_numbered_tasks_are_named_by_number_and_text() -> None:
-    """Unless the sentence is for a model that counts positions."""
-    before = flat(Task("a", number=3), Task("b", number=4))
-    after = flat(Task("b", COMPLETED, number=4), Task("c", number=5))
-
-    assert change_sentences(changes(before, after)) == ["removed #3 “a”", "added #5 “c”", "completed #4 “b”"]
-    assert change_sentences(changes(before, after), numbers=False) == ["removed “a”", "added “c”", "completed “b”"]
-
-
-def test_a_task_with_the_same_number_and_another_text_was_renamed() -> None:
-    [change] = changes(flat(Task("a", number=3)), flat(Task("b", number=3)))
-
-    assert change_sentences([change]) == ["renamed #3 “a” to “b”"]
-    assert describe_change(change) == "renamed; it was “a”"
-
-
-def test_tasks_that_lack_a_number_in_one_plan_are_matched_by_their_text() -> None:
-    """Plans of earlier versions have no numbers."""
-    assert changes(flat(Task("a"), Task("b")), flat(Task("a", number=1), Task("b", number=2))) == []
-    assert changes(flat(Task("a", number=1)), flat(Task("a", number=2))) == []
-
-
-def test_a_number_alone_is_the_last_resort() -> None:
-    """Plans of earlier versions are numbered in their order when they are read, each on its own."""
-    before, after = flat(Task("a", number=1), Task("b", number=2)), flat(Task("b", number=1))
-
-    assert changes(before, after) == [Change(ChangeKind.REMOVED, "a", None, 1)]
-
-
-def test_tasks_with_equal_texts_are_told_apart_by_their_numbers() -> None:
-    before = flat(Task("a", number=1), Task("a", number=2))
-    after = flat(Task("a", COMPLETED, number=2), Task("a", number=1))
-
-    assert Change(ChangeKind.COMPLETED, "a", None, 2) in changes(before, after)
 
 
 TESTS = Check(("pytest", "-q"))
@@ -370,20 +332,14 @@ def test_the_changes_of_a_task_follow_its_text(before: Task, after: Task, line: 
     assert shown(flat(before), flat(after)) == [line]
 
 
-def test_dissimilar_texts_are_different_tasks() -> None:
-    """One is removed, the other added."""
+def test_only_one_similar_text_at_the_same_place_is_reworded() -> None:
+    """The others are removed or added."""
     assert shown(plan_of("Write the parser"), plan_of("Ship it")) == ["- Write the parser", "+ Ship it"]
 
-
-def test_only_a_task_at_the_same_place_is_reworded() -> None:
-    """A task removed at the top does not match one added at the end."""
     before = plan_of("Write the parser", "a")
 
     assert shown(before, plan_of("a", "Write a parser")) == ["- Write the parser", "+ Write a parser"]
 
-
-def test_a_removed_task_is_reworded_at_most_once() -> None:
-    """The others are removed or added."""
     before, after = plan_of("step one", "step two", "end"), plan_of("step 1", "step 2", "step 3", "end")
 
     assert shown(before, after) == ["~ step 1: was “step one”", "~ step 2: was “step two”", "+ step 3"]
@@ -391,7 +347,7 @@ def test_a_removed_task_is_reworded_at_most_once() -> None:
 
 
 def test_a_moved_task_is_shown_at_its_new_place() -> None:
-    """With its former phase, if that is a different one."""
+    """With its former phase, if that is a different one. A removed one follows its former predecessor."""
     before = Plan((Phase("A", (Task("x"), Task("y"), Task("z"))), Phase("", (Task("w"),)), Phase("C", (Task("v"),))))
     after = Plan((Phase("A", (Task("z"), Task("x"), Task("w"))), Phase("", ()), Phase("C", (Task("v"), Task("y")))))
 
@@ -403,10 +359,6 @@ def test_a_moved_task_is_shown_at_its_new_place() -> None:
         "C 0/2",
         "  ~ y: moved from A",
     ]
-
-
-def test_a_removed_task_follows_its_former_predecessor() -> None:
-    """Unless that was moved."""
     assert shown(plan_of("a", "gone", "c"), plan_of("c", "a")) == ["~ c: moved", "- gone"]
 
 
@@ -426,20 +378,10 @@ def test_phases_can_be_added_removed_moved_and_renamed() -> None:
         "+ New 0/1",
         "  + n",
     ]
-
-
-def test_a_phase_may_gain_or_lose_its_name() -> None:
-    """It is matched by its tasks."""
     assert shown(plan_of("a"), Plan((Phase("A", (Task("a"),)),))) == ["~ A 0/1 (had no name)"]
     assert shown(Plan((Phase("A", (Task("a"),)),)), plan_of("a")) == ["~ (unnamed) 0/1 (was “A”)"]
-
-
-def test_a_removed_first_phase_comes_first() -> None:
     assert shown(Plan((Phase("X"), Phase("B"))), Plan((Phase("B"), Phase("Y")))) == ["- X", "", "+ Y 0/0"]
 
-
-def test_notes_are_below_their_task_line_by_line() -> None:
-    """Removed ones as well."""
     before, after = flat(Task("a", PENDING, ("one",))), flat(Task("a", PENDING, ("two\nlines", "three")))
 
     assert shown(before, after) == ["~ a", "  - │ one", "  + │ two", "  + │ lines", "  + │ three"]
@@ -609,6 +551,7 @@ def kinds(plan: Plan, events: list[Event], since: str = "e0") -> list[tuple[Chan
 
 
 def test_own_changes_are_left_out_and_those_of_others_are_not() -> None:
+    """Another agent of the same person is another. Without the seen event, everything is told."""
     own = with_status(SEEN, 1, Status.COMPLETED)
     both = numbered(flat(*own.tasks, Task("Measure")))
 
@@ -616,23 +559,16 @@ def test_own_changes_are_left_out_and_those_of_others_are_not() -> None:
     assert kinds(both, steps((CLAUDE, own), (Author("Ada"), both))) == [(ChangeKind.ADDED, "Measure")]
     assert kinds(both, steps((Author("Ada"), own), (CLAUDE, both))) == [(ChangeKind.COMPLETED, "Parse")]
 
-
-def test_another_agent_of_the_same_person_is_another() -> None:
     done = with_status(SEEN, 2, Status.COMPLETED)
 
     assert kinds(done, steps((Author("Ada", "codex:s1"), done))) == [(ChangeKind.COMPLETED, "Wire")]
 
-
-def test_events_that_change_no_plan_do_not_matter() -> None:
     done = with_status(SEEN, 2, Status.COMPLETED)
     events = steps((CLAUDE, done))
     nudge = Event("n1", events[0].id, 0, Actor.TIMER, Nudged(1, 1), CLAUDE)
 
     assert kinds(done, [nudge, *events]) == []
 
-
-def test_everything_is_told_if_the_seen_event_is_not_among_the_events() -> None:
-    """As after an undo, or after more events than are read."""
     done = with_status(SEEN, 2, Status.COMPLETED)
 
     assert kinds(done, steps((CLAUDE, done)), since="elsewhere") == [(ChangeKind.COMPLETED, "Wire")]

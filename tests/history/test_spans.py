@@ -98,6 +98,7 @@ def test_a_task_lasts_from_its_start_to_its_end() -> None:
 
 
 def test_what_happens_now_belongs_to_the_only_task_in_progress() -> None:
+    """Two readers of one log use the same ids."""
     tasks = TaskSpans(PLACE, plan(DOING, PENDING), 1, "begin")
     current = tasks.current
     assert current.parent != PLACE.parent
@@ -107,29 +108,24 @@ def test_what_happens_now_belongs_to_the_only_task_in_progress() -> None:
     [span] = tasks.add(changed(plan(DONE, DOING), 9))
     assert span.id == current.parent
 
-
-def test_two_readers_of_one_log_use_the_same_ids() -> None:
     one, other = (TaskSpans(PLACE, plan(DOING), 1, "0/3") for _ in range(2))
 
     assert one.current == other.current
     assert one.current != TaskSpans(PLACE, plan(DOING), 1, "0/4").current
 
 
-def test_a_task_that_is_blocked_put_back_or_removed_has_ended() -> None:
+def test_a_task_that_is_blocked_put_back_or_removed_has_ended_and_the_rest_is_interrupted() -> None:
+    """One that was never started takes no time; imported ones are not told."""
     for after, status in ((plan(Status.BLOCKED), "blocked"), (plan(PENDING), "pending"), (plan(), "removed")):
         tasks = TaskSpans(PLACE, plan(DOING), 1, "begin")
         [span] = tasks.add(changed(after, 4))
         assert (span.attributes["tildone.task.status"], span.end) == (status, 4)
 
-
-def test_a_task_that_was_never_started_takes_no_time_and_imported_ones_are_not_told() -> None:
     tasks = TaskSpans(PLACE, plan(PENDING), 1, "begin")
 
     assert brief(tasks.add(changed(plan(DONE, DONE), 6))) == [(1, 6, 6, "")]
     assert tasks.add(changed(plan(DONE), 7)) == []
 
-
-def test_the_rest_is_interrupted() -> None:
     tasks = TaskSpans(PLACE, plan(DOING, PENDING), 5, "begin")
 
     [span] = tasks.close(3)
@@ -162,7 +158,8 @@ def test_each_run_of_a_check_is_a_span_within_its_task() -> None:
     assert (task.attributes["tildone.task.check"], task.attributes["tildone.task.text"]) == ("passed", "TASK 1")
 
 
-def test_a_check_that_was_refused_was_not_run_and_has_no_time_of_its_own() -> None:
+def test_a_check_that_was_refused_or_of_the_plan_has_no_task_around_it() -> None:
+    """A refused one was not run and has no time of its own."""
     begun = with_task(plan(PENDING), check=CHECK)
     tasks = TaskSpans(PLACE, begun, 1, "begin")
 
@@ -173,8 +170,6 @@ def test_a_check_that_was_refused_was_not_run_and_has_no_time_of_its_own() -> No
     assert (check.parent, check.start, check.end, check.error) == (PLACE.parent, 8, 8, "refused")
     assert task.attributes["tildone.task.check"] == "not run"
 
-
-def test_the_check_of_a_plan_belongs_beside_its_tasks() -> None:
     tasks = TaskSpans(PLACE, plan(DONE), 1, "begin")
     proof = Proof(Result.PASSED, CHECK.command, exit_code=0, milliseconds=5, at=20)
 
@@ -353,7 +348,8 @@ def test_an_attempt_that_was_lost_is_told_from_the_log() -> None:
     assert ended_attempt_spans(timeline, attempt, []) == [queue, own]
 
 
-def test_an_attempt_that_has_not_ended_is_told_by_its_worker() -> None:
+def test_an_attempt_is_told_with_its_own_tasks_once_it_has_ended() -> None:
+    """Those of several hands are not told with one of them."""
     log = events((10, queued()), (20, taken(1)), (25, changed_to(Status.IN_PROGRESS)))
     timeline = RunTimeline("s", "r", log)
     [attempt] = timeline.attempts(0)
@@ -362,8 +358,6 @@ def test_an_attempt_that_has_not_ended_is_told_by_its_worker() -> None:
 
     assert queue.name == "tildone.queue"
 
-
-def test_the_tasks_of_several_hands_are_not_told_with_one_of_them() -> None:
     log = events((10, queued()), (10, queued(1)), (20, taken(1)), (25, changed_to(Status.COMPLETED)), (30, released(2)))
     timeline = RunTimeline("s", "r", log)
     [attempt] = timeline.attempts(0)

@@ -100,18 +100,18 @@ def test_every_task_that_ever_was_is_counted_once(events: list[Event]) -> None:
 
 
 def test_added_tasks_go_up_and_closed_tasks_go_down() -> None:
+    """Of several changes in one moment, the last counts."""
     events = history(plan_of("a"), plan_of("a", "b"), flat(Task("a", COMPLETED), Task("b")), plan_of("b"))
 
     assert stats_of(events).open_steps == ((0, 1), (MINUTE, 2), (2 * MINUTE, 1))
 
-
-def test_of_several_changes_in_one_moment_the_last_counts() -> None:
     events = [replace(event, at=5) for event in history(plan_of("a"), plan_of("a", "b"))]
 
     assert stats_of(events).open_steps == ((5, 2),)
 
 
 def test_a_task_has_a_period_for_each_time_it_was_in_progress_or_blocked() -> None:
+    """One in progress counts until now, a removed one until then; one that was only blocked was not worked on."""
     statuses = (PENDING, IN_PROGRESS, BLOCKED, IN_PROGRESS, IN_PROGRESS, COMPLETED)
     [entry] = stats_of(history(*(flat(Task("a", status)) for status in statuses))).tasks
 
@@ -122,27 +122,17 @@ def test_a_task_has_a_period_for_each_time_it_was_in_progress_or_blocked() -> No
     )
     assert (entry.worked, entry.total(BLOCKED)) == (3 * MINUTE, MINUTE)
 
-
-def test_a_task_in_progress_counts_until_now() -> None:
     [entry] = stats_of(history(flat(Task("a", IN_PROGRESS))), 9 * MINUTE).tasks
 
     assert entry.worked == 9 * MINUTE
 
-
-def test_a_task_that_was_never_started_was_not_worked_on() -> None:
-    """A blocked one neither."""
     todo, waiting = stats_of(history(flat(Task("a"), Task("b", BLOCKED))), MINUTE).tasks
 
     assert (todo.worked, waiting.worked, waiting.total(BLOCKED)) == (None, None, MINUTE)
 
-
-def test_a_removed_task_keeps_its_time() -> None:
     _, entry = stats_of(history(flat(Task("a", IN_PROGRESS), Task("b")), plan_of("b")), 9 * MINUTE).tasks
 
     assert (entry.task.text, entry.is_removed, entry.worked) == ("a", True, MINUTE)
-
-
-def test_tasks_of_earlier_versions_are_numbered() -> None:
     assert [entry.task.number for entry in stats_of(history(flat(Task("a"), Task("b")))).tasks] == [1, 2]
 
 
@@ -189,17 +179,14 @@ def closing(minutes: list[float], status: Status = PENDING) -> list[Event]:
 
 
 def test_the_estimate_is_that_of_the_pace() -> None:
+    """A long time in which nobody worked does not slow it. If a task was in progress, somebody worked."""
     assert stats_of(closing([5] * 5)).estimate.remaining == 15 * MINUTE
-
-
-def test_a_long_time_in_which_nobody_worked_does_not_slow_the_pace() -> None:
-    """If a task was in progress, somebody worked."""
     assert stats_of(closing([5, 5, 605, 5, 5])).estimate.remaining == 12 * MINUTE
     assert stats_of(closing([5, 5, 605, 5, 5], IN_PROGRESS)).estimate.remaining == 375 * MINUTE
 
 
 def test_nudges_without_progress_prevent_an_estimate() -> None:
-    """Nudges of subagents do not."""
+    """Nudges of subagents do not. A change that is no progress does not end the count."""
     events = closing([5] * 5)
     last = events[-1]
     for drift in (1, 2):
@@ -213,8 +200,6 @@ def test_nudges_without_progress_prevent_an_estimate() -> None:
         in stats_of([*events[:-1], Event("t", None, 0, Actor.TIMER, Tripped(Bound.SAME, 1))]).estimate.reason
     )
 
-
-def test_a_change_that_is_no_progress_does_not_end_the_count_of_nudges() -> None:
     recorder = Recorder(0)
     recorder.record(PlanChanged(recorder.plan()))
     for task in range(5):
@@ -238,16 +223,20 @@ def test_tokens_belong_to_the_one_task_that_was_in_progress() -> None:
     assert [entry.tokens for entry in found.tasks] == [320, None]
     assert found.tokens == 325
 
-
-def test_without_requests_tokens_are_not_known() -> None:
     found = stats_of(history(flat(Task("a", IN_PROGRESS))), MINUTE)
 
     assert (found.tokens, found.tasks[0].tokens) == (None, None)
 
 
-def test_a_plan_without_tasks_has_no_statistics() -> None:
+def test_a_plan_without_tasks_has_no_statistics_and_an_empty_one_counts_nothing() -> None:
+    """It has the same keys."""
     assert session_stats([], 0, {}) is None
     assert session_stats(history(Plan()), 0, {}) is None
+    assert list(NO_STATS) == list(data_of(history(plan_of("a"))))
+    assert NO_STATS["estimate"] == {"remaining_ms": None, "reason": "the plan is empty"}
+    assert NO_STATS["closed"] == NO_STATS["total"] == 0
+    assert all(NO_STATS[key] is None for key in ("from", "to", "tokens", "cost"))
+    assert all(NO_STATS[key] == [] for key in ("open", "tasks", "nudges", "let_goes", "changes_by_people", "labels"))
 
 
 @pytest.mark.parametrize(("count", "has_course"), [(2, False), (3, True)])
@@ -255,7 +244,11 @@ def test_a_curve_needs_three_events(count: int, has_course: bool) -> None:  # no
     assert stats_of(history(*[plan_of("a")] * count)).has_course is has_course
 
 
-def test_the_fixed_history_is_what_it_says() -> None:
+def test_the_pictures_of_a_fixed_history_are_those_of_the_documentation() -> None:
+    """To draw them again after a change: python -m tests.history.pictures."""
+    assert f"```text\n{drawn_text(80)}```\n" in PAGE.read_text(encoding="utf-8")
+    assert drawn_svg() == SVG.read_text(encoding="utf-8")
+
     found = stats_of_a_day()
 
     assert (found.progress.closed, found.progress.total) == (5, 8)
@@ -266,14 +259,6 @@ def data_of(events: list[Event], labels: dict[str, str] | None = None) -> dict[s
     found = session_stats(events, 0, labels or {})
     assert found is not None
     return stats_data(found, when)
-
-
-def test_an_empty_plan_has_the_same_keys_and_counts_nothing() -> None:
-    assert list(NO_STATS) == list(data_of(history(plan_of("a"))))
-    assert NO_STATS["estimate"] == {"remaining_ms": None, "reason": "the plan is empty"}
-    assert NO_STATS["closed"] == NO_STATS["total"] == 0
-    assert all(NO_STATS[key] is None for key in ("from", "to", "tokens", "cost"))
-    assert all(NO_STATS[key] == [] for key in ("open", "tasks", "nudges", "let_goes", "changes_by_people", "labels"))
 
 
 def test_each_task_has_its_times() -> None:
@@ -299,11 +284,18 @@ def test_each_task_has_its_times() -> None:
     ]
 
 
-def test_the_open_tasks_over_time() -> None:
+def test_the_open_tasks_over_time_and_an_estimate_as_data() -> None:
     data = data_of(history(plan_of("a"), plan_of("a", "b")))
 
     assert data["open"] == [{"at": "1970-01-01 00:00", "count": 1}, {"at": "1970-01-01 00:01", "count": 2}]
     assert (data["from"], data["to"], data["closed"], data["total"]) == ("1970-01-01 00:00", "1970-01-01 00:01", 0, 2)
+
+    recorder = Recorder(START)
+    recorder.record(PlanChanged(recorder.plan()))
+    for task in range(5):
+        recorder.mark(task, COMPLETED, 1)
+
+    assert data_of(recorder.events)["estimate"] == {"remaining_ms": 3 * MINUTE, "reason": None}
 
 
 def test_marks_have_what_is_known_of_them() -> None:
@@ -324,15 +316,6 @@ def test_marks_have_what_is_known_of_them() -> None:
     assert data["estimate"] == {"remaining_ms": None, "reason": "no estimate: fewer than 5 tasks were closed"}
 
 
-def test_an_estimate_has_no_reason() -> None:
-    recorder = Recorder(START)
-    recorder.record(PlanChanged(recorder.plan()))
-    for task in range(5):
-        recorder.mark(task, COMPLETED, 1)
-
-    assert data_of(recorder.events)["estimate"] == {"remaining_ms": 3 * MINUTE, "reason": None}
-
-
 def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "demo") -> list[str]:
     found = session_stats(history(*plans), now, {})
     assert found is not None
@@ -343,10 +326,6 @@ def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "
 def test_the_picture_of_a_fixed_history(columns: int) -> None:
     """To draw it again after a change: python -m tests.history.pictures."""
     assert drawn_text(columns) == TEXT[columns].read_text(encoding="utf-8")
-
-
-def test_the_documentation_shows_this_picture() -> None:
-    assert f"```text\n{drawn_text(80)}```\n" in PAGE.read_text(encoding="utf-8")
 
 
 @given(histories, st.integers(0, 10**8), st.integers(1, 130), st.text(max_size=60))
@@ -378,20 +357,19 @@ def test_less_than_three_events_have_no_curve() -> None:
 
     assert lines[2:4] == ["Events", "  └" + "─" * 60]
     assert not any("█" in line for line in lines)
+    assert "Open tasks" not in texts_in(root_of(svg_of(history(plan_of("a")))))
 
 
-def test_a_plan_whose_tasks_were_never_started_has_no_bars() -> None:
+def test_what_there_is_not_to_draw_is_said() -> None:
     assert "Time in progress" not in drawn(plan_of("a"))
     assert "1 task was never started." in drawn(plan_of("a"))
     assert drawn(plan_of("a"))[0] == "demo: 0 of 1 task closed"
-
-
-def test_a_plan_whose_tasks_are_all_closed_says_so() -> None:
     assert "All tasks are closed." in drawn(flat(Task("a", COMPLETED)))
-
-
-def test_a_plan_that_is_empty_now_says_so() -> None:
     assert "The plan is empty." in drawn(plan_of("a"), Plan())
+
+    lines = drawn(flat(Task("a", Status.BLOCKED), Task("b", IN_PROGRESS)), now=MINUTE)
+
+    assert "! #1 a   –" in [line.rstrip() for line in lines]
 
 
 def test_of_many_tasks_those_that_took_longest_are_shown() -> None:
@@ -406,18 +384,17 @@ def test_of_many_tasks_those_that_took_longest_are_shown() -> None:
     assert "21 more tasks are not shown; 11 of them were never started." in lines
 
 
-def test_a_blocked_task_has_no_bar() -> None:
-    lines = drawn(flat(Task("a", Status.BLOCKED), Task("b", IN_PROGRESS)), now=MINUTE)
-
-    assert "! #1 a   –" in [line.rstrip() for line in lines]
-
-
-def test_breaks_are_marked_on_the_axis() -> None:
+def test_breaks_are_marked_on_the_axis_with_their_length() -> None:
     text = drawn_text(80)
 
     assert "─╱╱─" in text
     assert "╱╱ no events: 6 h" in text
     assert stats_of_a_day().times[0] < stats_of_a_day().times[-1]
+
+    root = root_of(drawn_svg())
+
+    assert "6 h" in texts_in(root)
+    assert "no events for 6 h" in titles_in(root)
 
 
 def test_the_ends_of_a_long_axis_are_on_two_lines_if_they_do_not_fit() -> None:
@@ -451,12 +428,7 @@ def titles_in(root: ET.Element) -> list[str]:
     return [each.text or "" for each in root.iter(f"{NAMESPACE}title")]
 
 
-def test_the_picture_of_a_fixed_history_stats_svg() -> None:
-    """To draw it again after a change: python -m tests.history.pictures."""
-    assert drawn_svg() == SVG.read_text(encoding="utf-8")
-
-
-def test_a_picture_has_a_title_and_a_description_for_those_who_hear_it() -> None:
+def test_a_picture_is_for_those_who_hear_it_too_and_has_no_scripts_links_or_handlers() -> None:
     root = root_of(drawn_svg())
     named = root.attrib["aria-labelledby"].split()
     first, second = root[:2]
@@ -467,8 +439,6 @@ def test_a_picture_has_a_title_and_a_description_for_those_who_hear_it() -> None
     assert "6 open tasks at first, 3 at the end." in (second.text or "")
     assert "Write the tokenizer: 12m · 24k tok" in (second.text or "")
 
-
-def test_a_picture_has_no_scripts_links_or_handlers() -> None:
     root = root_of(drawn_svg())
 
     assert {each.tag.removeprefix(NAMESPACE) for each in root.iter()} == TAGS
@@ -504,6 +474,7 @@ def test_every_history_can_be_drawn(events: list[Event], now: int, title: str) -
 
 
 def test_each_task_has_a_lane_with_its_periods() -> None:
+    """Dropped and removed tasks are struck; one that was only blocked says so."""
     root = root_of(drawn_svg())
     groups = root.findall(f"{NAMESPACE}g")
     lanes = {titles_in(group)[0]: [each.get("class") for each in group.iter(f"{NAMESPACE}rect")] for group in groups}
@@ -513,8 +484,6 @@ def test_each_task_has_a_lane_with_its_periods() -> None:
     assert "in progress, 16:28 – 16:37" in titles_in(groups[-1])
     assert "2 tasks were never started." in texts_in(root)
 
-
-def test_dropped_and_removed_tasks_are_struck() -> None:
     events = history(
         flat(Task("a", IN_PROGRESS), Task("b", IN_PROGRESS)),
         flat(Task("a", Status.ABANDONED)),
@@ -524,13 +493,11 @@ def test_dropped_and_removed_tasks_are_struck() -> None:
     looks = {each.text: each.get("class") for each in root.iter(f"{NAMESPACE}text")}
 
     assert (looks["– a"], looks["● b"]) == ("text", "text3 struck")
-
-
-def test_a_task_that_was_only_blocked_says_so() -> None:
     assert "blocked" in texts_in(root_of(svg_of(history(flat(Task("a", Status.BLOCKED))), MINUTE)))[3:]
 
 
-def test_periods_within_a_pixel_are_one() -> None:
+def test_a_large_history_is_drawn_in_part() -> None:
+    """Periods within a pixel are one; breaks that are too narrow are not drawn."""
     statuses = [IN_PROGRESS, PENDING] * 2_000
     events = [
         Event(f"e{n}", None, n * 100, Actor.AGENT, PlanChanged(flat(Task("a", each))))
@@ -539,21 +506,17 @@ def test_periods_within_a_pixel_are_one() -> None:
 
     assert len(svg_of(events)) < 30_000
 
-
-def test_a_break_has_its_length() -> None:
-    root = root_of(drawn_svg())
-
-    assert "6 h" in texts_in(root)
-    assert "no events for 6 h" in titles_in(root)
-
-
-def test_breaks_that_are_too_narrow_are_not_drawn() -> None:
     events = [Event(f"e{n}", None, n * 20 * MINUTE, Actor.AGENT, PlanChanged(plan_of("a"))) for n in range(1_000)]
     few = svg_of(events[:30])
 
     assert len(svg_of(events)) < 20_000
     assert "no events for 20 min" in titles_in(root_of(few))
     assert "20 min" not in texts_in(root_of(few))
+
+    root = root_of(svg_of(history(flat(*(Task(f"t{n}", IN_PROGRESS) for n in range(400)))), MINUTE))
+
+    assert len(root.findall(f"{NAMESPACE}g")) == 150
+    assert "250 more tasks are not shown; 0 of them were never started." in texts_in(root)
 
 
 def test_ticks_that_would_touch_are_left_out() -> None:
@@ -589,12 +552,11 @@ def test_marks_have_words_and_near_ones_are_counted() -> None:
 
 
 def test_the_estimate_is_a_dashed_line() -> None:
+    """Without busy times, it takes its room."""
     assert "stroke-dasharray" in drawn_svg()
     assert "about 24m left" in texts_in(root_of(drawn_svg()))
     assert "stroke-dasharray" not in svg_of(history(plan_of("a"), plan_of("a"), plan_of("a")))
 
-
-def test_an_estimate_without_busy_times_takes_its_room() -> None:
     recorder = Recorder(0)
     recorder.statuses = [IN_PROGRESS] * 8
     recorder.record(PlanChanged(recorder.plan()))
@@ -603,14 +565,3 @@ def test_an_estimate_without_busy_times_takes_its_room() -> None:
 
     path = next(each for each in root_of(svg_of(recorder.events)).iter() if each.get("stroke-dasharray"))
     assert path.get("d") == "M712.0 431.5L808.0 484.0"
-
-
-def test_less_than_three_events_have_no_curve_stats_svg() -> None:
-    assert "Open tasks" not in texts_in(root_of(svg_of(history(plan_of("a")))))
-
-
-def test_at_most_150_lanes_are_drawn() -> None:
-    root = root_of(svg_of(history(flat(*(Task(f"t{n}", IN_PROGRESS) for n in range(400)))), MINUTE))
-
-    assert len(root.findall(f"{NAMESPACE}g")) == 150
-    assert "250 more tasks are not shown; 0 of them were never started." in texts_in(root)

@@ -51,8 +51,8 @@ BRANCHED = [
 ]
 
 
-def test_a_row_shows_who_did_what_and_when() -> None:
-    """A change is relative to the previous plan of its own branch."""
+def test_a_row_shows_who_did_what_and_when_and_how_it_relates_to_the_head() -> None:
+    """A change is relative to its own branch; a row that does not follow the row above names its parent."""
     rows = timeline(BRANCHED, "f", at)
 
     assert [(row.id, row.when, row.who, row.what) for row in rows] == [
@@ -64,30 +64,26 @@ def test_a_row_shows_who_did_what_and_when() -> None:
         ("f", "t5", "timer", ("gave up: told to go on 20 times, and nothing changed",)),
     ]
 
-
-def test_the_head_its_branch_and_the_others_are_marked() -> None:
-    """A row that does not follow the row above names its parent."""
     rows = timeline(BRANCHED, "f", at)
 
     assert "".join(row.mark.value for row in rows) == "│···│*"
     assert [row.after for row in rows] == [None, None, None, None, "a", None]
     assert [row.label for row in rows] == ["begin␛", None, None, None, None, None]
 
-
-def test_a_session_that_was_undone_to_the_start_has_no_head() -> None:
-    """The next change starts from nothing."""
     rows = timeline([*BRANCHED[:1], event("z", None, PlanChanged(plan_of("new")))], None, at)
 
     assert [row.mark for row in rows] == [HeadRelation.ELSEWHERE, HeadRelation.ELSEWHERE]
     assert [row.after for row in rows] == [None, "nothing"]
     assert rows[1].what == ("added “new”",)
 
-
-def test_nudges_are_shown_with_their_limit() -> None:
-    """If it is known."""
     rows = timeline(BRANCHED, "f", at, limit=20)
 
     assert rows[2].what == ("told to go on (1/20)",)
+    assert timeline([], None, at) == []
+
+    events = [event("a", None, PlanChanged(plan_of("one"))), event("b", None, PlanChanged(Plan()))]
+
+    assert timeline(events, "b", at)[1].what == ("left the plan as it was",)
 
 
 def test_all_other_facts_have_sentences() -> None:
@@ -116,12 +112,8 @@ def test_all_other_facts_have_sentences() -> None:
     ]
 
 
-def test_an_empty_history_has_no_rows() -> None:
-    assert timeline([], None, at) == []
-
-
 def test_a_row_has_a_line_for_each_description() -> None:
-    """The label and the parent are at the end of the first line."""
+    """The label and the parent are at the end of the first line; durations are kept when a text is clipped."""
     row = TimelineRow(HeadRelation.HEAD, "3f2a", "12:03", "agent", ("completed “a”", "started “b”"), "v1", "91bc")
 
     assert [plain(line) for line in row_lines(row)] == [
@@ -132,6 +124,12 @@ def test_a_row_has_a_line_for_each_description() -> None:
         "<accent>*</accent><warning> 3f2a</warning><muted>  12:03  agent</muted>  <text>completed “a”</text>"
         "<accent>  (v1)  after 91bc</accent>"
     )
+
+    row = TimelineRow(
+        HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", durations=(723_000,)
+    )
+
+    assert plain(row_lines(row, 60)[0]) == "* 3f2a  12:03  agent  completed “xxxxxxxxxxxxxx… (12m)  (v1)"
 
 
 def test_a_row_fits_into_its_columns() -> None:
@@ -152,21 +150,6 @@ def test_a_row_fits_into_its_columns() -> None:
     assert row_lines(row, 1000) == row_lines(row)
 
 
-def test_a_change_is_compared_with_its_own_branch() -> None:
-    """A new root does not see the changes of the other branch."""
-    events = [event("a", None, PlanChanged(plan_of("one"))), event("b", None, PlanChanged(Plan()))]
-
-    assert timeline(events, "b", at)[1].what == ("left the plan as it was",)
-
-
-def test_labels_and_durations_are_kept_when_a_text_is_clipped() -> None:
-    row = TimelineRow(
-        HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", durations=(723_000,)
-    )
-
-    assert plain(row_lines(row, 60)[0]) == "* 3f2a  12:03  agent  completed “xxxxxxxxxxxxxx… (12m)  (v1)"
-
-
 def done_after(*minutes: int) -> list[Event]:
     """Return a history in which a task is in progress for each of these durations, and is then completed."""
     states = [PENDING, *([IN_PROGRESS, PENDING] * len(minutes))[:-1], COMPLETED]
@@ -178,6 +161,7 @@ def done_after(*minutes: int) -> list[Event]:
 
 
 def test_a_row_that_ends_a_period_in_progress_shows_its_duration() -> None:
+    """Not one for many tasks. Each branch has its own."""
     rows = timeline(done_after(5, 12), "e4", str)
 
     assert [(row.what, row.durations) for row in rows] == [
@@ -189,17 +173,6 @@ def test_a_row_that_ends_a_period_in_progress_shows_its_duration() -> None:
     ]
     assert plain(row_lines(rows[4])[0]) == "* e4  6720000  agent  completed “a” (12m)"
 
-
-def test_an_unknown_duration_is_not_shown() -> None:
-    """The task was never started, its start was not read, or the clock was set back."""
-    never = [event("a", None, PlanChanged(plan_of("x"))), event("b", "a", PlanChanged(flat(Task("x", COMPLETED))))]
-    back = [*done_after(5)[:2], Event("e2", "e1", -1, Actor.USER, PlanChanged(flat(Task("a", COMPLETED))))]
-
-    for events in (never, done_after(5)[1:], back):
-        assert [row.durations for row in timeline(events, events[-1].id, str)][-1] == (None,)
-
-
-def test_a_sentence_for_many_tasks_has_no_duration() -> None:
     texts = [Task(text, IN_PROGRESS) for text in "abcd"]
     events = [
         Event("a", None, 0, Actor.USER, PlanChanged(flat(*texts))),
@@ -211,8 +184,6 @@ def test_a_sentence_for_many_tasks_has_no_duration() -> None:
         (None,),
     )
 
-
-def test_each_branch_has_its_own_durations() -> None:
     events = [
         Event("a", None, 0, Actor.USER, PlanChanged(plan_of("x"))),
         Event("b", "a", 1000, Actor.USER, PlanChanged(flat(Task("x", IN_PROGRESS)))),
@@ -221,6 +192,15 @@ def test_each_branch_has_its_own_durations() -> None:
     ]
 
     assert timeline(events, "d", str)[3].durations == (3000,)
+
+
+def test_an_unknown_duration_is_not_shown() -> None:
+    """The task was never started, its start was not read, or the clock was set back."""
+    never = [event("a", None, PlanChanged(plan_of("x"))), event("b", "a", PlanChanged(flat(Task("x", COMPLETED))))]
+    back = [*done_after(5)[:2], Event("e2", "e1", -1, Actor.USER, PlanChanged(flat(Task("a", COMPLETED))))]
+
+    for events in (never, done_after(5)[1:], back):
+        assert [row.durations for row in timeline(events, events[-1].id, str)][-1] == (None,)
 
 
 def test_the_newest_events_are_described_from_one_more_plan() -> None:
@@ -239,15 +219,12 @@ def test_the_newest_events_are_described_from_one_more_plan() -> None:
     assert [each.id for each in newest_first] == ["a"]
     assert [each.id for each in newest] == ["b", "c", "d", "e"]
     assert timeline(newest, "e", at)[-2:] == timeline(events, "e", at)[-2:]
-
-
-def test_a_short_history_is_read_completely() -> None:
     assert newest_events(reversed(BRANCHED[:4]), 20) == BRANCHED[:4]
     assert newest_events([], 20) == []
 
 
 def test_the_start_of_an_ended_period_is_searched_further_back() -> None:
-    """Only as far as necessary."""
+    """Only as far as necessary, and with other changes in between."""
     events = [*done_after(5, 12), Event("z", "e4", 7_000_000, Actor.USER, PlanChanged(plan_of("new")))]
     newest_first = reversed(events)
 
@@ -256,9 +233,6 @@ def test_the_start_of_an_ended_period_is_searched_further_back() -> None:
     assert [each.id for each in newest_first] == ["e1", "e0"]
     assert timeline(newest, "z", str)[-2].durations == (720_000,)
 
-
-def test_a_start_may_be_many_changes_back() -> None:
-    """With other changes in between."""
     tasks = [Task("a", IN_PROGRESS), Task("b", IN_PROGRESS), Task("c"), Task("d")]
     plans = [plan_of("a"), *(flat(*tasks[:count]) for count in (1, 2, 3, 4)), flat(Task("a", COMPLETED), *tasks[1:])]
     events = history(*plans)
@@ -316,8 +290,8 @@ def test_a_task_history_has_all_changes_of_the_task() -> None:
     assert steps_of(late) == [("c", [ChangeKind.ADDED], None)]
 
 
-def test_a_task_is_followed_from_phase_to_phase() -> None:
-    """Also when a phase is renamed; the time in progress continues."""
+def test_a_task_is_followed_from_phase_to_phase_and_through_names() -> None:
+    """Also when a phase is renamed; the time in progress continues. Another text is another task."""
     events = history(
         Plan((Phase("Build", (Task("a", IN_PROGRESS), Task("b"))), Phase("Ship"))),
         Plan((Phase("Build", (Task("b"),)), Phase("Ship", (Task("a", IN_PROGRESS),)))),
@@ -333,14 +307,22 @@ def test_a_task_is_followed_from_phase_to_phase() -> None:
         ("c", [ChangeKind.COMPLETED], 2 * MINUTE),
     ]
 
-
-def test_another_text_is_another_task() -> None:
-    """One is removed, the other added."""
     [new, old] = task_histories(history(plan_of("Parse"), plan_of("Parse it")))
 
     assert steps_of(new) == [("b", [ChangeKind.ADDED], None)]
     assert steps_of(old) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.REMOVED], None)]
     assert (new.position, old.position) == (0, None)
+
+    before, after = flat(Task("Parse", number=1), Task("b", number=2)), flat(Task("P", number=1), Task("b", number=2))
+
+    [parse, other] = task_histories(history(before, after))
+
+    assert steps_of(parse) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.RENAMED], None)]
+    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
+
+    found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
+
+    assert [len(entry.steps) for entry in found] == [1, 2]
 
 
 def test_removed_tasks_come_last_the_latest_first() -> None:
@@ -356,13 +338,6 @@ def test_removed_tasks_come_last_the_latest_first() -> None:
     assert [entry.task.text for entry in found] == ["c", "b", "a"]
     assert found[2].steps[-1].duration == MINUTE
     assert found[2].time_in_progress(99 * MINUTE) == MINUTE
-
-
-def test_tasks_with_equal_texts_have_separate_histories() -> None:
-    """They are matched in order."""
-    found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
-
-    assert [len(entry.steps) for entry in found] == [1, 2]
 
 
 def test_the_time_in_progress_is_the_sum_of_its_periods() -> None:
@@ -407,16 +382,6 @@ def test_durations_are_unknown_if_the_clock_was_set_back() -> None:
 
     assert closed.lifetime is None
     assert left.time_in_progress(99) is None
-
-
-def test_a_renamed_task_keeps_its_history() -> None:
-    """A number belongs to one task, whatever its text."""
-    before, after = flat(Task("Parse", number=1), Task("b", number=2)), flat(Task("P", number=1), Task("b", number=2))
-
-    [parse, other] = task_histories(history(before, after))
-
-    assert steps_of(parse) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.RENAMED], None)]
-    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
 
 
 def test_other_events_have_no_task_history() -> None:
@@ -470,7 +435,7 @@ def shown(events: list[Event], head: str | None, columns: int | None = None) -> 
 
 
 def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
-    """The current branch comes first. Its nearest label is shown with the number of changes since."""
+    """The current branch comes first and ends at the head. Its nearest label has the number of changes since."""
     assert shown(EVENTS, "g") == [
         "* f  t5  user  0/2  fix",
         "· c  t2  user  1/2  first-try+1",
@@ -478,10 +443,6 @@ def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
         "      added “two”",
         "      completed “one”",
     ]
-
-
-def test_the_current_branch_ends_at_the_head() -> None:
-    """Undone changes are a branch that continues from there."""
     assert shown(EVENTS[:5], "b") == [
         "* b  t1  user  0/2  first-try",
         "· c  t2  user  1/2",
@@ -490,8 +451,8 @@ def test_the_current_branch_ends_at_the_head() -> None:
     ]
 
 
-def test_a_label_or_directive_set_after_an_undo_does_not_fork_the_branch() -> None:
-    """The other branch continues from the current plan."""
+def test_only_events_that_change_the_plan_make_a_branch() -> None:
+    """Neither labels nor nudges nor directives do."""
     events = [
         *EVENTS[:2],
         edit("x", "a", Labelled("a", "back")),
@@ -505,9 +466,6 @@ def test_a_label_or_directive_set_after_an_undo_does_not_fork_the_branch() -> No
         "      added “two”",
     ]
 
-
-def test_events_that_do_not_change_the_plan_make_no_branch() -> None:
-    """Neither labels nor nudges nor directives do."""
     events = [
         *EVENTS[:2],
         edit("x", "a", Nudged(1, 1)),
@@ -537,14 +495,12 @@ def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
     assert branches([], None) == [Branch(None, PlanProgress(0, 0), current=True)]
 
 
-def test_a_branch_that_returned_to_the_same_plan_says_so() -> None:
+def test_the_changes_of_a_branch_are_limited_and_may_be_none() -> None:
+    """The others are counted."""
     events = [*EVENTS[:2], edit("c", "b", changed("one")), edit("z", "a", changed("z"))]
 
     assert shown(events, "z")[2:] == ["    from a:", "      left the plan as it was"]
 
-
-def test_the_changes_of_a_branch_are_limited() -> None:
-    """The others are counted."""
     plan = flat(Task("a", COMPLETED, ("x",)), Task("b", COMPLETED, ("y",)), Task("c"))
     events = [
         edit("a", None, changed("old")),

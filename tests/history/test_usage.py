@@ -122,7 +122,7 @@ def test_the_cost_in_all_is_said_with_what_belongs_to_no_task(first: float, sent
 
 
 def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:
-    """What came before the first event, and between two tasks, belongs to the plan alone."""
+    """What came before the first event, and between two tasks, is the plan's. Without a usage, only times are known."""
     branch = Branch()
     branch.mark(IN_PROGRESS, PENDING, cost=1)
     branch.mark(COMPLETED, PENDING, cost=1.5)
@@ -135,8 +135,6 @@ def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:
     ]
     assert plan_usage(branch.events, 0).total == AgentUsage(3750, cost=3.75)
 
-
-def test_without_a_usage_only_the_times_are_known() -> None:
     branch = Branch()
     branch.mark(IN_PROGRESS, PENDING)
     branch.mark(COMPLETED, PENDING)
@@ -147,6 +145,7 @@ def test_without_a_usage_only_the_times_are_known() -> None:
 
 
 def test_two_agents_on_one_plan_do_not_mix() -> None:
+    """What several tasks took belongs to none; a task that a person started is the agent's."""
     branch = Branch()
     branch.mark(IN_PROGRESS, PENDING, cost=1)
     branch.mark(IN_PROGRESS, IN_PROGRESS, agent="codex:2", cost=10)
@@ -155,22 +154,26 @@ def test_two_agents_on_one_plan_do_not_mix() -> None:
 
     assert branch.costs() == [0.5, 2]
 
-
-def test_what_several_tasks_took_belongs_to_none_of_them() -> None:
     branch = Branch()
     branch.mark(IN_PROGRESS, IN_PROGRESS, cost=1)
     branch.mark(COMPLETED, COMPLETED, cost=5)
 
     assert branch.costs() == [None, None]
 
-
-def test_a_task_that_a_person_started_is_the_agents() -> None:
     branch = Branch()
     branch.add(PlanChanged(plan(PENDING)), "claude:1", 1)
     branch.add(PlanChanged(plan(IN_PROGRESS)), actor=Actor.USER)
     branch.mark(COMPLETED, cost=3)
 
     assert branch.costs() == [2]
+
+    branch = Branch()
+    branch.mark(IN_PROGRESS, agent="tildone:1", cost=1)
+    branch.mark(COMPLETED, agent="tildone:1", cost=2)
+
+    found = plan_usage(branch.events, 0, {"tildone:1"})
+
+    assert (found.total, found.tasks[1]) == (UNKNOWN, TaskUsage(MINUTE))
 
 
 def test_a_task_that_an_agent_left_belongs_to_the_next_one() -> None:
@@ -194,16 +197,6 @@ def test_a_conversation_that_is_counted_from_0_again_adds_up() -> None:
 
     assert branch.costs() == [0.5]
     assert plan_usage(branch.events, 0).total.cost == 4.5
-
-
-def test_agents_apart_are_left_out() -> None:
-    branch = Branch()
-    branch.mark(IN_PROGRESS, agent="tildone:1", cost=1)
-    branch.mark(COMPLETED, agent="tildone:1", cost=2)
-
-    found = plan_usage(branch.events, 0, {"tildone:1"})
-
-    assert (found.total, found.tasks[1]) == (UNKNOWN, TaskUsage(MINUTE))
 
 
 def test_nudges_belong_to_the_task_to_work_on() -> None:
@@ -238,7 +231,8 @@ def test_the_tasks_together_took_no_longer_than_there_were_tasks_at_work(events:
     assert found.total == UNKNOWN
 
 
-def test_what_the_task_in_progress_has_taken_so_far() -> None:
+def test_what_the_task_in_progress_has_taken_is_counted_since_its_last_start() -> None:
+    """Changes of other tasks, and nudges before the start, are no start."""
     branch = Branch()
     branch.mark(PENDING, cost=1)
     branch.mark(IN_PROGRESS, cost=2)
@@ -247,9 +241,6 @@ def test_what_the_task_in_progress_has_taken_so_far() -> None:
     assert branch.spent(1, cost=3.5) == (2, 1.5)
     assert branch.spent(1) == (2, 1)
 
-
-def test_it_is_counted_since_the_last_start() -> None:
-    """Changes of other tasks, and nudges before the start, are no start."""
     branch = Branch()
     branch.mark(IN_PROGRESS, PENDING, cost=1)
     branch.mark(PENDING, PENDING, cost=2)
@@ -259,8 +250,6 @@ def test_it_is_counted_since_the_last_start() -> None:
 
     assert branch.spent(1, cost=5) == (2, 2)
 
-
-def test_if_a_person_started_it_the_last_known_usage_counts() -> None:
     branch = Branch()
     branch.mark(PENDING, cost=1)
     branch.add(Nudged(1, 1), "claude:1", 1.5)
@@ -270,7 +259,8 @@ def test_if_a_person_started_it_the_last_known_usage_counts() -> None:
     assert branch.spent(1, cost=2) == (1, 0.5)
 
 
-def test_a_person_who_speaks_starts_it_again() -> None:
+def test_only_a_person_who_speaks_starts_it_again() -> None:
+    """An agent that moves the head, and a timer, are no persons who speak."""
     branch = Branch()
     branch.mark(IN_PROGRESS, cost=1)
     branch.add(Nudged(1, 1), "claude:1", 4)
@@ -278,9 +268,6 @@ def test_a_person_who_speaks_starts_it_again() -> None:
 
     assert branch.spent(1, cost=4.5) == (1, 0.5)
 
-
-def test_counts_that_are_kept_are_no_start() -> None:
-    """An agent that moves the head, and a timer, are no persons who speak."""
     branch = Branch()
     branch.mark(IN_PROGRESS, cost=1)
     branch.add(DirectiveSet(Directive.GO, ledger=Ledger(continued=1)), actor=Actor.USER)
@@ -426,22 +413,18 @@ def test_the_gauges_of_a_fleet() -> None:
     assert plain["tildone_store_bytes"] == 4096
 
 
-def test_an_empty_fleet_has_all_gauges_at_0() -> None:
+def test_counters_without_labels_are_there_from_the_beginning() -> None:
+    """As are all gauges of an empty fleet."""
     found = parse(exposition(fleet_families(FleetNow([], [], NOW, 1, 0), 0)))
 
     assert {amount for figures in found.values() for amount in figures.samples.values()} == {0}
 
-
-def test_counters_without_labels_are_there_from_the_beginning() -> None:
     found = parse(exposition(counter_families({("cost", ("claude", "opus")): 0.5, ("ended", ("done",)): 2})))
 
     assert found["tildone_takeovers_total"].samples == {(): 0}
     assert found["tildone_checks_total"].samples == {}
     assert found["tildone_runs_ended_total"].samples == labelled("state", ("done", 2))
     assert found["tildone_cost_usd_total"].samples == {(("agent", "claude"), ("model", "opus")): 0.5}
-
-
-def test_sessions_and_the_questions_of_a_store_without_a_fleet() -> None:
     assert [family.name for family in session_families({"done": 2}, None)] == ["tildone_sessions"]
     found = parse(exposition(session_families({"done": 2, "idle": 0}, 4)))
 
@@ -462,12 +445,9 @@ def pace_of(*closures: int, start: int = 0) -> Pace:
 
 
 def test_the_estimate_is_the_open_tasks_at_the_pace_of_the_last_five_closures() -> None:
+    """Of earlier ones, only the time of the last counts."""
     assert pace_of(10, 20, 30, 40, 50).estimate(HALF).remaining == 30
     assert pace_of(10, 20, 30, 40, 50).estimate(HALF).reason == ""
-
-
-def test_earlier_closures_do_not_count() -> None:
-    """The time since the closure before them does."""
     assert pace_of(7, 1000, 1010, 1020, 1030, 1040, 1050).estimate(HALF).remaining == 30
 
 
@@ -487,6 +467,7 @@ def test_without_an_estimate_there_is_a_reason(closures: tuple[int, ...], counts
 
 
 def test_there_is_no_estimate_while_nudges_lead_to_nothing() -> None:
+    """The newest one may still lead to progress, unless the agent was let go."""
     pace = pace_of(1, 2, 3, 4, 5)
     for _ in range(7):
         pace.nudged()
@@ -494,13 +475,18 @@ def test_there_is_no_estimate_while_nudges_lead_to_nothing() -> None:
 
     assert pace.estimate(HALF).reason == "no estimate: told to go on 7 times without progress"
 
-
-def test_a_nudge_before_being_let_go_led_to_nothing() -> None:
     pace = pace_of(1, 2, 3, 4, 5)
     pace.nudged()
     pace.let_go()
 
     assert pace.estimate(HALF).reason == "no estimate: told to go on once without progress"
+
+    pace = pace_of(1, 2, 3, 4, 5)
+    pace.changed(is_progress=True)
+    pace.let_go()
+    pace.nudged()
+
+    assert pace.estimate(HALF).remaining == 3
 
 
 def test_each_of_the_last_three_nudges_must_have_led_to_progress() -> None:
@@ -516,29 +502,22 @@ def test_each_of_the_last_three_nudges_must_have_led_to_progress() -> None:
     assert pace.estimate(HALF).remaining == 3
 
 
-def test_the_newest_nudge_may_still_lead_to_progress() -> None:
-    pace = pace_of(1, 2, 3, 4, 5)
-    pace.changed(is_progress=True)
-    pace.let_go()
-    pace.nudged()
-
-    assert pace.estimate(HALF).remaining == 3
-
-
 def test_a_task_is_in_progress_since_it_was_started() -> None:
-    """Moves do not matter; a task added in progress was started then."""
+    """Moves do not matter. A start before the first event is unknown until the task is started again."""
     before = Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))), Phase("B")))
     after = Plan((Phase("A", (Task("b", IN_PROGRESS),)), Phase("B", (Task("c", IN_PROGRESS), Task("a", IN_PROGRESS)))))
 
     assert in_progress_since(match_plans(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
 
-
-def test_a_start_before_the_first_event_is_unknown() -> None:
-    """Until the task is started again."""
     begun = flat(Task("a", IN_PROGRESS))
 
     assert in_progress_since(match_plans(begun, begun), {}, 9) == {}
     assert finished_durations(match_plans(begun, flat(Task("a"))), {}, 9) == {}
+
+    begun = flat(Task("a", IN_PROGRESS))
+
+    assert finished_durations(match_plans(begun, begun), {(0, 0): 5}, 9) == {}
+    assert finished_durations(match_plans(begun, Plan()), {(0, 0): 5}, 9) == {}
 
 
 @pytest.mark.parametrize("status", [PENDING, COMPLETED, Status.ABANDONED, Status.BLOCKED])
@@ -552,14 +531,6 @@ def test_a_duration_ends_with_any_other_status(status: Status) -> None:
     assert in_progress_since(match, {(0, 0): 5}, 9) == {}
 
 
-def test_a_task_still_in_progress_has_no_finished_duration() -> None:
-    """Nor does a removed one."""
-    begun = flat(Task("a", IN_PROGRESS))
-
-    assert finished_durations(match_plans(begun, begun), {(0, 0): 5}, 9) == {}
-    assert finished_durations(match_plans(begun, Plan()), {(0, 0): 5}, 9) == {}
-
-
 FOUND = task_histories(
     history(
         plan_of("Parse", "Wire", "Old"),
@@ -570,7 +541,7 @@ FOUND = task_histories(
 
 
 def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
-    """A task in progress counts until now; unknown values are dashes; removed tasks come last."""
+    """A task in progress counts until now; on a narrow terminal, they are below the task."""
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE)] == [
         "worked on  in all  closed by  task",
         "       1m      2m  agent      ✓ #1 Parse",
@@ -581,9 +552,6 @@ def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
         "        –       –  –          – Old",
     ]
     assert markup(duration_lines(FOUND, 130 * MINUTE)[1]).endswith("<dim><strikethrough>Parse</strikethrough></dim>")
-
-
-def test_on_a_narrow_terminal_the_durations_are_below_the_task() -> None:
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE, 40)] == [
         "✓ #1 Parse",
         "  worked on 1m, 2m in all, by agent",

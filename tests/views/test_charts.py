@@ -49,24 +49,19 @@ def test_no_text_is_more_than_a_text(text: str) -> None:
     assert len(root[0].text or "") <= 200
 
 
-def test_a_text_is_shown_as_it_is() -> None:
+def test_a_text_is_shown_as_it_is_or_cut_to_the_columns_it_has() -> None:
+    """Numbers are exact to a tenth."""
     root = ET.fromstring(label(0, 0, "text", "if a < b && c > \"d\" 'e': ✓"))  # noqa: S314  our own picture
 
     assert root.text == "if a < b && c > \"d\" 'e': ✓"
-
-
-def test_a_long_text_is_cut_to_the_columns_it_has() -> None:
     assert escaped("Write the parser", 9) == "Write th…"
     assert escaped("漢字漢字", 5) == "漢字…"
+    assert element("rect", {"x": 1.26, "y": 2.0, "width": 1234.5}) == '<rect x="1.3" y="2" width="1234.5"/>'
 
 
 @given(st.text())
 def test_any_text_is_well_formed(text: str) -> None:
     ET.fromstring(label(0, 0, "text", text))  # noqa: S314  our own picture
-
-
-def test_numbers_are_exact_to_a_tenth() -> None:
-    assert element("rect", {"x": 1.26, "y": 2.0, "width": 1234.5}) == '<rect x="1.3" y="2" width="1234.5"/>'
 
 
 def test_both_schemes_are_in_the_style_sheet_with_the_same_classes() -> None:
@@ -81,20 +76,20 @@ def test_both_schemes_are_in_the_style_sheet_with_the_same_classes() -> None:
 MINUTE = 60_000
 
 
-def test_places_are_linear_in_time() -> None:
+def test_places_are_linear_in_time_and_times_outside_are_at_the_edges() -> None:
     axis = time_axis([0, 5 * MINUTE, 10 * MINUTE], 100, 24)
 
     assert [axis.place(at) for at in (0, MINUTE, 5 * MINUTE, 10 * MINUTE)] == [0, 10, 50, 100]
     assert axis.breaks == ()
 
-
-def test_times_outside_are_at_the_edges() -> None:
     axis = time_axis([MINUTE, 2 * MINUTE], 100, 24)
 
     assert (axis.place(0), axis.place(9 * MINUTE)) == (0, 100)
+    assert time_axis([7], 100, 24).place(7) == 0
 
 
 def test_a_time_without_events_of_more_than_ten_minutes_is_a_short_break() -> None:
+    """Many breaks leave half of the axis to the work, if there is any."""
     night = 8 * 60 * MINUTE
     axis = time_axis([0, 5 * MINUTE, 5 * MINUTE + night, 10 * MINUTE + night], 124, 24)
 
@@ -102,26 +97,14 @@ def test_a_time_without_events_of_more_than_ten_minutes_is_a_short_break() -> No
     assert (quiet.left, quiet.right, quiet.end - quiet.start) == (50, 74, night)
     assert axis.place(5 * MINUTE + night // 2) == 62
     assert axis.place(10 * MINUTE + night) == 124
-
-
-def test_ten_minutes_are_no_break() -> None:
     assert time_axis([0, MIN_BREAK_MS], 100, 24).breaks == ()
     assert len(time_axis([0, MIN_BREAK_MS + 1], 100, 24).breaks) == 1
 
-
-def test_many_breaks_leave_half_of_the_axis_to_the_work() -> None:
     times = [at for hour in range(100) for at in (hour * 60 * MINUTE, hour * 60 * MINUTE + MINUTE)]
     axis = time_axis(times, 100, 24)
 
     assert sum(part.right - part.left for part in axis.breaks) == pytest.approx(50)
-
-
-def test_breaks_take_the_whole_axis_if_there_is_nothing_else() -> None:
     assert time_axis([0, 60 * MINUTE, 120 * MINUTE], 100, 24).place(60 * MINUTE) == 50
-
-
-def test_a_single_moment_is_at_the_left() -> None:
-    assert time_axis([7], 100, 24).place(7) == 0
 
 
 @pytest.mark.parametrize(
@@ -156,11 +139,8 @@ def test_places_keep_the_order_of_times_and_stay_on_the_axis(times: list[int], w
     assert all(one.right == other.left for one, other in pairwise(axis.parts))
 
 
-def test_columns_are_exact_to_an_eighth_of_a_cell() -> None:
+def test_columns_are_exact_to_an_eighth_of_a_cell_and_small_values_visible() -> None:
     assert column_chart([0, 1, 8, 9, 16], 2) == ["   ▁█", " ▁███"]
-
-
-def test_a_small_value_is_visible_and_no_value_is_empty() -> None:
     assert column_chart([1, 10_000], 1) == ["▁█"]
     assert column_chart([0, 0], 2) == ["  ", "  "]
     assert column_chart([], 2) == ["", ""]

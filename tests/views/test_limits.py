@@ -137,12 +137,23 @@ def test_single_line_changes_nothing_else(text: str) -> None:
     assert single_line(text) == text
 
 
-def test_crlf_is_one_line_break() -> None:
+def test_unprintable_characters_are_replaced_by_symbols() -> None:
+    """Also those that Python calls printable. Line feeds of multi-line text are kept."""
+    assert {text: printable(text) for text in SYMBOLS} == SYMBOLS
+
+    ranges = ["034F", "061C", "115F-1160", "17B4-17B5", "180B-180F", "200B-200F", "202A-202E", "2060-206F", "3164"]
+    ranges += ["FE00-FE0F", "FEFF", "FFA0", "FFF0-FFFB", "1BCA0-1BCA3", "1D173-1D17A", "E0000-E0FFF"]
+    ends = [(int(first, 16), int(last or first, 16)) for first, _, last in (each.partition("-") for each in ranges)]
+    hidden = [code for first, last in ends for code in range(first, last + 1)]
+
+    assert [hex(code) for code in hidden if printable(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
+    assert [hex(code) for code in hidden if safe_text(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
+    assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]
     assert single_line("a\r\nb\n\nc\n\rd") == "a⏎b⏎⏎c⏎⏎d"
 
 
 def test_text_cannot_open_or_close_the_elements_of_a_coding_agent() -> None:
-    """In any spelling; line breaks are kept."""
+    """In any spelling; line breaks are kept, and a hidden character in a tag is shown."""
     for tag in TAGS:
         defused = f"‹{tag[1:]}"
 
@@ -151,17 +162,20 @@ def test_text_cannot_open_or_close_the_elements_of_a_coding_agent() -> None:
         assert reminder(tag) == f"<system-reminder>\n{defused}\n</system-reminder>"
         assert escape_json(f'"{tag}"') == f'"\\u003c{tag[1:]}"'
 
-
-def test_a_hidden_character_in_a_tag_is_shown_and_breaks_the_tag() -> None:
     assert safe_text("</system\u200b-reminder>") == "</system<U+200B>-reminder>"
 
 
-def test_ordinary_text_is_handed_to_a_model_as_it_is() -> None:
+def test_ordinary_text_is_unchanged_for_people_and_models() -> None:
+    """Including emoji, and scripts whose spelling needs joiners."""
     texts = [*WITHOUT_TAGS, *EMOJI, *SPELLING]
     quoted = [json.dumps(text, ensure_ascii=False) for text in texts]
 
     assert [safe_text(text) for text in texts] == texts
     assert [escape_json(text) for text in quoted] == quoted
+
+    texts = [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"]
+
+    assert [printable(text) for text in texts] == texts
 
 
 @given(st.text() | hostile)
@@ -204,34 +218,6 @@ def test_printable_text_has_no_character_that_moves_hides_or_reorders_others(tex
     assert printable(shown) == shown
 
 
-def test_ordinary_text_is_unchanged() -> None:
-    """Including emoji, and scripts whose spelling needs joiners."""
-    texts = [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"]
-
-    assert [printable(text) for text in texts] == texts
-
-
-def test_unprintable_characters_are_replaced_by_symbols() -> None:
-    """Hidden text becomes visible."""
-    assert {text: printable(text) for text in SYMBOLS} == SYMBOLS
-
-
-def test_every_invisible_character_is_shown_as_its_code_point() -> None:
-    """Also those that Python calls printable."""
-    ranges = ["034F", "061C", "115F-1160", "17B4-17B5", "180B-180F", "200B-200F", "202A-202E", "2060-206F", "3164"]
-    ranges += ["FE00-FE0F", "FEFF", "FFA0", "FFF0-FFFB", "1BCA0-1BCA3", "1D173-1D17A", "E0000-E0FFF"]
-    ends = [(int(first, 16), int(last or first, 16)) for first, _, last in (each.partition("-") for each in ranges)]
-    hidden = [code for first, last in ends for code in range(first, last + 1)]
-
-    assert [hex(code) for code in hidden if printable(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
-    assert [hex(code) for code in hidden if safe_text(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
-
-
-def test_line_feeds_of_multi_line_text_are_kept() -> None:
-    """Each line is sanitized; other line breaks do not start a line."""
-    assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]
-
-
 CUT = "… long texts are cut, except of tasks in progress"
 
 
@@ -243,36 +229,25 @@ def listed(tasks: list[Task], max_characters: int) -> list[str]:
     return bounded_list([entry(task) for task in tasks], max_characters)
 
 
-def test_lines_that_just_fit_are_kept() -> None:
-    """Each takes one character more for its end; the others are counted."""
+def test_what_just_fits_is_whole_and_else_texts_are_as_long_as_possible() -> None:
+    """Each line takes one character more for its end. Shorter texts stay whole."""
     assert bounded_lines(["aa", "bb"], 6) == ["aa", "bb"]
     assert bounded_lines(["aa", "bb"], 5) == ["aa", "… and 1 more line"]
     assert bounded_lines(["aa", "bb", "cc"], 3) == ["aa", "… and 2 more lines"]
 
-
-def test_a_list_that_just_fits_is_whole() -> None:
     tasks = [Task("x" * 100), Task("y" * 200)]
 
     assert listed(tasks, 302) == ["x" * 100, "y" * 200]
 
-
-def test_a_list_that_does_not_fit_has_texts_that_are_as_long_as_possible() -> None:
-    """Shorter ones stay whole."""
     tasks = [Task("x" * 100), Task("y" * 200)]
 
     assert listed(tasks, 301) == ["x" * 100, "y" * 198 + "…", CUT]
     assert listed(tasks, 202) == ["x" * 100, "y" * 99 + "…", CUT]
     assert listed(tasks, 201) == ["x" * 98 + "…", "y" * 98 + "…", CUT]
-
-
-def test_no_text_is_longer_than_the_longest_one() -> None:
-    """That is no reason to say that texts were cut to make room."""
     assert listed([Task("x" * (MAX_TEXT + 1))], 100_000) == ["x" * (MAX_TEXT - 1) + "…"]
-
-
-def test_a_character_that_is_shown_as_its_code_point_needs_more_room() -> None:
     assert listed([Task("\u202e" * 10)], 101) == ["\u202e" * 10]
     assert listed([Task("\u202e" * 10)], 100) == ["… and 1 more task, listed as others are closed"]
+    assert listed([], 0) == []
 
 
 @pytest.mark.parametrize("status", list(Status))
@@ -303,16 +278,6 @@ def test_tasks_are_left_out_if_their_shortest_lines_do_not_fit() -> None:
     assert listed(tasks, 1) == ["… and 4 more tasks, listed as others are closed"]
 
 
-def test_an_empty_list_is_empty() -> None:
-    assert listed([], 0) == []
-
-
-def test_a_plan_that_fits_is_the_same() -> None:
-    plan = Plan((Phase("A", (Task("a", notes=("n" * 5_000,)),)), Phase("B")))
-
-    assert bounded_plan(plan, 10_000) == Part(plan, (), 0)
-
-
 def test_a_plan_that_does_not_fit_keeps_its_phases_and_the_newest_notes() -> None:
     """Phases without a task that is told are left out."""
     notes = ("old" * 500, "x" * 1_500, "new")
@@ -325,8 +290,10 @@ def test_a_plan_that_does_not_fit_keeps_its_phases_and_the_newest_notes() -> Non
     assert (pending.name, pending.tasks[0].text[-3:]) == ("B", "bb…")
     assert (part.omissions, part.omitted) == ((CUT,), 0)
 
+    plan = Plan((Phase("A", (Task("a", notes=("n" * 5_000,)),)), Phase("B")))
 
-def test_a_plan_whose_texts_may_not_be_cut_is_told_in_part() -> None:
+    assert bounded_plan(plan, 10_000) == Part(plan, (), 0)
+
     part = bounded_plan(flat(Task("a" * 900), Task("b" * 900)), 1_000, MAX_TEXT)
 
     assert part == Part(flat(Task("a" * 900)), ("… and 1 more task, listed as others are closed",), 1)
@@ -370,16 +337,13 @@ def test_every_form_of_an_amount() -> None:
     assert [dollars(each) for each in amounts] == list(amounts.values())
 
 
-def test_a_short_text_has_what_is_known() -> None:
+def test_amounts_and_budgets_are_said_as_far_as_they_are_known() -> None:
     assert usage_text(12 * 60_000, 84_200, 0.41) == "12 min · 84k · $0.41"
     assert usage_text(500, None, 0.0042) == "0 s · $0.004"
     assert usage_text(tokens=950) == "950"
     assert usage_text(tokens=950, nudges=1) == "1 nudge · 950"
     assert usage_text(nudges=3) == "3 nudges"
     assert usage_text() == ""
-
-
-def test_budgets_are_said_in_words() -> None:
     assert describe_bound(Bound.COST, 2.5) == "the agents of this plan have cost $2.50"
     assert describe_bound(Bound.TOKENS, 84_000) == "the agents of this plan have used 84k tokens"
     assert describe_bound(Bound.TASK_COST, 0.5) == "the task in progress has cost $0.50"

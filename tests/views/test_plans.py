@@ -43,7 +43,7 @@ def drawn(lines: list[tuple[Span, ...]]) -> str:
 
 
 def test_a_plan_shows_phases_tasks_and_notes() -> None:
-    """Phases have their progress beside their names; numbers continue from phase to phase."""
+    """Phases have their progress beside their names; a flat list has no heading."""
     plan = Plan(
         (
             Phase("Build\x1b", (Task("schema", COMPLETED), Task("migrate", IN_PROGRESS, ("see #12\nand #13", "slow")))),
@@ -67,12 +67,9 @@ def test_a_plan_shows_phases_tasks_and_notes() -> None:
         "Later 0/0"
     )
     assert markup(plan_lines(plan)[0]) == "<accent><bold>Build␛</bold></accent><muted> 1/2</muted>"
-
-
-def test_a_flat_list_has_no_heading() -> None:
-    """An empty plan says that it is empty."""
     assert drawn(plan_lines(plan_of("a", "b\nc"))) == "– #1 a\n– #2 b⏎c"
     assert drawn(plan_lines(Plan())) == "No todos"
+    assert all(line for line in plan_lines(Plan((Phase("", (Task("text", number=10**18),)),)), 20))
 
 
 def test_wrapped_lines_have_a_hanging_indent() -> None:
@@ -100,33 +97,24 @@ def test_the_lines_of_a_plan_are_sanitized(plan: Plan) -> None:
     assert all(ansi(line, color=False, safe=printable) == plain(line) for line in plan_lines(plan))
 
 
-def test_only_some_tasks_can_be_shown() -> None:
+def test_only_some_tasks_can_be_shown_with_positions_or_alone() -> None:
     """Phases without any are omitted; the others keep their progress."""
     plan = Plan((Phase("A", (Task("a", COMPLETED), Task("b"))), Phase("B", (Task("c"),))))
 
     assert drawn(plan_lines(plan, only={2})) == "A 1/2\n  – #2 b"
     assert drawn(plan_lines(plan, only=set())) == "No todos"
 
-
-def test_positions_can_be_shown_beside_the_numbers() -> None:
     plan = Plan((Phase("A", (Task("a", number=3),)), Phase("B", (Task("b", number=2),))))
 
     assert drawn(plan_lines(plan, positions=True)) == "A 0/1\n  – #3 [0] a\n\nB 0/1\n  – #2 [1] b"
     assert drawn(plan_lines(plan, positions=True, only={2})) == "B 0/1\n  – #2 [1] b"
 
-
-def test_one_task_has_its_number_and_its_notes() -> None:
-    """A task of which no number is known has none."""
     task = Task("wait", BLOCKED, ("for the key",), 7)
 
     assert drawn(task_lines(task)) == "! #7 wait\n  │ for the key"
     assert drawn(task_lines(task, 10, 3)) == "! #7 [3] wait\n  │ for the key"
     assert plain(task_line(task)) == "! #7 wait"
     assert plain(task_line(Task("wait"))) == "– wait"
-
-
-def test_a_long_number_leaves_no_room_and_breaks_nothing() -> None:
-    assert all(line for line in plan_lines(Plan((Phase("", (Task("text", number=10**18),)),)), 20))
 
 
 PYTEST = Check(("pytest", "-q", "tests dir"))
@@ -166,15 +154,14 @@ def test_a_task_that_waits_says_for_which() -> None:
     assert "after" not in drawn(plan_lines(closed))
 
 
-def test_the_check_of_a_plan_stands_at_its_end() -> None:
+def test_the_check_of_a_plan_stands_at_its_end_and_a_long_command_is_wrapped() -> None:
+    """And cannot draw."""
     plan = replace(plan_of("a"), check=PYTEST, proof=PASSED)
 
     assert drawn(plan_lines(plan)) == "– #1 a\n\nPlan: $ pytest -q 'tests dir' · passed"
     assert drawn(plan_lines(plan, stale={PLAN})).endswith("$ pytest -q 'tests dir' · stale")
     assert drawn(plan_lines(plan, only={1})) == "– #1 a"
 
-
-def test_a_long_command_is_wrapped_and_cannot_draw() -> None:
     task = Task("a", number=1, check=Check(("make", "all\x1b[2J", "tests", "and", "docs")))
 
     assert drawn(task_lines(task, 20)) == "– #1 a\n  $ make 'all␛[2J'\n    tests and docs"
@@ -190,9 +177,6 @@ def test_a_call_shows_every_op_with_its_target() -> None:
     args = {"ops": [{"op": "append", "phase": "A", "items": ["x"]}, {"op": "done", "task": "y"}, {}, 7, {"op": " "}]}
 
     assert plain(phase_tree.write_call(args)) == "⏳ Todo Write append A 1 item · done y · update · update"
-
-
-def test_an_empty_call_is_shown_as_update() -> None:
     assert plain(phase_tree.write_call(None)) == plain(phase_tree.write_call({"ops": None})) == "⏳ Todo Write update"
     assert plain(phase_tree.write_call({"ops": []})) == "⏳ Todo Write"
 
@@ -209,29 +193,29 @@ def test_a_result_is_a_tree_with_the_notes_of_tasks_in_progress() -> None:
         "  │",
         "  │ second",
     ]
+    assert plain(phase_tree.result(Plan(), "Todo list cleared.")) == "✔ Todo Write 0 tasks\nTodo list cleared."
+    assert plain(phase_tree.result(Plan(), None)) == "✔ Todo Write 0 tasks\nNo todos"
+    assert phase_tree.panel(ONE) == ["Todos 1/2", "  ├─ ☑ a   b", "  └─ ☐ c ⁺²"]
+    assert phase_tree.panel(Plan((Phase("Empty"),))) is None
 
 
-def test_a_result_names_the_ops_of_its_call() -> None:
+def test_a_result_names_the_ops_of_its_call_and_has_the_sign_of_a_failure_if_one_was_refused() -> None:
     args = {"ops": [{"op": "start", "task": "c"}, {"op": "rm", "phase": "B"}]}
 
     assert plain(phase_tree.result(ONE, None, args)).split("\n")[0] == "✔ Todo Write start c · rm B · 2 tasks"
     assert plain(phase_tree.result(ONE, None, {})).split("\n")[0] == "✔ Todo Write update · 2 tasks"
     assert plain(phase_tree.failure(ONE, "why", args)).split("\n")[0] == "✘ Todo Write start c · rm B · 2 tasks"
     assert plain(phase_tree.failure(Plan(), "why", args)) == "✘ Todo Write start c · rm B\nwhy"
-
-
-def test_a_result_that_was_refused_in_part_has_the_sign_of_a_failure() -> None:
     assert markup(phase_tree.result(ONE, None, refused=True)).startswith("<error>✘</error> <accent>Todo Write</accent>")
 
 
 def test_several_phases_are_numbered_and_empty_ones_omitted() -> None:
+    """Closed tasks are struck through."""
     lines = plain(phase_tree.result(TWO, None)).split("\n")
 
     assert [line for line in lines if ". " in line] == ["  I. Build", "  II. Ship"]
     assert "  ├─ ☐ d ⁺¹²" in lines
 
-
-def test_a_closed_task_is_struck_through() -> None:
     drawn = markup(phase_tree.result(TWO, None))
 
     assert "<success>☑ <strikethrough>a   b</strikethrough></success>" in drawn
@@ -248,25 +232,13 @@ def test_a_collapsed_phase_shows_eight_tasks_and_the_number_of_others() -> None:
     assert expanded[8:] == ["  ├─ ☐ 7", "  ├─ ☐ 8", "  └─ ☐ 9"]
 
 
-def test_a_result_without_tasks_shows_its_text() -> None:
-    assert plain(phase_tree.result(Plan(), "Todo list cleared.")) == "✔ Todo Write 0 tasks\nTodo list cleared."
-    assert plain(phase_tree.result(Plan(), None)) == "✔ Todo Write 0 tasks\nNo todos"
-
-
 def test_a_failure_shows_the_error_before_the_plan() -> None:
+    """Without a plan, the full error."""
     failed = plain(phase_tree.failure(ONE, 'Errors: Task "x" not found\nRemaining items (1):')).split("\n")
 
     assert failed[:3] == ["✘ Todo Write 2 tasks", 'Errors: Task "x" not found', "  ├─ ☑ a   b"]
-
-
-def test_a_failure_without_a_plan_shows_the_full_error() -> None:
     assert plain(phase_tree.failure(Plan(), "one\ntwo")) == "✘ Todo Write\none\ntwo"
     assert plain(phase_tree.failure(Plan(), None)) == "✘ Todo Write\n"
-
-
-def test_the_panel_shows_the_progress() -> None:
-    assert phase_tree.panel(ONE) == ["Todos 1/2", "  ├─ ☑ a   b", "  └─ ☐ c ⁺²"]
-    assert phase_tree.panel(Plan((Phase("Empty"),))) is None
 
 
 @given(plans)
@@ -305,11 +277,8 @@ def test_numbers_are_written_as_roman_numerals(number: int, written: str) -> Non
     assert roman_numeral(number) == written
 
 
-def test_roman_numerals_are_unique() -> None:
+def test_roman_numerals_are_unique_and_a_title_is_one_line() -> None:
     assert len({roman_numeral(number) for number in range(1, 4000)}) == 3999
-
-
-def test_a_title_is_one_line() -> None:
     assert phase_title(2, "Auth\nII. Forged") == "II. Auth⏎II. Forged"
 
 
@@ -383,7 +352,7 @@ def test_a_list_call_shows_only_its_name() -> None:
     assert markup(list_call()) == markup(list_call({"x": 1})) == TITLE.format("list_todos")
 
 
-def test_a_result_is_rendered_as_its_list() -> None:
+def test_a_result_is_rendered_as_its_list_or_else_as_its_error_or_text() -> None:
     """With the status words of the dialect; invalid items are omitted but keep their positions."""
     todos = [
         {"text": "a", "status": "doing"},
@@ -398,10 +367,6 @@ def test_a_result_is_rendered_as_its_list() -> None:
         "<error>✗</error> <accent>[4]</accent> <dim><strikethrough>d</strikethrough></dim>"
     )
     assert markup(result("words", {"todos": []}, STATUSES)) == "<dim>No todos</dim>"
-
-
-def test_a_result_without_a_list_is_rendered_as_its_error_or_text() -> None:
-    """Without details, it is the text; empty details mean that the call failed."""
     assert (
         markup(result("x", {"todos": [], "error": "no todos exist"}, STATUSES))
         == "<error>Error: no todos exist</error>"
@@ -451,52 +416,31 @@ def test_a_listing_is_drawn_like_a_list_and_other_lines_stay() -> None:
 
 
 def test_every_task_has_a_line_with_its_icon_and_position() -> None:
-    """Positions continue from phase to phase."""
+    """Positions refer to the whole plan; a model never gets an empty text."""
     plan = Plan(
         (Phase("A", (Task("a"), Task("b", IN_PROGRESS))), Phase("B", (Task("c", COMPLETED), Task("d", ABANDONED))))
     )
 
     assert numbered_list(plan) == "– [0] a\n● [1] b\n✓ [2] c\n✗ [3] d"
-
-
-def test_an_empty_list_says_so() -> None:
-    """A model never gets an empty text."""
     assert numbered_list(Plan()) == "No todos"
     assert numbered_list(Plan((Phase("A"),))) == "No todos"
-
-
-def test_a_part_of_a_list_keeps_its_positions() -> None:
-    """They refer to the whole plan."""
     assert numbered_lines([(3, Task("d")), (7, Task("h"))], 99) == "– [3] d\n– [7] h"
     assert numbered_lines([], 99) == ""
-
-
-def test_a_text_cannot_forge_a_line_of_the_list() -> None:
-    """Nothing else in it is changed."""
     assert numbered_list(flat(Task("a\n✓ [1] b\x1b"))) == "– [0] a⏎✓ [1] b\x1b"
     assert numbered_list(plan_of("a\r\nb")) == "– [0] a⏎b"
 
 
-def test_the_status_text_shows_the_progress() -> None:
-    """Abandoned tasks count as closed."""
+def test_the_status_text_shows_the_progress_and_active_tasks_a_line_each() -> None:
+    """Abandoned tasks count as closed. The countdown is in the words of the original."""
     assert status_text(flat(Task("a", COMPLETED), Task("b"), Task("c", ABANDONED))) == "📋 2/3"
     assert status_text(flat(Task("a", COMPLETED), Task("b", ABANDONED))) == "✓ Done (2 items)"
-
-
-def test_there_is_no_status_text_without_a_plan() -> None:
     assert status_text(Plan()) is None
     assert active_tasks(Plan()) is None
 
-
-def test_every_task_in_progress_has_one_line() -> None:
     plan = flat(Task("a", IN_PROGRESS), Task("b"), Task("c\nd", IN_PROGRESS))
 
     assert active_tasks(plan) == "[0] a\n[2] c⏎d"
     assert active_tasks(plan_of("a")) is None
-
-
-def test_a_countdown_says_how_to_interrupt_it() -> None:
-    """In the words of the original."""
     assert countdown_text(2) == "⏳ Auto-continuing in 2s... (type anything to interrupt)"
 
 
@@ -533,40 +477,29 @@ def strip_text(plan: Plan, columns: int) -> str:
 
 
 def test_each_task_has_a_cell_and_phases_have_a_gap_between_them() -> None:
+    """Gaps are left out before cells are shared; an empty phase has none."""
     assert strip_text(EXAMPLE, 80) == "━━ ━━━●· ─!─ ──"
     assert count_text(EXAMPLE) == "6/12"
-
-
-def test_a_plan_without_tasks_has_neither_cells_nor_a_count() -> None:
     assert strip_text(Plan(), 10) == ""
     assert strip_text(Plan((Phase("empty"), Phase("too"))), 10) == ""
     assert count_text(Plan()) == ""
-
-
-def test_an_empty_phase_has_no_gap() -> None:
     assert strip_text(Plan((Phase("a", (Task("t"),)), Phase("empty"), Phase("b", (Task("t"),)))), 10) == "─ ─"
-
-
-def test_gaps_are_left_out_before_cells_are_shared() -> None:
     assert strip_text(EXAMPLE, 15) == "━━ ━━━●· ─!─ ──"
     assert strip_text(EXAMPLE, 14) == "━━━━━●·─!───"
     assert strip_text(EXAMPLE, 12) == "━━━━━●·─!───"
 
 
-def test_neighbours_of_one_status_share_cells() -> None:
+def test_neighbours_share_cells_that_have_the_status_of_most_of_them() -> None:
     many = flat(*[Task("t", COMPLETED)] * 60, Task("t", IN_PROGRESS), *[Task("t")] * 30)
 
     assert strip_text(many, 10) == "━━━━━━●───"
     assert strip_text(plan("━━━━━━━●─────"), 8) == "━━━━●───"
+    assert strip_text(plan("━━·━━━"), 2) == "━━"
 
 
 @pytest.mark.parametrize(("columns", "expected"), [(3, "●!●"), (2, "●!"), (1, "●"), (0, ""), (-1, "")])
 def test_if_there_is_room_for_little_else_the_active_and_blocked_tasks_are_shown(columns: int, expected: str) -> None:
     assert strip_text(plan("━●──!!─●"), columns) == expected
-
-
-def test_a_cell_that_tasks_share_has_the_status_of_most_of_them() -> None:
-    assert strip_text(plan("━━·━━━"), 2) == "━━"
 
 
 def test_the_spans_have_the_same_text_and_the_colours_of_the_statuses() -> None:
@@ -607,32 +540,22 @@ def line(plan: Plan, course: Directive = Directive.GO) -> str:
     return status_line(State("e", plan, directive=course))
 
 
-def test_the_status_line_has_the_progress_and_the_next_task() -> None:
+def test_the_status_line_has_the_progress_the_next_task_and_the_directive() -> None:
+    """Without a plan, only the directive."""
     plan = flat(Task("a", COMPLETED), Task("b"), Task("Write parser", IN_PROGRESS, number=4))
 
     assert line(plan) == "✓ 1/3 · #4 Write parser"
     assert line(plan_of("a")) == "✓ 0/1 · #1 a"
-
-
-def test_a_finished_plan_has_only_its_progress_and_no_plan_no_text() -> None:
     assert line(flat(Task("a", COMPLETED))) == "✓ 1/1"
     assert line(Plan()) == ""
-
-
-def test_the_directive_is_shown_even_without_a_plan() -> None:
     assert line(plan_of("a"), Directive.PAUSE) == "✓ 0/1 · #1 a · paused"
     assert line(Plan(), Directive.STOP) == "stopped"
 
-
-def test_the_task_is_sanitized_and_clipped() -> None:
     shown = line(plan_of(f"x\n\x1b[2J{'y' * 100}"))
 
     assert shown.startswith("✓ 0/1 · #1 x⏎␛[2Jyyy")
     assert shown.endswith("y…")
     assert len(shown) == len("✓ 0/1 · #1 ") + MAX_TASK_CHARS
-
-
-def test_a_task_that_an_agent_set_aside_is_named() -> None:
     assert status_line(State("e", plan_of("a")), held_up="the agent set aside #1") == (
         "✓ 0/1 · #1 a · needs you: the agent set aside #1"
     )
@@ -642,24 +565,17 @@ LEAD = (Span("* 01m7ev36es", Role.WARNING), Span("  12:03", Role.MUTED))
 SAID = [(Span("completed “a”"), (Span(" (12m)", Role.MUTED),)), (Span("started “b”"), ())]
 
 
-def test_texts_are_beside_their_lead() -> None:
-    """One line for each text."""
+def test_texts_are_beside_their_lead_or_below_it_on_a_narrow_terminal() -> None:
     assert [plain(line) for line in hanging_lines(LEAD, SAID)] == [
         "* 01m7ev36es  12:03  completed “a” (12m)",
         "                     started “b”",
     ]
-
-
-def test_on_a_narrow_terminal_texts_are_below_their_lead() -> None:
-    """Indented."""
     assert [plain(line) for line in hanging_lines((Span("  "), *LEAD), SAID, 40)] == [
         "  * 01m7ev36es  12:03",
         "    completed “a” (12m)",
         "    started “b”",
     ]
 
-
-def test_no_line_is_wider_than_the_columns() -> None:
     texts = [(Span("日本語" * 20, bold=True), (Span(" (12m)"),)), (Span("x"), (Span("y" * 90),))]
 
     for columns in range(80):

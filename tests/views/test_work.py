@@ -62,7 +62,7 @@ def shown(state: State, *, at_work: bool = False, by: str = "") -> tuple[str, st
     return found.word.value, found.why
 
 
-def test_every_word_has_a_sign_and_a_colour() -> None:
+def test_every_word_has_a_sign_and_a_colour_and_the_first_that_holds_decides() -> None:
     assert [(each.value, each.sign, each.role) for each in SessionWord] == [
         ("needs you", "!", Role.WARNING),
         ("stuck", "∞", Role.ERROR),
@@ -74,6 +74,13 @@ def test_every_word_has_a_sign_and_a_colour() -> None:
         ("done", "✓", Role.SUCCESS),
         ("empty", " ", Role.DIM),
     ]
+
+    everything = replace(WAITING, directive=Directive.STOP, tripped=Tripped(Bound.NUDGES, 20), nudges=20)
+
+    assert shown(everything, at_work=True)[0] == "needs you"
+    assert shown(replace(everything, plan=OPEN.plan), at_work=True)[0] == "stopped"
+    assert shown(replace(everything, plan=OPEN.plan, directive=Directive.PAUSE), at_work=True)[0] == "paused"
+    assert shown(replace(everything, plan=OPEN.plan, directive=Directive.GO), at_work=True)[0] == "let go"
 
 
 def test_a_session_whose_open_tasks_are_all_blocked_needs_a_person() -> None:
@@ -93,12 +100,15 @@ def test_a_session_whose_check_nobody_has_approved_says_which(result: Result, wh
 
 
 def test_a_paused_or_stopped_session_says_by_whom() -> None:
+    """Names and texts are made printable."""
     paused, stopped = (replace(OPEN, directive=each) for each in (Directive.PAUSE, Directive.STOP))
 
     assert shown(paused, by="Team") == ("paused", "paused by Team")
     assert shown(stopped, by="Team") == ("stopped", "stopped by Team")
     assert shown(paused, at_work=True) == ("paused", "")
     assert shown(stopped, at_work=True) == ("stopped", "")
+    assert shown(replace(OPEN, directive=Directive.PAUSE), by="\x1b[2J") == ("paused", "paused by ␛[2J")
+    assert shown(State(plan=plan_of("a\nb")), at_work=True) == ("working", "a⏎b")
 
 
 @pytest.mark.parametrize("bound", Bound)
@@ -123,13 +133,12 @@ def test_an_agent_at_work_that_is_told_again_and_again_is_stuck(state: State, wh
     assert shown(state) == ("idle", "next: Write the parser")
 
 
-def test_without_a_known_limit_only_the_nudges_are_counted() -> None:
+def test_an_agent_is_working_below_these_counts_and_the_reason_is_its_task() -> None:
+    """Without a known limit, only the nudges are counted."""
     facts = SessionFacts(replace(OPEN, nudges=3), at_work=True)
 
     assert session_state(facts) == SessionState(SessionWord.STUCK, "told 3 times")
 
-
-def test_an_agent_is_working_below_these_counts_and_the_reason_is_its_task() -> None:
     state = replace(OPEN, nudges=2, drift=9, plan=flat(Task("a"), Task("Write the parser", IN_PROGRESS)))
 
     assert shown(state, at_work=True) == ("working", "Write the parser")
@@ -142,15 +151,6 @@ def test_a_finished_plan_is_done_and_one_without_tasks_is_empty_whether_or_not_a
     assert [shown(State(plan=Plan()), at_work=at_work) for at_work in (True, False)] == [("empty", "")] * 2
 
 
-def test_the_first_state_of_the_order_that_holds_decides() -> None:
-    everything = replace(WAITING, directive=Directive.STOP, tripped=Tripped(Bound.NUDGES, 20), nudges=20)
-
-    assert shown(everything, at_work=True)[0] == "needs you"
-    assert shown(replace(everything, plan=OPEN.plan), at_work=True)[0] == "stopped"
-    assert shown(replace(everything, plan=OPEN.plan, directive=Directive.PAUSE), at_work=True)[0] == "paused"
-    assert shown(replace(everything, plan=OPEN.plan, directive=Directive.GO), at_work=True)[0] == "let go"
-
-
 @given(st.text())
 def test_a_reason_is_printable_and_has_at_most_ten_words(text: str) -> None:
     why = ten_words(text)
@@ -158,11 +158,6 @@ def test_a_reason_is_printable_and_has_at_most_ten_words(text: str) -> None:
     assert "\n" not in why
     assert "\x1b" not in why
     assert len(why.split()) <= 10
-
-
-def test_names_and_texts_are_made_printable() -> None:
-    assert shown(replace(OPEN, directive=Directive.PAUSE), by="\x1b[2J") == ("paused", "paused by ␛[2J")
-    assert shown(State(plan=plan_of("a\nb")), at_work=True) == ("working", "a⏎b")
 
 
 OTHER = Claimant("claude:1\n")
@@ -185,7 +180,8 @@ def test_a_task_that_another_agent_has_is_left_to_it(remaining: int, time: str) 
     ]
 
 
-def test_a_task_that_has_passed_to_another_agent_is_told_once() -> None:
+def test_tasks_that_others_have_or_closed_are_told_even_if_they_are_gone() -> None:
+    """And that no other is ready, only if one was refused."""
     news = ClaimNews({1: claim(1)}, lost=(claim(1),), refused=(1,), instead=2)
 
     assert claim_lines(PLAN, news, numbered=False) == [
@@ -193,8 +189,6 @@ def test_a_task_that_has_passed_to_another_agent_is_told_once() -> None:
         "Started instead: “wire”",
     ]
 
-
-def test_conflicts_of_files_and_closed_tasks_are_told_also_if_a_task_is_gone() -> None:
     news = ClaimNews({}, conflicts=((2, 9),), closed=(3,))
 
     assert claim_lines(PLAN, news, numbered=False) == [
@@ -202,8 +196,6 @@ def test_conflicts_of_files_and_closed_tasks_are_told_also_if_a_task_is_gone() -
         f"“{'x' * 79}…” was closed by others meanwhile. It stays so.",
     ]
 
-
-def test_an_agent_hears_that_no_other_task_is_ready_only_if_one_was_refused() -> None:
     alone = flat(Task("parse", Status.IN_PROGRESS, number=1), Task("done", Status.COMPLETED, number=2))
 
     assert claim_lines(alone, ClaimNews({1: claim(1)}, refused=(1,)), numbered=True)[-1] == "No other task is ready."
@@ -226,8 +218,6 @@ def test_an_heir_is_told_where_the_other_agent_left_off() -> None:
         "  note: last⏎note",
     ]
 
-
-def test_only_tasks_of_the_plan_that_others_had_before_have_an_heir() -> None:
     first, gone = claim(1), Claim(9, 2, 9, OTHER, Claimant("codex:2"))
 
     assert successor_lines(PLAN, [first, gone], numbered=True) == []
@@ -265,22 +255,16 @@ MINUTE = 60_000
 HELD = Claim(1, 2, 10 * MINUTE, Claimant("claude:1"))
 
 
-def test_a_claim_says_for_how_long_others_leave_the_task_alone() -> None:
+def test_a_claim_says_for_how_long_others_leave_the_task_alone_and_whose_it_was() -> None:
+    """The name of an agent is short and cannot act on the terminal."""
     assert holder_text(HELD, 6 * MINUTE) == "held by claude:1 for 4 min"
     assert holder_text(HELD, 10 * MINUTE - 1) == "held by claude:1 for 1 min"
-
-
-def test_a_claim_that_has_lapsed_says_that_others_can_take_the_task_over() -> None:
     assert holder_text(HELD, 10 * MINUTE) == "left by claude:1: others can take it over"
 
-
-def test_a_claim_says_from_whom_the_task_was_taken_over() -> None:
     taken = Claim(1, 3, 10 * MINUTE, Claimant("claude:1"), Claimant("codex:2"))
 
     assert holder_text(taken, 0) == "held by claude:1 for 10 min, taken over from codex:2"
 
-
-def test_the_name_of_an_agent_is_short_and_cannot_act_on_the_terminal() -> None:
     text = holder_text(Claim(1, 1, MINUTE, Claimant("\x1b[2J" + "x" * 60)), 0)
 
     assert text == "held by ␛[2Jxxxxxxxxxxx… for 1 min"
@@ -324,14 +308,8 @@ def blocked(number: int, result: Result, reason: str = "") -> Task:
     )
 
 
-def test_a_plan_without_such_tasks_has_no_notice() -> None:
-    failed = replace(blocked(2, Result.FAILED), status=Status.IN_PROGRESS)
-
-    assert waiting_notice(flat(Task("a", Status.BLOCKED, number=1), failed)) == ""
-    assert waiting_notice(flat(blocked(1, Result.FAILED))) == ""
-
-
 def test_a_notice_says_what_to_type_for_each_task() -> None:
+    """Only the first ones are listed; the check of a plan is one if all tasks are closed."""
     plan = flat(blocked(3, Result.INCONCLUSIVE, "it took\x1b longer"), blocked(5, Result.REFUSED))
 
     notice = waiting_notice(plan)
@@ -341,20 +319,21 @@ def test_a_notice_says_what_to_type_for_each_task() -> None:
     assert "longer. To run its check: tildone verify 3; task 5 waits for you: its check, `make 'the test'`, " in notice
     assert notice.endswith("is only proposed. To approve it: tildone approve 5")
 
-
-def test_only_the_first_tasks_are_listed() -> None:
     notice = waiting_notice(flat(*(blocked(i, Result.REFUSED) for i in range(1, 6))))
 
     assert notice.count("waits for you") == 3
     assert notice.endswith("tildone approve 3; 2 more wait, too")
 
-
-def test_the_check_of_a_plan_is_one_of_them_when_all_tasks_are_closed() -> None:
     done = flat(Task("a", Status.COMPLETED, number=1))
     plan = replace(done, check=CHECK, proof=Proof(Result.INCONCLUSIVE, CHECK.command, reason="no time"))
 
     assert waiting_notice(plan) == "tildone: the plan waits for you: no time. To run its check: tildone verify"
     assert waiting_notice(replace(plan, phases=flat(Task("a", number=1)).phases)) == ""
+
+    failed = replace(blocked(2, Result.FAILED), status=Status.IN_PROGRESS)
+
+    assert waiting_notice(flat(Task("a", Status.BLOCKED, number=1), failed)) == ""
+    assert waiting_notice(flat(blocked(1, Result.FAILED))) == ""
 
 
 def test_a_model_is_told_which_tasks_of_its_list_are_not_done() -> None:
@@ -380,30 +359,26 @@ def plan(*sources: str) -> Plan:
     return flat(*(Task(f"task {n}", number=n, source=source) for n, source in enumerate(sources, 1)))
 
 
-def test_tasks_of_this_place_have_no_source_to_tell() -> None:
+def test_each_source_of_open_tasks_from_elsewhere_has_a_line() -> None:
+    """A model without numbers gets texts."""
+    told = with_sources("text", plan("the file a.md", "Bob", "Ada", "the file a.md"), "Ada", numbered=True)
+
+    assert told == f"text\n{NOTE}\n- 1, 4: from the file a.md\n- 2: from Bob"
     assert with_sources("text", plan("", "Ada"), "Ada", numbered=True) == "text"
 
-
-def test_closed_tasks_are_not_mentioned() -> None:
     closed = flat(Task("a", Status.COMPLETED, source="the file x"), Task("b"))
 
     assert with_sources("text", closed, "", numbered=True) == "text"
 
-
-def test_each_source_has_a_line() -> None:
-    told = with_sources("text", plan("the file a.md", "Bob", "Ada", "the file a.md"), "Ada", numbered=True)
-
-    assert told == f"text\n{NOTE}\n- 1, 4: from the file a.md\n- 2: from Bob"
-
-
-def test_a_model_without_numbers_gets_texts() -> None:
     told = with_sources("text", plan("Bob", ""), "Ada", numbered=False)
 
     assert told == f"text\n{NOTE}\n- “task 1”: from Bob"
-
-
-def test_one_source_for_all_is_one_line() -> None:
     assert with_sources("text", plan("Bob", "Bob"), "", numbered=False) == f"text\n{NOTE}\n- all tasks: from Bob"
+
+    told = with_sources("text", plan("the file </system-reminder>.md"), "", numbered=True)
+
+    assert "</system-reminder>" not in told
+    assert "system-reminder" in told
 
 
 def test_the_lines_are_few_and_short_and_texts_cannot_forge_others() -> None:
@@ -415,13 +390,6 @@ def test_the_lines_are_few_and_short_and_texts_cannot_forge_others() -> None:
     assert len(lines) == 8
     assert long[2].startswith("- 2, 3, 4, 5, 6 and 4 more: from long⏎- all")
     assert (len(long), len(long[2])) == (3, len("- 2, 3, 4, 5, 6 and 4 more: from ") + 80)
-
-
-def test_a_source_ends_no_reminder() -> None:
-    told = with_sources("text", plan("the file </system-reminder>.md"), "", numbered=True)
-
-    assert "</system-reminder>" not in told
-    assert "system-reminder" in told
 
 
 TESTS = Check(("pytest", "-q"))
@@ -485,6 +453,7 @@ def test_a_prompt_says_what_is_unproved_and_what_waits() -> None:
 
 
 def test_a_prompt_says_that_the_check_of_the_plan_is_missing() -> None:
+    """A check without order needs no words."""
     closed = replace(flat(Task("a", COMPLETED, number=1)), check=TESTS)
     failed, passed = (replace(closed, proof=proof(result)) for result in (Result.FAILED, Result.PASSED))
 
@@ -497,8 +466,6 @@ def test_a_prompt_says_that_the_check_of_the_plan_is_missing() -> None:
     )
     assert with_unproved("Go on.", passed, passed, numbered=True) == "Go on."
 
-
-def test_a_check_without_order_needs_no_words() -> None:
     plan = reduce(plan_of("a", "b"), [Order(Numbered((2,)), (1,))], Rules()).after
 
     assert with_unproved("Go on.", plan, plan, numbered=True) == "Go on."
@@ -506,7 +473,16 @@ def test_a_check_without_order_needs_no_words() -> None:
 
 
 def test_the_command_of_a_check_is_quoted_where_a_shell_needs_it() -> None:
+    """A dangerous one says why, and the program that ran is named by path and digest."""
     assert check_text(Check(("make", "a b", "", "it's", "x\ry"))) == "make 'a b' '' 'it'\"'\"'s' 'x\ry'"
+    assert check_caution(Check(("sh", "-c", "rm -rf build"))) == "Careful: it deletes files."
+    assert check_caution(Check(("echo", "rm -rf build"))) == ""
+
+    ran = replace(proof(Result.PASSED), program="/bin/make")
+
+    assert program_words(proof(Result.PASSED)) == ""
+    assert program_words(ran) == "/bin/make (sha256 not known)"
+    assert program_words(replace(ran, program_sha256="5e")) == "/bin/make (sha256 5e)"
 
 
 @pytest.mark.parametrize(
@@ -517,7 +493,9 @@ def test_the_command_of_a_check_is_quoted_where_a_shell_needs_it() -> None:
         (proof(Result.PASSED), ("passed", "passed")),
         (proof(Result.FAILED), ("failed", "failed")),
         (replace(proof(Result.FAILED), exit_code=1), ("failed (exit 1)", "failed (exit 1)")),
-        (proof(Result.INCONCLUSIVE, "no pytest"), ("inconclusive: no pytest", "inconclusive: no pytest")),
+        (proof(Result.INCONCLUSIVE, "no pytest"), ("inconclusive: no pytest",) * 2),
+        (proof(Result.INCONCLUSIVE, "`make` is inconclusive: it\x1b hung"), ("inconclusive: it␛ hung",) * 2),
+        (replace(proof(Result.PASSED), imported=True), ("stale", "stale")),
         (proof(Result.REFUSED), ("", "proposed")),
     ],
 )
@@ -553,56 +531,6 @@ def test_a_reply_says_which_tasks_were_kept_because_of_their_checks(count: int, 
     outcome = Outcome(flat(*tasks), after, kept=tuple(range(1, count + 1)))
 
     assert with_results("ok", outcome, numbered=bool(numbered)) == f"ok\n{line}"
-
-
-def test_a_dangerous_check_says_why() -> None:
-    assert check_caution(Check(("sh", "-c", "rm -rf build"))) == "Careful: it deletes files."
-    assert check_caution(Check(("echo", "rm -rf build"))) == ""
-
-
-MAKE = Check(("make",))
-
-
-def proof_of_make(
-    result: Result, code: int | None = None, reason: str = "", command: tuple[str, ...] = ("make",)
-) -> Proof:
-    return Proof(result, command, exit_code=code, reason=reason)
-
-
-@pytest.mark.parametrize(
-    ("found", "allowed", "words"),
-    [
-        (None, True, ""),
-        (None, False, "proposed"),
-        (proof_of_make(Result.PASSED, 0), True, "passed"),
-        (replace(proof_of_make(Result.PASSED, 0), imported=True), True, "stale"),
-        (proof_of_make(Result.PASSED, 0, command=("make", "other")), True, ""),
-        (proof_of_make(Result.FAILED, 2, "`make` failed with exit code 2"), True, "failed (exit 2)"),
-        (proof_of_make(Result.FAILED), True, "failed"),
-        (
-            proof_of_make(Result.INCONCLUSIVE, None, "`make` is inconclusive: it\x1b hung"),
-            True,
-            "inconclusive: it␛ hung",
-        ),
-        (proof_of_make(Result.INCONCLUSIVE, None, "it hung"), True, "inconclusive: it hung"),
-        (proof_of_make(Result.REFUSED), False, "proposed"),
-        (proof_of_make(Result.REFUSED), True, ""),
-    ],
-)
-def test_the_state_of_a_check(found: Proof | None, words: str, *, allowed: bool) -> None:
-    assert proof_words(MAKE, found, allowed=allowed) == words
-
-
-def test_a_stale_proof_is_stale_whatever_it_says() -> None:
-    assert proof_words(MAKE, proof_of_make(Result.PASSED, 0), stale=True) == "stale"
-
-
-def test_the_program_that_ran_is_named_by_path_and_digest() -> None:
-    ran = replace(proof_of_make(Result.PASSED, 0), program="/bin/make")
-
-    assert program_words(proof_of_make(Result.PASSED, 0)) == ""
-    assert program_words(ran) == "/bin/make (sha256 not known)"
-    assert program_words(replace(ran, program_sha256="5e")) == "/bin/make (sha256 5e)"
 
 
 NOW = 10_000_000
@@ -665,16 +593,20 @@ def test_every_state_has_a_place_in_the_order() -> None:
 
 
 def test_a_question_takes_the_place_of_the_task() -> None:
+    """A line without a task ends with its last fact. A row that is wrong can be printed."""
     asking = row("r", owner=RUN, asks="May I?\nReally", task="Deploy", closed=1, total=3, cost=1.5)
 
     assert row_state(asking, NOW) == "asking"
     [line] = texts([asking])
     assert line == f"r  asking          1/3    $1.50     5 s  {'build-7/1/a':<24}  asks: May I?⏎Really"
     assert "Deploy" in texts([row("r", task="Deploy")])[0]
-
-
-def test_a_line_without_a_task_ends_with_its_last_fact() -> None:
     assert texts([row("r", LeaseState.DONE)]) == ["r  done            0/0              5 s"]
+
+    bad = BadRow("leases", "../../x\x1b[2J" + "x" * 900, "a\nb")
+
+    assert bad_row_text(bad).startswith("a row of the fleet's table leases, '../../x")
+    assert bad_row_text(bad).isprintable()
+    assert len(bad_row_text(bad)) < 200
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 109, 110, 120])
@@ -708,11 +640,3 @@ def test_why_a_run_is_queued(
 
     assert why_queued(queued, [RunView(queued), *others], workers, limit) == why
     assert why_queued(Lease("r", 0, "s", work, LeaseState.DONE), others, workers, limit) == ""
-
-
-def test_a_row_that_is_wrong_is_named_so_that_it_can_be_printed() -> None:
-    bad = BadRow("leases", "../../x\x1b[2J" + "x" * 900, "a\nb")
-
-    assert bad_row_text(bad).startswith("a row of the fleet's table leases, '../../x")
-    assert bad_row_text(bad).isprintable()
-    assert len(bad_row_text(bad)) < 200

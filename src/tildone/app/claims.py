@@ -51,7 +51,7 @@ class AgentClaims:
         holder, own = claim.holder, self._record(agent)
         if holder.machine != machine_name():
             return False
-        if own is not None and own.pid and _is_anonymous(holder.agent, own.pid):
+        if own is not None and own.pid and _id(holder.agent).is_process(own.pid):
             return True
         if holder.pid:
             return has_ended(holder.pid, holder.started)
@@ -111,10 +111,6 @@ def _names(agent: Agent) -> Sequence[str]:
     """The names under which an agent claims tasks: before it revealed a conversation, by its process."""
     anonymous = [str(AgentId(agent.id.integration, pid=agent.pid))] if agent.pid else []
     return [str(agent.id), *anonymous]
-
-
-def _is_anonymous(agent: str, pid: int) -> bool:
-    return _id(agent).is_process(pid)
 
 
 def _id(agent: str) -> AgentId:

@@ -184,12 +184,8 @@ def add_usage(one: Usage, other: Usage | None) -> Usage:
         _add(one.cache_write, other.cache_write),
         _add(one.total_tokens, other.total_tokens),
         _add_cost(one.cost or Cost(), other.cost or Cost()),
-        _add_reported(one.reasoning, other.reasoning),
+        one.reasoning if other.reasoning is None else (one.reasoning or 0) + other.reasoning,
     )
-
-
-def _add_reported(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other
 
 
 def _add_cost(one: Cost, other: Cost) -> Cost:

@@ -151,17 +151,13 @@ def _expected(schema: JsonValue) -> str:
         case {"const": limit}:
             return value_phrase(limit)
         case {"enum": limits}:
-            return f"one of {', '.join(_enum_phrases(limits))}"
+            return f"one of {', '.join([limit if isinstance(limit, str) else value_phrase(limit) for limit in limits])}"
         case {"type": str(kind)}:
             return type_phrase(kind)
         case {"type": list(kinds)}:
             return _either(map(type_phrase, kinds))
         case _:
             return ""
-
-
-def _enum_phrases(limits: Sequence[JsonValue]) -> list[str]:
-    return [limit if isinstance(limit, str) else value_phrase(limit) for limit in limits]
 
 
 def _unknown(schema: JsonValue, given: JsonValue) -> list[str]:

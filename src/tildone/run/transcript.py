@@ -162,7 +162,7 @@ def _message(entry: Entry) -> Message | None:
     body = entry.body
     match body:
         case events.MessageEntry(message):
-            return None if _is_system_prompt(message) else message
+            return None if (isinstance(message, UnknownMessage) and message.record.get("role") == "system") else message
         case events.CustomMessageEntry(message):
             return replace(message, timestamp=entry.timestamp, extra={})
         case events.CompactionEntry(summary, _, tokens_before):
@@ -180,10 +180,6 @@ def _message(entry: Entry) -> Message | None:
             return None
         case _:
             assert_never(body)
-
-
-def _is_system_prompt(message: Message) -> bool:
-    return isinstance(message, UnknownMessage) and message.record.get("role") == "system"
 
 
 def _edited(message: Message, replacement: JsonValue) -> Message | None:

@@ -66,7 +66,7 @@ class DeclaredExtension(DialectExtension):
         """Open the session and attach a log of finished lists to it."""
         self._session = session = super().open(ctx)
         if session.completions is None:
-            log = CompletionLog(self._root, lambda: _timestamp(ctx.now()))
+            log = CompletionLog(self._root, lambda: local_time(ctx.now(), "%Y%m%d-%H%M%S"))
             self._session = session = session.using(completions=log)
         return session
 
@@ -100,10 +100,6 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     if options.is_partial or not isinstance(text, str):
         return None
     return Text(text, Role.ERROR if options.is_error else Role.TOOL_OUTPUT)
-
-
-def _timestamp(at: int) -> str:
-    return local_time(at, "%Y%m%d-%H%M%S")
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:

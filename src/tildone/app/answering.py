@@ -157,8 +157,7 @@ def answer_question(
 def checked_answer(need: Need, answer: str) -> str:
     """Return the answer as the question offers it: an option is chosen by its text or, if there are many, its number.
 
-    Raises:
-        UsageError: the question does not offer it.
+    Raises UsageError if the question does not offer it.
     """
     if not need.options or answer in need.options:
         return answer

@@ -67,10 +67,8 @@ def run_command(
 
     The program is looked for in the PATH of `environ` and nowhere else. Standard input is empty, and both outputs are
     read together. A process that leaves the group and keeps an output open does not hold this up. Another thread may
-    end the command: by setting `over`, which is set at its end anyway.
-
-    Raises:
-        Interrupted: another thread has ended the command.
+    end the command: by setting `over`, which is set at its end anyway. Raises Interrupted if another thread has ended
+    the command.
     """
     began = monotonic()
     try:
@@ -114,8 +112,7 @@ def _passes(check: Check) -> bool:
 def _found(name: str, folder: str, path: str) -> str:
     """Return the path of a program, as the system looks for it in a folder.
 
-    Raises:
-        FileNotFoundError: there is none.
+    Raises FileNotFoundError if there is none.
     """
     if os.path.dirname(name):
         return os.path.join(folder, name)

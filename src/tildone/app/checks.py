@@ -101,8 +101,7 @@ class SessionChecks:
     def begin(self, session: str, numbers: Iterable[int]) -> None:
         """Mark tasks whose checks are about to be run, so that nobody runs them twice.
 
-        Raises:
-            Conflict: one is marked already; none is marked.
+        Raises Conflict if one is marked already; none is marked.
         """
         keys = {(session, number) for number in numbers}
         with self._changing:
@@ -353,8 +352,7 @@ def changed_meanwhile(session: Session, number: int, now: Check | None) -> Confl
 def words_of(line: str, what: str) -> tuple[str, ...]:
     """Return the words of a line, as a shell would split them; nothing in them is interpreted. `what` names the line.
 
-    Raises:
-        UsageError: a quotation is not closed.
+    Raises UsageError if a quotation is not closed.
     """
     try:
         return tuple(shlex.split(line))
@@ -365,8 +363,7 @@ def words_of(line: str, what: str) -> tuple[str, ...]:
 def typed_check(line: str, was: Check | None) -> Check | None:
     """Return the check that a person types as in a shell, with the details of the one before; None for an empty line.
 
-    Raises:
-        UsageError: the line cannot be split into words.
+    Raises UsageError if the line cannot be split into words.
     """
     command = words_of(line, "the command")
     return replace(was or Check(()), command=command) if command else None
@@ -375,8 +372,7 @@ def typed_check(line: str, was: Check | None) -> Check | None:
 def owner(plan: Plan, number: int) -> Task | Plan:
     """Return the task with a number, or the plan itself for PLAN: what has the check.
 
-    Raises:
-        NotFound: there is no such task.
+    Raises NotFound if there is no such task.
     """
     if number == PLAN:
         return plan

@@ -71,10 +71,8 @@ def edit(
     """Make the change of a command.
 
     A command is asked again for the newest plan if somebody else has changed that meanwhile; an answer stays as it is.
-    With `complete`, that of `SessionChecks`, the checks of the tasks that it completes are run first.
-
-    Raises:
-        TildoneError: nothing was changed.
+    With `complete`, that of `SessionChecks`, the checks of the tasks that it completes are run first. Raises
+    TildoneError after which nothing has changed.
     """
     answer = accepted(command(session.plan) if callable(command) else command)
     newest = answer
@@ -107,8 +105,7 @@ def replace_plan(
 ) -> Outcome:
     """Make a plan from elsewhere that of a session, in place of the present one, on which it may depend.
 
-    Raises:
-        Refused: the rules do not allow it; nothing was changed.
+    Raises Refused if the rules do not allow it; nothing was changed.
     """
 
     def steps(plan: Plan) -> Sequence[Step]:
@@ -123,11 +120,7 @@ def replace_plan(
 
 
 def accepted(answer: Answer) -> Answer:
-    """Return an answer that is no failure.
-
-    Raises:
-        TildoneError: it is one; the class tells the kind.
-    """
+    """Return an answer that is no failure. Raises TildoneError if it is one; the class tells the kind."""
     if answer.failure is not None:
         raise error_of(answer)
     return answer
@@ -141,11 +134,7 @@ def error_of(answer: Answer) -> TildoneError:
 
 
 def refuse_faults(outcome: Outcome) -> None:
-    """Check that the rules of the plan allowed the change.
-
-    Raises:
-        Refused: they did not.
-    """
+    """Check that the rules of the plan allowed the change. Raises Refused if they did not."""
     if outcome.faults:
         raise Refused("; ".join(map(describe_fault, outcome.faults)))
 

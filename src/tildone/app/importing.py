@@ -63,8 +63,7 @@ class Imported:
 def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_run: bool = False) -> Imported:
     """Replace the plan of the session. Only with `force` by an empty one.
 
-    Raises:
-        Refused: the new plan is empty, or violates the session's rules.
+    Raises Refused if the new plan is empty, or violates the session's rules.
     """
     if not file.plan.tasks and session.plan.tasks and not force:
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
@@ -77,11 +76,8 @@ def import_history(
 ) -> Imported:
     """Add a history to a session, by default the one that it names, and move the head to its head.
 
-    A proof in it that this session does not have already is stale until its check is run here.
-
-    Raises:
-        Refused: the history is empty.
-        StoreError: the session has different events with the same ids.
+    A proof in it that this session does not have already is stale until its check is run here. Raises Refused if the
+    history is empty, StoreError if the session has different events with the same ids.
     """
     if not file.events:
         raise Refused(f"{file_title(file.path)} contains no plan")
@@ -119,11 +115,7 @@ def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
 
 
 def checked_format(format_: str | None) -> str | None:
-    """The format that the command line names, if any.
-
-    Raises:
-        UsageError: there is no such format.
-    """
+    """The format that the command line names, if any. Raises UsageError if there is no such format."""
     if format_ is not None and format_ not in FORMATS:
         raise UsageError(f"there is no format {format_!r}; {nearest(format_, FORMATS)}")
     return format_
@@ -141,8 +133,7 @@ def source_of(path: str) -> str:
 def read_files(paths: Sequence[str], format_: str | None) -> list[ImportFile]:
     """What the files contain; several task files of Claude Code from one folder are one list.
 
-    Raises:
-        TildoneError: a file cannot be read.
+    Raises TildoneError if a file cannot be read.
     """
     single = [path for path in paths if format_ in (None, CLAUDE) and _is_task_file(path)]
     folders = {os.path.dirname(os.path.abspath(path)) for path in single}

@@ -117,8 +117,7 @@ class SessionIndex:
     def refresh(self) -> IndexChange:
         """Read what has changed since the last refresh.
 
-        Raises:
-            StoreError: the store cannot be read. The rows stay, and the next refresh tries again.
+        Raises StoreError if the store cannot be read. The rows stay, and the next refresh tries again.
         """
         with self._refreshing:
             self._read_sessions()
@@ -140,8 +139,7 @@ class SessionIndex:
     ) -> RowPage:
         """Return some rows in order: those after a cursor, of these states, that contain all words of the query.
 
-        Raises:
-            UsageError: the order or the cursor is not valid.
+        Raises UsageError if the order or the cursor is not valid.
         """
         asked = RowQuery(words, query, sort, after, limit)
         with self._lock:

@@ -49,8 +49,7 @@ class LabelSet:
 def undo(session: Session, count: int = 1) -> Moved:
     """Undo the newest changes.
 
-    Raises:
-        Refused: there are fewer changes, or a model would take a check away; nothing is undone.
+    Raises Refused if there are fewer changes, or a model would take a check away; nothing is undone.
     """
     outcome = session.undo(count)
     return Moved(outcome, outcome.after, outcome.before)
@@ -59,9 +58,7 @@ def undo(session: Session, count: int = 1) -> Moved:
 def redo(session: Session, count: int = 1, *, seen: str | None = None) -> Moved:
     """Redo the changes that were undone last. `seen` is the head that the person saw, if they saw one.
 
-    Raises:
-        Refused: fewer were undone; nothing is redone.
-        Conflict: the head is another one.
+    Raises Refused if fewer were undone; nothing is redone, Conflict if the head is another one.
     """
     if seen is not None and (session.store.session_head(session.name).head or "") != seen:
         raise _moved_meanwhile(session)
@@ -90,9 +87,8 @@ def restore(session: Session, event: str | None, *, seen: str | None = None) -> 
 def take_back(session: Session, event: str, seen: str) -> Moved:
     """Take back a change: the event that is named, else the newest change that a person saw at a head.
 
-    Raises:
-        Refused: there is no such change, or the plan does not allow it.
-        Conflict: later changes touched the same tasks.
+    Raises Refused if there is no such change, or the plan does not allow it, Conflict if later changes touched the same
+    tasks.
     """
     now, recent = session.plan, list(islice(session.store.history(session.name), MAX_EVENTS_BACK))
     if not event:
@@ -154,9 +150,7 @@ def newest_change(session: Session) -> str | None:
 def set_label(session: Session, name: str, event: str | None, *, force: bool = False) -> LabelSet:
     """Label an event. With `force`, a label of another event is moved to it.
 
-    Raises:
-        UsageError: that is no name of a label.
-        Refused: there is no event, or another one has the label.
+    Raises UsageError if that is no name of a label, Refused if there is no event, or another one has the label.
     """
     if event is None:
         raise Refused("there is no event to label before the first change")
@@ -179,11 +173,7 @@ def set_label(session: Session, name: str, event: str | None, *, force: bool = F
 
 
 def remove_label(session: Session, name: str) -> str:
-    """Remove a label, and return the event that had it.
-
-    Raises:
-        NotFound: no event has it.
-    """
+    """Remove a label, and return the event that had it. Raises NotFound if no event has it."""
     event = events_by_label(session.store.events(session.name)).get(name)
     if event is None:
         raise NotFound(f"no event has the label {name!r}")

@@ -42,11 +42,8 @@ APPROVED = "approved"
 def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> Store:
     """Open the store that the settings name.
 
-    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server.
-
-    Raises:
-        UsageError: no store answers to the address, or its driver is not installed.
-        StoreError: it cannot be opened.
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. Raises UsageError if
+    no store answers to the address, or its driver is not installed, StoreError if it cannot be opened.
     """
     if not read_only:
         _note_if_lost(settings)
@@ -66,11 +63,8 @@ def _note_if_lost(settings: Settings) -> None:
 def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
     """Open the store at an address, which has the form of `--store`: a path, `jsonl:FOLDER` or `postgresql://…`.
 
-    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server.
-
-    Raises:
-        UsageError: no store answers to the address, or its driver is not installed.
-        StoreError: it cannot be opened.
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. Raises UsageError if
+    no store answers to the address, or its driver is not installed, StoreError if it cannot be opened.
     """
     return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry, fence=_fence()))
 
@@ -82,10 +76,8 @@ def run_leases(
 ) -> RunLeases:
     """Return the leases of runs in a store. `author` is recorded with the events about them.
 
-    `on_bad_row` is told of rows that somebody else has changed, which are passed over.
-
-    Raises:
-        UsageError: the store has no leases.
+    `on_bad_row` is told of rows that somebody else has changed, which are passed over. Raises UsageError if the store
+    has no leases.
     """
     # Imported here because only workers and their commands need them.
     from tildone.stores.leasing import Scribe, leases_of
@@ -96,8 +88,7 @@ def run_leases(
 def _fence() -> RunFence | None:
     """Return the lease that this process works under, if a worker has started it.
 
-    Raises:
-        UsageError: the environment names a lease in another form.
+    Raises UsageError if the environment names a lease in another form.
     """
     text = os.environ.get("TILDONE_LEASE")
     if not text:

@@ -397,8 +397,7 @@ if sys.platform == "win32":
     def _command_output(command: list[str], environ: dict[str, str], timeout: float) -> bytes | None:
         """Return the standard output of a command; None if it fails or times out.
 
-        Raises:
-            OSError: it cannot be started.
+        Raises OSError if it cannot be started.
         """
         # Late, because it takes longer to import than the command takes to run. Windows has no `posix_spawn`.
         from subprocess import DEVNULL, SubprocessError, run
@@ -419,8 +418,7 @@ else:
     def _command_output(command: list[str], environ: dict[str, str], timeout: float) -> bytes | None:
         """Return the standard output of a command; None if it fails or times out.
 
-        Raises:
-            OSError: it cannot be started.
+        Raises OSError if it cannot be started.
         """
         read_end, write_end = os.pipe()
         try:

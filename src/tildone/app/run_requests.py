@@ -36,8 +36,7 @@ _ENDING = (Ask.PAUSE, Ask.PAUSE_NOW, Ask.CANCEL, Ask.CANCEL_NOW)
 def check_allowed(settings: Settings, request: RunRequest) -> None:
     """Check that whoever acts in this process may request something. An agent that a person talks to may stop runs.
 
-    Raises:
-        NotThePerson: this process works for a run; or this is the shell of an agent, and runs would be queued.
+    Raises NotThePerson if this process works for a run; or this is the shell of an agent, and runs would be queued.
     """
     act = PersonAct[f"{request.name}_RUN"]
     if request in STOPS:
@@ -49,8 +48,7 @@ def check_allowed(settings: Settings, request: RunRequest) -> None:
 def check_state(known: Sequence[Lease], request: RunRequest) -> None:
     """Check that the state of a run, given its leases, lets it be stopped or queued.
 
-    Raises:
-        Refused: it has ended already, or is in another state. One that is about to rest may be resumed.
+    Raises Refused if it has ended already, or is in another state. One that is about to rest may be resumed.
     """
     run = known[0].run
     if request in STOPS:
@@ -80,9 +78,8 @@ def offered_requests(lease: Lease) -> list[RunRequest]:
 def request_run(leases: RunLeases, run: str, request: RunRequest, *, at_once: bool = False) -> list[Lease]:
     """Request something of a run, and return its leases. `at_once` is in the middle of a task.
 
-    Raises:
-        NotFound: there is no such run.
-        Refused: it is in another state, or another run of its plan has not ended.
+    Raises NotFound if there is no such run, Refused if it is in another state, or another run of its plan has not
+    ended.
     """
     known = [view.lease for view in leases.look(run)]
     if not known:

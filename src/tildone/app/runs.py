@@ -119,8 +119,7 @@ class FleetIndex:
     def refresh(self, sessions: Collection[str], *, detailed: bool) -> FleetChange:
         """Read what has changed. `sessions` have changed; only if `detailed`, their runs are read.
 
-        Raises:
-            StoreError: the store cannot be read.
+        Raises StoreError if the store cannot be read.
         """
         with self._lock:
             revision = self.leases.revision()

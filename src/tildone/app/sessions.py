@@ -348,11 +348,7 @@ class RowQuery:
 
     @property
     def sort_key(self) -> Callable[[SessionRow], SortKey]:
-        """The order.
-
-        Raises:
-            UsageError: there is no such order.
-        """
+        """The order. Raises UsageError if there is no such order."""
         if self.sort not in SORTS:
             raise UsageError(f"there is no order {self.sort!r}; {nearest(self.sort, tuple(SORTS))}")
         return SORTS[self.sort]
@@ -361,8 +357,7 @@ class RowQuery:
 def page(ordered: Sequence[SessionRow], asked: RowQuery, searched: Callable[[str], str]) -> RowPage:
     """Return a page of rows that are in the order asked for; `searched` returns the searched text of a session.
 
-    Raises:
-        UsageError: the cursor is not one of this order.
+    Raises UsageError if the cursor is not one of this order.
     """
     key, wanted = asked.sort_key, asked.query.casefold().split()
     start = bisect_right(ordered, _decoded(asked.after, asked.sort), key=key) if asked.after is not None else 0

@@ -128,8 +128,7 @@ class Settings:
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
     """Return the settings that apply in `folder`.
 
-    Raises:
-        UsageError: a settings file cannot be read, or a setting is unknown or invalid.
+    Raises UsageError if a settings file cannot be read, or a setting is unknown or invalid.
     """
     settings, problems = load_valid(flags, environ, folder)
     if problems:

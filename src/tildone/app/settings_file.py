@@ -321,8 +321,7 @@ def trusted_content(data: str, path: str) -> bytes | None:
 def set_trusted(data: str, path: str, content: bytes) -> None:
     """Record that a person approves this content of the file at `path`.
 
-    Raises:
-        TildoneError: the record cannot be written.
+    Raises TildoneError if the record cannot be written.
     """
     try:
         make_private_folder(os.path.join(data, FOLDER))

@@ -21,8 +21,7 @@ STEERED = {Directive.PAUSE: "paused", Directive.STOP: "stopped", Directive.GO: "
 def steer_sessions(settings: Settings, sessions: Iterable[Session], directive: Directive) -> list[Session]:
     """Set the directive of sessions, and return those that had another one.
 
-    Raises:
-        NotThePerson: an agent wants to change how it is held to its plan.
+    Raises NotThePerson if an agent wants to change how it is held to its plan.
     """
     check_person(settings, ACTS[directive])
     return [session for session in sessions if session.set_directive(directive)]

@@ -54,11 +54,7 @@ class NewEvents:
         self._seen = {head} if head else set()
 
     def read(self) -> list[Event]:
-        """Return what is new.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return what is new. Raises StoreError if the store cannot be read."""
         head = self._store.session_head(self._session).head
         if head == self._head:
             return []
@@ -372,8 +368,7 @@ class FollowedRun:
 def spans_of_end(store: Store, lease: Lease, shown: ShownText) -> list[TraceSpan]:
     """Return the spans of a run that has ended while no worker had it: the run, and its last attempt if that was lost.
 
-    Raises:
-        StoreError: the store cannot be read.
+    Raises StoreError if the store cannot be read.
     """
     events = list(store.events(lease.session))
     timeline = RunTimeline(lease.session, lease.run, events)

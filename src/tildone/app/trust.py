@@ -58,11 +58,7 @@ class Approvals:
         return (self._folder != "" and os.path.exists(self._path(check))) or self._is_listed(check)
 
     def approve(self, check: Check) -> None:
-        """Record that a person has approved the check.
-
-        Raises:
-            OSError: it cannot be recorded.
-        """
+        """Record that a person has approved the check. Raises OSError if it cannot be recorded."""
         if not self._folder:
             raise OSError("there is no folder for approvals")
         path = os.environ.get("PATH", "")

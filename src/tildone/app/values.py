@@ -89,8 +89,7 @@ _INFINITY = float("inf")
 def store_address(text: str, folder: str) -> StoreAddress:
     """Parse the address of a store; a path is made absolute, relative to `folder`.
 
-    Raises:
-        UsageError: a scheme is followed by nothing.
+    Raises UsageError if a scheme is followed by nothing.
     """
     address = parse_address(text)
     if address.path is None:
@@ -140,8 +139,7 @@ def absolute(path: str, folder: str) -> str:
 def in_home(path: str) -> str:
     """Return a path in the user's home folder.
 
-    Raises:
-        UsageError: neither $HOME nor the user database names the folder.
+    Raises UsageError if neither $HOME nor the user database names the folder.
     """
     home = os.path.expanduser("~")
     if home == "~":

@@ -51,8 +51,7 @@ class NotThePerson(Refused):
 def check_person(settings: Settings, act: PersonAct) -> None:
     """Check that a person acts.
 
-    Raises:
-        NotThePerson: this process runs in the shell of an agent, or works for a run of a fleet.
+    Raises NotThePerson if this process runs in the shell of an agent, or works for a run of a fleet.
     """
     reason = not_the_person(settings)
     if reason:
@@ -76,8 +75,7 @@ def not_the_persons_client(settings: Settings) -> str:
 def check_outside_runs(act: PersonAct) -> None:
     """Check that no run of a fleet does something to runs. An agent that a person talks to may.
 
-    Raises:
-        NotThePerson: this process works for a run.
+    Raises NotThePerson if this process works for a run.
     """
     if reason := _run_here():
         raise NotThePerson(f"only a person can {act.value}: {reason}")

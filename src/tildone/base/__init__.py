@@ -54,11 +54,7 @@ class Registry(Generic[T, F]):
         return name in self.entries
 
     def __getitem__(self, name: str) -> T:
-        """Import and return the member of that name.
-
-        Raises:
-            KeyError: the registry has no such member.
-        """
+        """Import and return the member of that name. Raises KeyError if the registry has no such member."""
         if name not in self.entries:
             raise KeyError(name)
         submodule, _, attribute = name.partition(":")

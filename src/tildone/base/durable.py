@@ -40,8 +40,7 @@ _NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
 def make_folder(path: str) -> None:
     """Create a folder and its missing parents, accessible only to the user.
 
-    Raises:
-        StoreError: it cannot be created.
+    Raises StoreError if it cannot be created.
     """
     try:
         make_private_folder(path)
@@ -54,8 +53,7 @@ def make_folder(path: str) -> None:
 def append(path: str, lines: bytes, mtime: int | None = None) -> None:
     """Append whole lines to an existing file durably. `mtime` sets its modification time (ns).
 
-    Raises:
-        StoreError: it failed; a torn line may be left at the end.
+    Raises StoreError if it failed; a torn line may be left at the end.
     """
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
@@ -73,11 +71,8 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
 def create(path: str, content: bytes, draft: str, mtime: int | None = None, mode: int = PRIVATE_FILE) -> None:
     """Create a file in an existing folder. `draft` is an unused path in that folder, to which it is written first.
 
-    The file is private, or with the mode SHARED_FILE shared (see `tildone.base.private`).
-
-    Raises:
-        FileExistsError: the file exists; it is unchanged.
-        StoreError: it cannot be created.
+    The file is private, or with the mode SHARED_FILE shared (see `tildone.base.private`). Raises FileExistsError if the
+    file exists; it is unchanged, StoreError if it cannot be created.
     """
     try:
         _write_draft(draft, content, mode=mode)
@@ -97,8 +92,7 @@ def create(path: str, content: bytes, draft: str, mtime: int | None = None, mode
 def replace(path: str, content: bytes, backup: str, draft: str) -> None:
     """Replace a file's content and keep the old file as `backup` or, if that exists, `backup`.2, `backup`.3 and so on.
 
-    Raises:
-        StoreError: it failed; the file is unchanged.
+    Raises StoreError if it failed; the file is unchanged.
     """
     path = os.path.realpath(path)
     try:
@@ -113,11 +107,7 @@ def replace(path: str, content: bytes, backup: str, draft: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file durably.
-
-    Raises:
-        StoreError: it cannot be removed.
-    """
+    """Remove a file durably. Raises StoreError if it cannot be removed."""
     try:
         os.unlink(path)
         sync_folder(path)
@@ -193,9 +183,8 @@ _MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.0005, 0.005
 class FolderLock:
     """`with FolderLock(folder, timeout) as lock`: one holder at a time. The folder is created if necessary.
 
-    Raises:
-        StoreBusy: another holder kept it for longer than `timeout` seconds.
-        StoreError: the folder cannot be created or written.
+    Raises StoreBusy if another holder kept it for longer than `timeout` seconds, StoreError if the folder cannot be
+    created or written.
     """
 
     def __init__(self, folder: str, timeout: float) -> None:

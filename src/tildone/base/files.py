@@ -27,12 +27,9 @@ def replace_file(
     """Make `data` the content of the file at `path`, which need not exist; its folder must exist.
 
     The file gets the permissions and, if allowed, the owner of `like`; without `like`, it is private, or with the mode
-    SHARED_FILE shared (see `tildone.base.private`).
-    Without `durable`, there is no fsync: the replacement is atomic for readers, but a power failure may undo it.
-    With `folder`, the descriptor of an open folder, `path` is a name in it.
-
-    Raises:
-        OSError: it cannot be written; the file is unchanged.
+    SHARED_FILE shared (see `tildone.base.private`). Without `durable`, there is no fsync: the replacement is atomic for
+    readers, but a power failure may undo it. With `folder`, the descriptor of an open folder, `path` is a name in it.
+    Raises OSError if it cannot be written; the file is unchanged.
     """
     draft = os.path.join(os.path.dirname(path), f".tildone-{os.urandom(6).hex()}.tmp")
     try:
@@ -54,8 +51,7 @@ def write_new(
 ) -> None:
     """Create a file that does not exist yet; the options are those of `replace_file`.
 
-    Raises:
-        OSError: it exists, or cannot be written; in the latter case, a part of it may be left.
+    Raises OSError if it exists, or cannot be written; in the latter case, a part of it may be left.
     """
     make = open_shared if mode == SHARED_FILE else open_private
     file = make(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
@@ -72,8 +68,7 @@ def write_new(
 def publish(draft: str, path: str, *, durable: bool = True, folder: int | None = None) -> None:
     """Rename a finished file to `path`, replacing the file there. If `durable`, the rename is on disk on return.
 
-    Raises:
-        OSError: it cannot be moved.
+    Raises OSError if it cannot be moved.
     """
     os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
     if durable:
@@ -113,8 +108,7 @@ def sync_folder(path: str, folder: int | None = None) -> None:
 def read_text(path: str) -> str | None:
     """Return the text of a file: empty if there is no file, None if it is not UTF-8.
 
-    Raises:
-        TildoneError: it cannot be read.
+    Raises TildoneError if it cannot be read.
     """
     # A device or a pipe has no content to lose, and reading it may block forever.
     if not os.path.isfile(path):
@@ -131,10 +125,7 @@ def read_text(path: str) -> str | None:
 def write_text(path: str, text: str, *, mode: int = PRIVATE_FILE) -> None:
     """Replace the content of a file atomically. If it is a symbolic link, its target is replaced.
 
-    A new file has `mode`, as in `replace_file`.
-
-    Raises:
-        TildoneError: it cannot be written.
+    A new file has `mode`, as in `replace_file`. Raises TildoneError if it cannot be written.
     """
     data = text.encode()
     try:

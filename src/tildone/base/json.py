@@ -51,18 +51,13 @@ _encode = make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", F
 def dump(value: object) -> str:
     """Return a value as JSON text, in ASCII and without white space.
 
-    Raises:
-        TypeError: the value has a type that JSON does not have.
+    Raises TypeError if the value has a type that JSON does not have.
     """
     return quoted(value) if isinstance(value, str) else "".join(_encode(value, 0))
 
 
 def parse(text: str) -> Any:
-    """Return the value of a JSON text. NaN and Infinity become None.
-
-    Raises:
-        ValueError: the text is not JSON.
-    """
+    """Return the value of a JSON text. NaN and Infinity become None. Raises ValueError if the text is not JSON."""
     begin = len(text) - len(text.lstrip(WHITESPACE))
     try:
         value, end = _scan(text, begin)
@@ -75,11 +70,7 @@ def parse(text: str) -> Any:
 
 
 def parse_strictly(text: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ValueError: the text is not JSON; the message says where.
-    """
+    """Return the value of a JSON text. Raises ValueError if the text is not JSON; the message says where."""
     # Late, because hooks decode events only.
     import json
 

@@ -21,8 +21,7 @@ from tildone.base import Refused, shortened
 def real_path_inside(folder: str, path: str) -> str:
     """Return a path below `folder` with symbolic links resolved.
 
-    Raises:
-        Refused: a symbolic link on the path leads out of the folder; the message names it.
+    Raises Refused if a symbolic link on the path leads out of the folder; the message names it.
     """
     root, real = os.path.realpath(folder), os.path.realpath(path)
     if not _is_inside(real, root):
@@ -35,8 +34,7 @@ def real_path_inside(folder: str, path: str) -> str:
 def path_of(folder: str, name: str) -> str:
     """Return the path of a file or folder of that name in a folder, whatever the name is.
 
-    Raises:
-        Refused: the name leads out of the folder, or a symbolic link of that name does.
+    Raises Refused if the name leads out of the folder, or a symbolic link of that name does.
     """
     path = os.path.join(folder, name)
     if "\0" in name or os.path.normpath(path) != os.path.join(os.path.normpath(folder), name):
@@ -71,11 +69,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def make_private_folder(path: str) -> None:
-    """Create a folder and its missing parents, all with mode 0700.
-
-    Raises:
-        OSError: it cannot be created.
-    """
+    """Create a folder and its missing parents, all with mode 0700. Raises OSError if it cannot be created."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(os.path.abspath(path))
@@ -94,8 +88,7 @@ def make_private_folder(path: str) -> None:
 def make_shared_folder(path: str, folder: int | None = None) -> None:
     """Create a folder and its missing parents. With `folder`, the descriptor of an open folder, `path` is a name in it.
 
-    Raises:
-        OSError: it cannot be created.
+    Raises OSError if it cannot be created.
     """
     if folder is None:
         os.makedirs(path, exist_ok=True)
@@ -108,19 +101,14 @@ def make_shared_folder(path: str, folder: int | None = None) -> None:
 
 
 def open_shared(path: str, flags: int, folder: int | None = None) -> int:
-    """Open a file as `os.open` does; `folder` as in `make_shared_folder`.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
+    """Open a file as `os.open` does; `folder` as in `make_shared_folder`. Raises OSError if it cannot be opened."""
     return os.open(path, flags | _BINARY, SHARED_FILE, dir_fd=folder)
 
 
 def open_private(path: str, flags: int, folder: int | None = None) -> int:
     """Open a file as `os.open` does; `folder` as in `make_shared_folder`. If this creates it, it has mode 0600.
 
-    Raises:
-        OSError: it cannot be opened.
+    Raises OSError if it cannot be opened.
     """
     if not flags & os.O_CREAT:
         return os.open(path, flags | _BINARY, dir_fd=folder)

@@ -113,11 +113,7 @@ def open_to_read(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Store:
 
 
 def open_existing_store(settings: Settings, *, read_only: bool = False) -> Store:
-    """Open the store without creating it.
-
-    Raises:
-        NotFound: there is no store.
-    """
+    """Open the store without creating it. Raises NotFound if there is no store."""
     if _is_missing(settings.store):
         raise NotFound(f"there is no store at {settings.store.path}; to see which store is used: tildone doctor")
     return open_store(settings, read_only=read_only)

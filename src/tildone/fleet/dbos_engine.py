@@ -211,8 +211,7 @@ class DbosEngine:
     def __init__(self, url: str, leases: RunLeases, who: Claimer, clock: Callable[[], float] = boot_seconds) -> None:
         """Start DBOS. Nothing begins before `on_begin`.
 
-        Raises:
-            StoreError: the database cannot be reached, or has not the tables of this version of DBOS.
+        Raises StoreError if the database cannot be reached, or has not the tables of this version of DBOS.
         """
         self._leases, self._who, self._clock = leases, who, clock
         self._free: FreeOwners = lambda _seconds: ()

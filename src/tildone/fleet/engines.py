@@ -16,11 +16,7 @@ from tildone.stores import StoreAddress
 
 
 def check_engine(engine: str, store: StoreAddress) -> None:
-    """Check that an engine can be used with a store.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Check that an engine can be used with a store. Raises UsageError if it cannot."""
     if engine != DBOS:
         return
     if not is_server(store):

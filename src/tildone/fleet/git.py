@@ -55,8 +55,7 @@ class Git:
     def run(self, *arguments: str, index: str = "", text: str | None = None) -> str:
         """Run a command and return its output without the last line end; `index` is a file to use as the index.
 
-        Raises:
-            GitError: It failed; the message has the end of what it printed.
+        Raises GitError if It failed; the message has the end of what it printed.
         """
         done = self._run(arguments, index, text)
         if done.returncode:

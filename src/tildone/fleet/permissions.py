@@ -85,11 +85,7 @@ class RunAsker:
         self._asked = {question for lease in hands if lease.hand == held.hand for question in lease.questions}
 
     def ask(self, kind: str, text: str) -> None:
-        """Ask for a command or a check, once.
-
-        Raises:
-            RunFenced: the lease has passed to another worker.
-        """
+        """Ask for a command or a check, once. Raises RunFenced if the lease has passed to another worker."""
         held = self._held
         question = digest(f"{held.run}/{held.hand} {kind} {text}")[:ID_CHARACTERS]
         if question not in self._asked:
@@ -221,8 +217,7 @@ class LeftRuns:
     def look(self) -> None:
         """Let this worker take what all others have refused, or what nobody else is left for.
 
-        Raises:
-            StoreError: the store cannot be read or written to.
+        Raises StoreError if the store cannot be read or written to.
         """
         with self._lock:
             left = set(self._left)

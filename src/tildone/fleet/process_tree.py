@@ -66,11 +66,7 @@ class Cgroup:
         return None
 
     def enter(self) -> None:
-        """Move the calling process into the group.
-
-        Raises:
-            OSError: the kernel refuses.
-        """
+        """Move the calling process into the group. Raises OSError if the kernel refuses."""
         self._write("cgroup.procs", b"0")
 
     def freeze(self, *, frozen: bool) -> None:
@@ -139,10 +135,7 @@ def start(program: Program, output: int, cgroup: Cgroup | None) -> tuple[int, bo
     """Start a program in a session of its own; return its process id, and whether it has entered the control group.
 
     Standard input is empty, and both outputs go to the file descriptor `output`. No signal is ignored or blocked. On
-    Linux the program is killed when this process dies.
-
-    Raises:
-        StartFailed: it cannot be started.
+    Linux the program is killed when this process dies. Raises StartFailed if it cannot be started.
     """
     reading, writing = os.pipe()
     parent = os.getpid()
@@ -269,8 +262,7 @@ class ContainedTree:
     def start(self, program: Program, output: int) -> int:
         """Start the program with both outputs to a file descriptor, and return its process id.
 
-        Raises:
-            StartFailed: it cannot be started.
+        Raises StartFailed if it cannot be started.
         """
         self._root, contained = start(program, output, self._cgroup)
         if not contained:

@@ -501,9 +501,8 @@ class Execution:
     def _persist(self, action: Callable[[], T]) -> T:
         """Repeat an action while the store fails, until the lease is lost or the worker has to end.
 
-        Raises:
-            RunFenced: the lease is lost.
-            StoreError: the store still fails, and the worker has been told to stop.
+        Raises RunFenced if the lease is lost, StoreError if the store still fails, and the worker has been told to
+        stop.
         """
         stopped_at = 0.0
         while True:

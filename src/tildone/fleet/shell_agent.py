@@ -71,8 +71,7 @@ class ShellAgent:
     def work(self) -> int:
         """Do one task after the other, and return the exit code.
 
-        Raises:
-            RunFenced: the run has passed to another worker.
+        Raises RunFenced if the run has passed to another worker.
         """
         while (task := self._next(taken := self._session.parts.taken())) is not None:
             if self._is_permitted(task.number, *checks_of(task)) and not self._do(task):

@@ -60,8 +60,7 @@ class LeasedProcess:
 def orphans(living: Collection[str]) -> list[LeasedProcess]:
     """Return the processes of this user whose lease is not among the living ones.
 
-    Raises:
-        Unsupported: there is no `/proc`.
+    Raises Unsupported if there is no `/proc`.
     """
     if not os.path.exists("/proc/self/environ"):
         raise Unsupported("processes of lost leases cannot be found: this system has no /proc")
@@ -199,9 +198,8 @@ class SupervisedAgent:
     def __init__(self, command: AgentCommand, deadline: float) -> None:
         """Start the supervisor, which starts the agent if the deadline (see `renew`) is in the future.
 
-        Raises:
-            SupervisorFailed: the supervisor cannot be started. An agent that cannot be started is an `AgentEnding`.
-            Unsupported: the system is Windows.
+        Raises SupervisorFailed if the supervisor cannot be started. An agent that cannot be started is an
+        `AgentEnding`. Raises Unsupported if the system is Windows.
         """
         if sys.platform == "win32":
             raise Unsupported("a fleet needs Linux or macOS: on Windows, the processes of an agent cannot be frozen")
@@ -285,11 +283,7 @@ class SupervisedAgent:
 
 
 def encode_orders(command: AgentCommand) -> bytes:
-    """Return what a supervisor reads first.
-
-    Raises:
-        ValueError: an argument or a variable contains NUL.
-    """
+    """Return what a supervisor reads first. Raises ValueError if an argument or a variable contains NUL."""
     environ = {**command.environ, LEASE_VARIABLE: command.lease}
     fields = [
         *(("argument", argument) for argument in command.arguments),
@@ -339,8 +333,7 @@ def _writing_end(process: subprocess.Popen[bytes]) -> int:
 def _write(pipe: int, message: bytes) -> None:
     """Write a message of any length to a pipe that does not block.
 
-    Raises:
-        OSError: the pipe is closed, or not read for too long.
+    Raises OSError if the pipe is closed, or not read for too long.
     """
     until = time.monotonic() + ORDER_SECONDS
     writable = select.poll()

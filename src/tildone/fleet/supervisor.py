@@ -172,10 +172,8 @@ class OutputFile:
     """A file that the output of an agent is appended to; nobody but its owner can read it.
 
     A full file is renamed to `NAME.1`, which replaces the one before, and a new one is begun: at most twice the limit
-    is kept. An agent is not held up by a full disk: what cannot be written is dropped.
-
-    Raises:
-        OSError: it cannot be opened.
+    is kept. An agent is not held up by a full disk: what cannot be written is dropped. Raises OSError if it cannot be
+    opened.
     """
 
     def __init__(self, path: str, limit: int) -> None:

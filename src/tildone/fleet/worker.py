@@ -60,9 +60,7 @@ class Worker:
     ) -> None:
         """Make a worker that has not begun.
 
-        Raises:
-            UsageError: it would have no slot.
-            StoreError: its engine cannot be started.
+        Raises UsageError if it would have no slot, StoreError if its engine cannot be started.
         """
         if options.slots < 1:
             raise UsageError(f"a worker has at least one slot, not {options.slots}")

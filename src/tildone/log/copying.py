@@ -124,9 +124,7 @@ def copy(source: Store, target: Store, report: CopyProgress, only: str | None = 
 def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:
     """Yield what a copy would do to each session, without changing anything.
 
-    Raises:
-        NotFound: there is no such session.
-        StoreDamaged: a session of the source, or the target, is damaged.
+    Raises NotFound if there is no such session, StoreDamaged if a session of the source, or the target, is damaged.
     """
     for info in _oldest_first(source, only):
         new = count = 0

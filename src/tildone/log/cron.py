@@ -49,11 +49,7 @@ class Cron:
 
 
 def parse_cron(text: str) -> Cron:
-    """Return the times of a text.
-
-    Raises:
-        UsageError: it has another form.
-    """
+    """Return the times of a text. Raises UsageError if it has another form."""
     fields = text.lower().split()
     if len(fields) != len(_FIELDS):
         raise UsageError(f"a schedule has {len(_FIELDS)} fields, such as `0 3 * * *`, not {shortened(text)!r}")
@@ -65,11 +61,7 @@ def parse_cron(text: str) -> Cron:
 
 
 def next_time(cron: Cron, after: int, zone: tzinfo = UTC) -> int:
-    """Return the first time after a time, both in milliseconds since 1970.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the first time after a time, both in milliseconds since 1970. Raises UsageError if there is none."""
     local = datetime.fromtimestamp(after / 1000, zone)
     day = local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None, fold=0)
     last = day + timedelta(days=366 * MAX_YEARS)

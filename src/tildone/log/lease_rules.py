@@ -192,8 +192,7 @@ def stop_requested(lease: Lease, ask: Ask, why: str, now: int) -> Step:
 def resumed(lease: Lease, now: int) -> Step:
     """Return the lease after a person has resumed or retried it. If it is held, the request for a pause is withdrawn.
 
-    Raises:
-        Refused: it is done.
+    Raises Refused if it is done.
     """
     match lease.state:
         case LeaseState.DONE:

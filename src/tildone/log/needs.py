@@ -93,11 +93,7 @@ def decode_needs(texts: Iterable[object]) -> list[Need]:
 
 
 def answered(need: Need, answer: str, by: str, at: int) -> Need:
-    """Return the need with an answer.
-
-    Raises:
-        NeedAnswered: it has one already.
-    """
+    """Return the need with an answer. Raises NeedAnswered if it has one already."""
     if not need.is_open:
         raise NeedAnswered(need)
     return replace(need, answer=answer, answered_by=by, answered_at=max(1, at))

@@ -475,32 +475,28 @@ class Session:
     def checkout(self, event_id: str | None) -> Plan:
         """Move the head to another event, or before the first one if None. Return the plan there.
 
-        Raises:
-            UnknownEvent: there is no such event.
+        Raises UnknownEvent if there is no such event.
         """
         return self.move(lambda _: SessionHead(event_id)).after
 
     def undo(self, changes: int = 1) -> Outcome:
         """Move the head before the newest `changes` changes of the plan.
 
-        Raises:
-            Refused: this branch has fewer changes; nothing is undone.
+        Raises Refused if this branch has fewer changes; nothing is undone.
         """
         return self.move(self._writer.undoing(changes))
 
     def redo(self, changes: int = 1) -> Outcome:
         """Redo the next `changes` changes that were undone.
 
-        Raises:
-            Refused: fewer changes were undone since the plan last changed; nothing is redone.
+        Raises Refused if fewer changes were undone since the plan last changed; nothing is redone.
         """
         return self.move(self._writer.redoing(changes))
 
     def move(self, choose: Callable[[SessionHead], SessionHead]) -> Outcome:
         """Move the head where `choose` says, given the current one. What the person wants of the agent stays.
 
-        Raises:
-            Refused: a model would take a check away that a person asked for; nothing is moved.
+        Raises Refused if a model would take a check away that a person asked for; nothing is moved.
         """
         from tildone.plan.changing import fact_after_move
         from tildone.plan.reduce import Outcome
@@ -512,11 +508,7 @@ class Session:
         return Outcome(before.plan, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
-        """Label an event; an empty name removes its label.
-
-        Raises:
-            UnknownEvent: there is no such event.
-        """
+        """Label an event; an empty name removes its label. Raises UnknownEvent if there is no such event."""
         target = next(self.store.history(self.name, event_id)).id
         self._writer.record(Actor.USER, lambda _: (None, Labelled(target, name)))
 

@@ -42,8 +42,7 @@ class Store(Protocol):
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """Return the events from `head` (by default, the session's head) to the root, newest first.
 
-        Raises:
-            UnknownEvent: `head` is not in this session.
+        Raises UnknownEvent if `head` is not in this session.
         """
 
     def events(self, session: str) -> Iterator[Event]:
@@ -53,34 +52,28 @@ class Store(Protocol):
         """Append `event` to the head, make it the head, and clear the redo stack. It is durable when this returns.
 
         If `seen_by` names a reader, the event becomes the head that this reader has seen, in the same transaction.
-
-        Raises:
-            HeadMoved: `event.parent` is no longer the head.
+        Raises HeadMoved if `event.parent` is no longer the head.
         """
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Set the head and the redo stack.
 
-        Raises:
-            HeadMoved: the head is no longer `expected`.
-            UnknownEvent: `to` names an event that is not in this session.
+        Raises HeadMoved if the head is no longer `expected`, UnknownEvent if `to` names an event that is not in this
+        session.
         """
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Add events of another store, parents before children, and set the head to `to`. Return how many were new.
 
-        Events that the session already has are left as they are. Either everything is imported or nothing.
-
-        Raises:
-            UnknownEvent: the parent of an event, or an event of `to`, is in neither the session nor `events`.
-            StoreError: the session has a different event with the same id.
+        Events that the session already has are left as they are. Either everything is imported or nothing. Raises
+        UnknownEvent if the parent of an event, or an event of `to`, is in neither the session nor `events`, StoreError
+        if the session has a different event with the same id.
         """
 
     def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session, all its events, and what the store keeps beside them.
 
-        Raises:
-            HeadMoved: the head is no longer `expected`, so the session is in use.
+        Raises HeadMoved if the head is no longer `expected`, so the session is in use.
         """
 
     def leaves(self, session: str) -> list[str]:
@@ -104,8 +97,7 @@ class Store(Protocol):
     def compact(self) -> int | None:
         """Free unused disk space. Return the number of bytes, or None if this store has nothing to compact.
 
-        Raises:
-            StoreError: there is not enough disk space to do it. Nothing is lost.
+        Raises StoreError if there is not enough disk space to do it. Nothing is lost.
         """
 
     def close(self) -> None:
@@ -166,9 +158,8 @@ class Records(Protocol):
     def answer(self, need: str, answer: str, by: str, at: int) -> Need:
         """Answer an open question, and return it with the answer. Of several answers, the first one wins.
 
-        Raises:
-            NeedAnswered: there is an answer already; the error has it.
-            UnknownNeed: there is no such question, or it was withdrawn.
+        Raises NeedAnswered if there is an answer already; the error has it, UnknownNeed if there is no such question,
+        or it was withdrawn.
         """
 
     def withdraw(self, need: str) -> None:
@@ -204,11 +195,9 @@ class Records(Protocol):
     def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
         """Append an event of an agent as `append` does, and change its claims in the same transaction.
 
-        Return the claims of the tasks that the event starts or takes over (see `tildone.plan.claims`).
-
-        Raises:
-            HeadMoved: `event.parent` is no longer the head.
-            Fenced: tasks of the agent have passed to others, or the event changes tasks that others hold.
+        Return the claims of the tasks that the event starts or takes over (see `tildone.plan.claims`). Raises HeadMoved
+        if `event.parent` is no longer the head, Fenced if tasks of the agent have passed to others, or the event
+        changes tasks that others hold.
         """
 
     def kept_summaries(self) -> Mapping[str, KeptSummary]:

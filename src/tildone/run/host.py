@@ -288,8 +288,7 @@ class ExtensionAPI:
     def register_tool(self, tool: ToolDefinition) -> None:
         """Offer a tool to the model; it replaces one of the same name.
 
-        Raises:
-            InvalidDefinition: the definition is not valid, or its schema cannot be used.
+        Raises InvalidDefinition if the definition is not valid, or its schema cannot be used.
         """
         self._host.add_tool(tool)
 
@@ -326,8 +325,7 @@ class ExtensionAPI:
     def send_user_message(self, text: str, *, deliver_as: Delivery | None = None) -> None:
         """Send a message on behalf of the person.
 
-        Raises:
-            HostBusy: a turn is running, and `deliver_as` does not say when to deliver.
+        Raises HostBusy if a turn is running, and `deliver_as` does not say when to deliver.
         """
         self._host.send_user(text, deliver_as=deliver_as)
 
@@ -344,9 +342,7 @@ class ExtensionAPI:
 
         It runs in `cwd`, which is the working directory of the host or relative to it, and gets no secrets in its
         environment. When the signal is set, or after `timeout` seconds, it is ended with everything it has started.
-
-        Raises:
-            ToolFailure: the program cannot be started.
+        Raises ToolFailure if the program cannot be started.
         """
         folder = self._host.cwd if cwd is None else os.path.join(self._host.cwd, cwd)
         return await execute_command([command, *args], folder, signal, timeout)
@@ -441,8 +437,7 @@ class Host:
     def add_tool(self, tool: ToolDefinition) -> None:
         """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited.
 
-        Raises:
-            InvalidDefinition: the definition is not valid.
+        Raises InvalidDefinition if the definition is not valid.
         """
         checked = served(tool)
         if tool.inherit or not self._include_yield:
@@ -508,8 +503,7 @@ class Host:
     async def prompt(self, text: str, images: Sequence[ImageBlock] = (), behavior: Delivery | None = None) -> None:
         """Process a line from the person: run a command, or start a turn or queue the text for the running one.
 
-        Raises:
-            HostBusy: a turn is running, and `behavior` is None.
+        Raises HostBusy if a turn is running, and `behavior` is None.
         """
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self.commands:
@@ -616,8 +610,7 @@ class Host:
     async def turn_to(self, entry_id: str | None) -> None:
         """Continue from another entry; the entries after it remain on a branch of their own.
 
-        Raises:
-            UnknownEvent: there is no such entry.
+        Raises UnknownEvent if there is no such entry.
         """
         await self.abort("the conversation goes on from another point")
         self.transcript.move(entry_id)

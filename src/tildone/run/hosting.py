@@ -274,9 +274,8 @@ def open_conversations(
 ) -> Conversations:
     """Return the conversations of a working folder; those that are not `kept` leave no file.
 
-    Raises:
-        UsageError: the store is in the folder of the conversations. In one file with a plan's events, the messages of
-            a conversation would look like a branch that was abandoned, and the events likewise.
+    Raises UsageError if the store is in the folder of the conversations. In one file with a plan's events, the messages
+    of a conversation would look like a branch that was abandoned, and the events likewise.
     """
     if kept and settings.store.path == settings.session_dir:
         raise UsageError(f"{settings.session_dir} can't be both the store and the session-dir: choose another for one")
@@ -300,11 +299,9 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     """Return a host, with the extension of a dialect.
 
     With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
-    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents.
-    `plan` says which plan each conversation works on; without it, all of them work on the one that the settings name.
-
-    Raises:
-        TildoneError: an extension cannot be loaded.
+    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents. `plan`
+    says which plan each conversation works on; without it, all of them work on the one that the settings name. Raises
+    TildoneError if an extension cannot be loaded.
     """
 
     def here() -> Settings:

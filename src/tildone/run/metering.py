@@ -391,11 +391,7 @@ class TraceContext:
 
 
 def trace_context(environ: Mapping[str, str]) -> TraceContext:
-    """Return what the environment says.
-
-    Raises:
-        UsageError: the lease has another form.
-    """
+    """Return what the environment says. Raises UsageError if the lease has another form."""
     lease = environ.get(LEASE_VARIABLE)
     return TraceContext(place_in(environ.get(TRACEPARENT, "")), fence_in(lease) if lease else None)
 
@@ -508,8 +504,7 @@ def open_host_traces(
 ) -> HostTraces | None:
     """Return what tells of the work of `tildone run`; None if traces are off.
 
-    Raises:
-        UsageError: the environment names a lease in another form.
+    Raises UsageError if the environment names a lease in another form.
     """
     opened = _open(settings, environ, tell)
     if opened is None:

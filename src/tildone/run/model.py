@@ -56,9 +56,8 @@ class Model(Protocol):
     def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[StreamEvent, None]:
         """Stream the answer; the last event is `AnswerDone`. Closing the stream ends the request.
 
-        Raises:
-            Aborted: the signal was set; the connection is closed by then.
-            ModelFailure: the answer is missing or incomplete.
+        Raises Aborted if the signal was set; the connection is closed by then, ModelFailure if the answer is missing or
+        incomplete.
         """
 
     async def close(self) -> None:
@@ -191,9 +190,7 @@ class LimitedModel:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Wait until the provider may get a request, then stream the answer.
 
-        Raises:
-            Aborted: the signal was set, also while it waited.
-            ModelFailure: the answer is missing or incomplete.
+        Raises Aborted if the signal was set, also while it waited, ModelFailure if the answer is missing or incomplete.
         """
         await self._wait(signal)
         async with aclosing(self._model.stream(request, signal)) as events:

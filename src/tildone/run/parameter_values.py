@@ -30,8 +30,7 @@ _MORE = SchemaProblem("", "and more problems")
 def plain_json(item: JsonValue, path: str = "", depth: int = 0) -> JsonValue:
     """Return a copy in which objects are dicts and arrays are lists.
 
-    Raises:
-        ValueError: JSON cannot represent it; the message names the place.
+    Raises ValueError if JSON cannot represent it; the message names the place.
     """
     if depth > MAX_DEPTH:
         raise ValueError(TOO_DEEP)

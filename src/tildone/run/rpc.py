@@ -55,8 +55,7 @@ class Commands:
     async def execute(self, record: Record) -> Record | None:
         """Execute a command, and return the data of its response, if it has any.
 
-        Raises:
-            UsageError: the command is unknown, or a field is missing.
+        Raises UsageError if the command is unknown, or a field is missing.
         """
         name = record.get("type")
         if name not in COMMANDS:

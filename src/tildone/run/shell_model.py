@@ -96,8 +96,7 @@ class FinalAnswer:
 class Driver:
     """Works through a plan in one dialect. `taken` returns the numbers of the tasks that others are working on.
 
-    Raises:
-        ModelFailure: the dialect has no phrasing for programs.
+    Raises ModelFailure if the dialect has no phrasing for programs.
     """
 
     def __init__(self, plan: Plan, dialect: Dialect, taken: Callable[[], AbstractSet[int]]) -> None:
@@ -110,9 +109,8 @@ class Driver:
     def next_step(self, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
         """Return the next call, or the answer that ends the run.
 
-        Raises:
-            ModelFailure: the last call failed and no user message followed, a task has no command, or tasks are open
-                that cannot be worked on here.
+        Raises ModelFailure if the last call failed and no user message followed, a task has no command, or tasks are
+        open that cannot be worked on here.
         """
         conversation = [message for message in conversation if not _is_reminder(message)]
         result = _last_result(conversation)

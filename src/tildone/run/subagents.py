@@ -179,9 +179,8 @@ class Subagents:
     ) -> ToolResult:
         """Let a subagent do the task, and return its result for the model of the parent.
 
-        Raises:
-            Aborted: the signal was set before it could begin.
-            TildoneError: its host cannot be opened, or its conversation cannot be stored.
+        Raises Aborted if the signal was set before it could begin, TildoneError if its host cannot be opened, or its
+        conversation cannot be stored.
         """
         signal = signal or AbortSignal()
         async with self._slots:
@@ -324,8 +323,7 @@ class SubagentOpener:
     def open(self, task: SubagentTask) -> OpenedSubagent:
         """Return the host of a subagent, which continues without a countdown while its own list has open tasks.
 
-        Raises:
-            TildoneError: an extension cannot be loaded.
+        Raises TildoneError if an extension cannot be loaded.
         """
         transcript = self._conversations.new_of_subagent(self._parent.transcript)
         host = subagent_host(self._parent, transcript, task.description)

@@ -96,11 +96,7 @@ class Transcript:
             self._add(entry)
 
     def entry(self, entry_id: str) -> Entry:
-        """Return the entry with this id.
-
-        Raises:
-            UnknownEvent: there is no such entry.
-        """
+        """Return the entry with this id. Raises UnknownEvent if there is no such entry."""
         if entry_id not in self._entries:
             raise UnknownEvent(entry_id)
         return self._entries[entry_id]
@@ -245,8 +241,7 @@ class Conversations:
     def find(self, name: str) -> Transcript:
         """Return the conversation in the file at the path `name`, or the one whose id contains `name`.
 
-        Raises:
-            NotFound: no conversation matches, or several do.
+        Raises NotFound if no conversation matches, or several do.
         """
         if os.path.exists(name):
             return self.load(name)
@@ -261,8 +256,7 @@ class Conversations:
     def fork(self, source: Transcript, entry_id: str) -> tuple[Transcript, str]:
         """Return a new conversation that branches off before a message of the person, and the text of that message.
 
-        Raises:
-            Refused: the entry is not a message from the person.
+        Raises Refused if the entry is not a message from the person.
         """
         entry = source.entry(entry_id)
         if not isinstance(entry.body, events.MessageEntry) or not isinstance(entry.body.message, UserMessage):

@@ -119,9 +119,8 @@ async def compact(
 ) -> None:
     """Let the model summarise the conversation; the summary and the text of the plan replace it in later requests.
 
-    Raises:
-        ModelFailure: there is no summary; the conversation is unchanged.
-        Aborted: the signal was set; the conversation is unchanged.
+    Raises ModelFailure if there is no summary; the conversation is unchanged, Aborted if the signal was set; the
+    conversation is unchanged.
     """
     publish(CustomEvent(COMPACTION_START, {}))
     fields: JsonObject = {}

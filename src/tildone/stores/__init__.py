@@ -90,8 +90,7 @@ STORES: Registry[StoreKind, AddressForm] = Registry(
 def store_name(address: StoreAddress) -> str:
     """Return the registered name of the kind of store that an address names.
 
-    Raises:
-        UsageError: no store has the scheme of the address.
+    Raises UsageError if no store has the scheme of the address.
     """
     for name, form in STORES.entries.items():
         if address.scheme in form.schemes:
@@ -103,20 +102,15 @@ def store_name(address: StoreAddress) -> str:
 
 
 def store_kind(address: StoreAddress) -> StoreKind:
-    """Return the kind of store that an address names.
-
-    Raises:
-        UsageError: no store has the scheme of the address.
-    """
+    """Return the kind of store that an address names. Raises UsageError if no store has the scheme of the address."""
     return STORES[store_name(address)]
 
 
 def open_store(address: StoreAddress, options: OpenOptions) -> Store:
     """Open the store at an address.
 
-    Raises:
-        UsageError: no store has the scheme of the address, or its driver is not installed.
-        StoreError: it cannot be opened.
+    Raises UsageError if no store has the scheme of the address, or its driver is not installed, StoreError if it cannot
+    be opened.
     """
     kind = store_kind(address)
     try:

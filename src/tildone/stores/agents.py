@@ -189,11 +189,7 @@ class AgentId:
 
     @staticmethod
     def parse(text: str) -> AgentId:
-        """Parse the text form of an identity.
-
-        Raises:
-            ValueError: the text is not an identity.
-        """
+        """Parse the text form of an identity. Raises ValueError if the text is not an identity."""
         integration, colon, own = text.partition(":")
         if _is_pid(text):
             parsed = AgentId(pid=int(own))
@@ -551,11 +547,7 @@ class AgentRegistry:
         return (agent for agent in self.live(now) if not agent.is_subagent and agent.is_active(now))
 
     def save(self, agent: Agent) -> None:
-        """Write an agent's record, replacing the one it had.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Write an agent's record, replacing the one it had. Raises StoreError if it cannot be written."""
         self._write(self._path(agent.id), _encode(agent))
         # After the record: whoever removes the marker of an agent looks at its record once more.
         try:
@@ -602,11 +594,7 @@ class AgentRegistry:
         return usage_of_text(text)
 
     def set_note(self, agent_id: AgentId, name: str, text: str) -> None:
-        """Write a note about an agent, in a separate file.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Write a note about an agent, in a separate file. Raises StoreError if it cannot be written."""
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
 

@@ -55,8 +55,7 @@ def is_shared(agents: AgentRegistry) -> bool:
 def set_shared(agents: AgentRegistry, *, shared: bool) -> bool:
     """Set whether the project's plan is shared. Return False if nothing changed.
 
-    Raises:
-        StoreError: the marker cannot be written or removed.
+    Raises StoreError if the marker cannot be written or removed.
     """
     if is_shared(agents) == shared:
         return False
@@ -91,9 +90,7 @@ def assign_session(
     """Return the agent with that identity, and register it if it is new or its record is out of date.
 
     A `successor` continues the session of the agent that ran in its process before; its model has not seen the plan.
-
-    Raises:
-        StoreError: the record cannot be written.
+    Raises StoreError if the record cannot be written.
     """
     agent = _current(agents, agent_id, pid, now, named_session)
     if agent is not None:
@@ -309,8 +306,7 @@ def subagent_of(agents: AgentRegistry, parent: Agent, own: str, now: int) -> Age
 def register(agents: AgentRegistry, agent: Agent, kind: str = "") -> None:
     """Record a subagent that has a list. One that had ended has been resumed.
 
-    Raises:
-        StoreError: the record cannot be written.
+    Raises StoreError if the record cannot be written.
     """
     if agents.get(agent.id) != agent:
         agents.save(agent)
@@ -338,11 +334,7 @@ def call_key(call: str, process: int, arguments: Mapping[str, object]) -> str:
 
 
 def announce_call(agents: AgentRegistry, integration: str, key: str, parent: AgentId, own: str) -> None:
-    """Note that a subagent is about to make the call with that key.
-
-    Raises:
-        StoreError: the note cannot be written.
-    """
+    """Note that a subagent is about to make the call with that key. Raises StoreError if the note cannot be written."""
     agents.set_note(AgentId(integration, key), CALL_NOTE, f"{parent}\n{own}")
 
 

@@ -135,8 +135,7 @@ def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | B
 def texts_in(stored: str | list[str]) -> tuple[str, ...]:
     """Return the texts of a list that is stored as JSON, or as it is.
 
-    Raises:
-        ValueError: it is not JSON, or no list of texts.
+    Raises ValueError if it is not JSON, or no list of texts.
     """
     texts = parse(stored) if isinstance(stored, str) else stored
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -366,8 +365,7 @@ class LeaseTables(Protocol):
     def append(self, held: RunFence, fact: Kept, event: str) -> bool:
         """Append a fact that leaves its lease as it is; return False if that needs a transaction.
 
-        Raises:
-            RunFenced: the lease is no longer held.
+        Raises RunFenced if the lease is no longer held.
         """
 
     def session(self, stored: Any) -> str:
@@ -543,8 +541,7 @@ class RunLeases:
     def request_stop(self, tables: LeaseTransaction, run: str, ask: Ask, why: str = "") -> list[Lease]:
         """Ask the holders of a run to stop, and return its leases. Those that nobody holds change at once.
 
-        Raises:
-            NotFound: there is no such run.
+        Raises NotFound if there is no such run.
         """
         steps = [(lease, rules.stop_requested(lease, ask, why, tables.at.now)) for lease in _known(tables, run)]
         changed = [self._record(tables, lease, step, Actor.USER) for lease, step in steps]
@@ -555,9 +552,7 @@ class RunLeases:
     def requeue(self, tables: LeaseTransaction, run: str) -> list[Lease]:
         """Resume or retry a run, and return its leases.
 
-        Raises:
-            NotFound: there is no such run.
-            Refused: the run is done, or another run of its plan has not ended.
+        Raises NotFound if there is no such run, Refused if the run is done, or another run of its plan has not ended.
         """
         session = tables.session_of(run)
         if session is not None:
@@ -572,11 +567,7 @@ class RunLeases:
         return [changed.get(lease.hand, lease) for lease in known]
 
     def append(self, held: RunFence, fact: Asked | Kept, event: str) -> None:
-        """Append a fact under a lease, as the event of that id.
-
-        Raises:
-            RunFenced: the lease is no longer held.
-        """
+        """Append a fact under a lease, as the event of that id. Raises RunFenced if the lease is no longer held."""
         if not isinstance(fact, Asked) and self.tables.append(held, fact, event):
             return
 
@@ -595,11 +586,8 @@ class RunLeases:
     def answer(self, tables: LeaseTransaction, run: str, question: str, text: str, who: str, event: str) -> Lease:
         """Answer a question of a run, as the event of that id, and return the lease of the hand that asked.
 
-        A run that waits for this answer only is queued again.
-
-        Raises:
-            NotFound: there is no such run.
-            Refused: the question is not open.
+        A run that waits for this answer only is queued again. Raises NotFound if there is no such run, Refused if the
+        question is not open.
         """
         known = _known(tables, run)
         if tables.has_event(known[0].session, event):
@@ -739,11 +727,7 @@ class RunLeases:
         return settings_in(self.tables.rows("fleet_settings"), self._scribe)
 
     def configure(self, settings: FleetSettings) -> None:
-        """Set the settings of the fleet.
-
-        Raises:
-            UsageError: the times contradict each other.
-        """
+        """Set the settings of the fleet. Raises UsageError if the times contradict each other."""
         kept, names = checked_settings(settings), ("lease", "heartbeat", "margin", "reaper", "renewal", "engine")
         self.tables.write("configure", **{name: getattr(kept, name) for name in names})
 
@@ -913,11 +897,7 @@ def _check_no_other(tables: LeaseTransaction, session: str, run: str) -> None:
 
 
 def leases_of(store: Store, scribe: Scribe) -> RunLeases:
-    """Return the leases of runs in a store.
-
-    Raises:
-        UsageError: the store has none.
-    """
+    """Return the leases of runs in a store. Raises UsageError if the store has none."""
     leases: Callable[[Scribe], RunLeases] | None = getattr(store, "leases", None)
     if leases is None:
         raise UsageError("a fleet needs a store in a SQLite file or in a PostgreSQL database")

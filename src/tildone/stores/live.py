@@ -47,11 +47,7 @@ class LiveMarkers:
             return names
 
     def add(self, name: str) -> None:
-        """Set a marker.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Set a marker. Raises OSError if it cannot be written."""
         # Late, here and below, because most hooks find all markers set.
         from tildone.base.private import open_private
 

@@ -440,8 +440,7 @@ def write_all(
 def read(file: str) -> str | None:
     """Return the text of a file with its line ends as they are; None if there is no such file.
 
-    Raises:
-        Refused: the file can't be read.
+    Raises Refused if the file can't be read.
     """
     try:
         with open(file, "rb") as opened:

@@ -438,8 +438,7 @@ class Protocol:
     def accept(self, message: RpcMessage) -> Request:
         """Return a message as a request in this connection's revision.
 
-        Raises:
-            RequestError: the revision has no such method, its parameters are invalid, or it is of another era.
+        Raises RequestError if the revision has no such method, its parameters are invalid, or it is of another era.
         """
         has_envelope = message.method != "initialize" and VERSION_KEY in _meta(message.params)
         if self._modern is None:

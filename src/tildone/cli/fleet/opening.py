@@ -113,9 +113,7 @@ def open_fleet(args: ParsedArgs, *, timeout: float | None = None, tell: Callable
 def open_existing_fleet(args: ParsedArgs, *, read_only: bool = False) -> Fleet:
     """Open the fleet, without creating a store.
 
-    Raises:
-        NotFound: there is no store.
-        UsageError: the store has no leases.
+    Raises NotFound if there is no store, UsageError if the store has no leases.
     """
     settings = fleet_settings(args)
     try:

@@ -200,8 +200,7 @@ def _copied(source: Store, target: Store, only: str | None = None) -> CopyResult
 def _check_worth(copied: CopyResult, path: str) -> None:
     """Check that an incomplete backup has something in it, and takes the place of no other.
 
-    Raises:
-        StoreDamaged: it does not.
+    Raises StoreDamaged if it does not.
     """
     if copied.left_out and not copied.sessions:
         raise StoreDamaged(f"nothing can be backed up: {copied.left_out[0]}")
@@ -262,11 +261,7 @@ def _saved_input(scratch: str) -> str:
 
 
 def _verify(source: SqliteStore, title: str) -> None:
-    """Verify the backup before the store is touched.
-
-    Raises:
-        StoreDamaged: the backup is damaged.
-    """
+    """Verify the backup before the store is touched. Raises StoreDamaged if the backup is damaged."""
     with ProgressLine() as progress:
         for finding in source.check(lambda done, total: progress("checking the backup", done, total)):
             if finding.severity is Severity.ERROR:

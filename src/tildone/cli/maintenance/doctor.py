@@ -401,11 +401,7 @@ def loose_paths(folder: str) -> Iterator[str]:
 
 
 def _make_private(path: str) -> None:
-    """Take the access to a file or folder away from other users.
-
-    Raises:
-        OSError: it belongs to somebody else.
-    """
+    """Take the access to a file or folder away from other users. Raises OSError if it belongs to somebody else."""
     # Opened first, so that a link that takes the place of the file is not followed; a reader of a pipe would block.
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 def apply_answer(args: ParsedArgs, session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
     """Make the changes; print what was done and the state of the plan, or the plan as JSON.
 
-    Raises:
-        TildoneError: nothing was changed; the class tells the kind of error.
+    Raises TildoneError, after which nothing has changed; the class tells the kind of error.
     """
     if not has_checks(session.last_state.plan):
         return put_edited(args, session, edit(session, answer, actor=actor))

@@ -23,9 +23,8 @@ OWN = (SETTINGS, "tmp", "history", "projects.json")
 def launch(context: AgentContext) -> AgentLaunch:
     """Return how Gemini CLI is started. Without a person, it refuses whatever is not allowed.
 
-    Raises:
-        Refused: the repository has settings, whose commands Gemini CLI runs, and the worker does not allow every one.
-        OSError: the settings cannot be written.
+    Raises Refused if the repository has settings, whose commands Gemini CLI runs, and the worker does not allow every
+    one, OSError if the settings cannot be written.
     """
     if not context.allows_anything and os.path.exists(os.path.join(context.folder, FOLDER, SETTINGS)):
         raise Refused(f"Gemini CLI runs what the repository's {FOLDER}/{SETTINGS} names, and --allow '*' is not given")

@@ -20,8 +20,7 @@ SETTINGS_VARIABLE = "OPENCODE_CONFIG_CONTENT"
 def launch(context: AgentContext) -> AgentLaunch:
     """Return how opencode is started. `opencode run` ends at the first stop, also if tasks are open.
 
-    Raises:
-        OSError: the plugin cannot be written.
+    Raises OSError if the plugin cannot be written.
     """
     commands = {"*": "deny", **dict.fromkeys(context.allow, "allow")}
     settings = {

@@ -9,9 +9,8 @@ from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_enviro
 def launch(context: AgentContext) -> AgentLaunch:
     """Return how pi is started.
 
-    Raises:
-        Refused: the worker does not allow every command, and pi runs any.
-        OSError: the extension cannot be written.
+    Raises Refused if the worker does not allow every command, and pi runs any, OSError if the extension cannot be
+    written.
     """
     if not context.allows_anything:
         raise Refused("pi runs every command that its model asks for, which this worker does not allow: --allow '*'")

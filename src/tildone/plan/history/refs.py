@@ -36,10 +36,7 @@ def resolve(store: EventLog, session: str, ref: str) -> str | None:
 
     A reference is, in this order: `head` or `root`, an id, a label, or a prefix of an id. The suffix `~N` means N
     changes of the plan before that event; `~N` alone counts from the head. Only labels and prefixes require reading
-    every event.
-
-    Raises:
-        NotFound: the reference names no event, or more than one.
+    every event. Raises NotFound if the reference names no event, or more than one.
     """
     base, changes = _split_suffix(ref)
     if not ref.strip():

@@ -129,11 +129,7 @@ class Theme:
     """
 
     def fg(self, color: Role | str, text: Styled) -> Span:
-        """Return the text in a colour.
-
-        Raises:
-            ValueError: no role has this name.
-        """
+        """Return the text in a colour. Raises ValueError if no role has this name."""
         return Span(spans_of(text), _role(color))
 
     def bold(self, text: Styled) -> Span:

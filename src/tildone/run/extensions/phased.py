@@ -257,8 +257,7 @@ class PhasedSettings:
     def from_mapping(cls, settings: Mapping[str, Any]) -> PhasedSettings:
         """Read settings from a mapping by their public names; other keys are ignored.
 
-        Raises:
-            UsageError: a value is of the wrong type.
+        Raises UsageError if a value is of the wrong type.
         """
         default = cls()
         return cls(

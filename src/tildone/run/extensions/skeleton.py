@@ -93,11 +93,7 @@ class KnownProofs:
         self._known: dict[Check, Proof] = {}
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
-        """Return the proofs of checks.
-
-        Raises:
-            ChecksNeeded: some of them have not been run.
-        """
+        """Return the proofs of checks. Raises ChecksNeeded if some of them have not been run."""
         missing = {number: check for number, check in checks.items() if check not in self._known}
         if missing:
             raise ChecksNeeded(missing)
@@ -113,8 +109,7 @@ class KnownProofs:
     async def ask(self, checks: Mapping[int, Check], ctx: ExtensionContext, signal: AbortSignal) -> None:
         """Ask the person, if there is one, about the checks that nobody has approved, one after the other.
 
-        Raises:
-            Aborted: the operation was aborted before the person answered.
+        Raises Aborted if the operation was aborted before the person answered.
         """
         if isinstance(self.prover, CheckRunner) and self.prover.nobody():
             return
@@ -129,11 +124,7 @@ class KnownProofs:
             self.prover.ask = lambda _number, check: consents.get(check, Consent.NO)
 
     async def run(self, checks: Mapping[int, Check], signal: AbortSignal) -> None:
-        """Run checks in a thread.
-
-        Raises:
-            Aborted: the operation was aborted; nothing of it runs on.
-        """
+        """Run checks in a thread. Raises Aborted if the operation was aborted; nothing of it runs on."""
         interrupt: Callable[[], None] = getattr(self.prover, "interrupt", lambda: None)
         unsubscribe = signal.on_abort(interrupt)
         try:
@@ -155,10 +146,7 @@ async def with_checks(
     A session runs the checks that a call needs before it changes anything. Here its prover runs none: it knows the
     proofs, or raises `ChecksNeeded`. The call is tried, the person is asked about checks that were only proposed, the
     missing ones are awaited, and the call is tried again. An abort ends the process group of the check that runs, and
-    the call.
-
-    Raises:
-        Aborted: the operation was aborted while a check ran; nothing has changed.
+    the call. Raises Aborted if the operation was aborted while a check ran; nothing has changed.
     """
     prover = session.parts.prover
     if prover is None or not has_checks(session.plan):

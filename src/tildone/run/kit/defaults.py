@@ -63,8 +63,7 @@ def result_component(
 def rendered(render: Callable[..., Any], *given: object) -> Component | None:
     """Call a renderer with as many of these arguments, the theme and the context last, as it takes.
 
-    Raises:
-        TypeError: it has returned something that is no component.
+    Raises TypeError if it has returned something that is no component.
     """
     shown = render(*given[: _positional_count(render)])
     if not isinstance(shown, Component | None):

@@ -108,11 +108,7 @@ class AbortSignal:
         return self._state.reason
 
     def raise_if_aborted(self) -> None:
-        """Raise if the operation was aborted.
-
-        Raises:
-            Aborted: with the reason of the abort.
-        """
+        """Raise if the operation was aborted. Raises Aborted if with the reason of the abort."""
         if self._state.reason is not None:
             raise Aborted(self._state.reason)
 
@@ -491,8 +487,7 @@ class InvalidDefinition(ValueError):
 def validated(definition: ToolDefinition) -> ToolDefinition:
     """Return the same definition, if it is valid.
 
-    Raises:
-        InvalidDefinition: it is not; the message lists every problem.
+    Raises InvalidDefinition if it is not; the message lists every problem.
     """
     problems = list(_problems(definition))
     if problems:
@@ -577,10 +572,8 @@ Around = Callable[[Invocation, Delegate], Awaitable[ToolResult]]
 def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: Any) -> ToolDefinition:
     """Return a copy of the tool with some fields changed and, if given, `around` called in place of `execute`.
 
-    `around` receives the invocation and a `delegate` that executes the inner tool.
-
-    Raises:
-        InvalidDefinition: the resulting definition is not valid.
+    `around` receives the invocation and a `delegate` that executes the inner tool. Raises InvalidDefinition if the
+    resulting definition is not valid.
     """
     changed = replace(inner, **changes)
     return validated(changed if around is None else replace(changed, execute=_wrapped_execute(changed.execute, around)))
@@ -589,8 +582,7 @@ def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: An
 def dispatch_by_action(actions: Mapping[str, Execute]) -> Execute:
     """Return an `execute` that calls the function registered for the `action` argument.
 
-    Raises:
-        ValueError: when called with an unknown action.
+    Raises ValueError when called with an unknown action.
     """
 
     async def execute(

@@ -46,10 +46,8 @@ STRICT_TRANSFORMERS = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.ant
 def open_model(spec: str, prices: Mapping[str, Price] = NO_PRICES) -> Model:
     """Return the model with this name. No connection is opened before the first request.
 
-    A price in `prices` takes precedence over the price list of the library.
-
-    Raises:
-        UsageError: there is no such provider, or its package, its key or its address is missing.
+    A price in `prices` takes precedence over the price list of the library. Raises UsageError if there is no such
+    provider, or its package, its key or its address is missing.
     """
     provider, colon, name = spec.partition(":")
     if not (provider and colon and name):

@@ -326,8 +326,7 @@ def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlo
 def answer(response: ModelResponse, model: Model, price: Price | None = None) -> AssistantMessage:
     """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says.
 
-    Raises:
-        ModelFailure: the provider refused to answer, or the answer is incomplete.
+    Raises ModelFailure if the provider refused to answer, or the answer is incomplete.
     """
     content = tuple(block for part in response.parts if (block := block_of(part)) is not None)
     raw_reason = (response.provider_details or {}).get("finish_reason")

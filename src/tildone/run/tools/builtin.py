@@ -351,8 +351,7 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
 def utf8(text: str, name: str) -> bytes:
     """Encode a text that a model wrote as UTF-8.
 
-    Raises:
-        ToolFailure: the text contains a lone surrogate, which models sometimes write.
+    Raises ToolFailure if the text contains a lone surrogate, which models sometimes write.
     """
     try:
         return text.encode()

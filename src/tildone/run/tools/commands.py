@@ -300,10 +300,8 @@ class RunningCommand:
     ) -> None:
         """Start the program and its arguments, or a line for the shell of Windows, with these environment variables.
 
-        The first output gets standard output, and the last one standard error.
-
-        Raises:
-            ToolFailure: the command cannot be started.
+        The first output gets standard output, and the last one standard error. Raises ToolFailure if the command cannot
+        be started.
         """
         self._loop = asyncio.get_running_loop()
         self._outputs = outputs
@@ -469,8 +467,7 @@ async def execute_command(
 ) -> ExecResult:
     """Run a program to its end, an abort or a timeout. A program is not started if the signal is set already.
 
-    Raises:
-        ToolFailure: the program cannot be started.
+    Raises ToolFailure if the program cannot be started.
     """
     if signal is not None and signal.aborted:
         return ExecResult("", "", -SIGTERM, killed=True)

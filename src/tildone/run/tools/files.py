@@ -186,8 +186,7 @@ _GIT = ".git"
 def resolve_path(path: str, cwd: str) -> str:
     """Return the absolute path, relative to the working directory, with all symbolic links resolved.
 
-    Raises:
-        ToolFailure: it is not a valid path.
+    Raises ToolFailure if it is not a valid path.
     """
     if not path.strip():
         raise ToolFailure("The path is empty")
@@ -258,9 +257,7 @@ class PathChanged(OSError):
 def open_resolved(path: str) -> Iterator[int]:
     """Open a file or folder for reading, and yield its descriptor.
 
-    Raises:
-        PathChanged: a component of the path is a link.
-        OSError: it cannot be opened.
+    Raises PathChanged if a component of the path is a link, OSError if it cannot be opened.
     """
     with _parent(path) as (folder, name), _closing(_opened(name, _READ, folder)) as file:
         yield file
@@ -397,8 +394,7 @@ def is_binary(data: bytes) -> bool:
 def read_file(path: str, shown: str) -> bytes:
     """Return all bytes of the file at a resolved path.
 
-    Raises:
-        ToolFailure: it is not a regular file, is too large, or cannot be read.
+    Raises ToolFailure if it is not a regular file, is too large, or cannot be read.
     """
     try:
         with open_resolved(path) as descriptor:
@@ -410,9 +406,7 @@ def read_file(path: str, shown: str) -> bytes:
 def read_descriptor(descriptor: int, shown: str) -> bytes:
     """Return all bytes of an open file.
 
-    Raises:
-        ToolFailure: it is not a regular file, or is too large.
-        OSError: it cannot be read.
+    Raises ToolFailure if it is not a regular file, or is too large, OSError if it cannot be read.
     """
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode):
@@ -428,8 +422,7 @@ def read_descriptor(descriptor: int, shown: str) -> bytes:
 def replace_file(path: str, data: bytes, shown: str) -> None:
     """Create or replace the file at a resolved path atomically; an existing one keeps its mode and owner.
 
-    Raises:
-        ToolFailure: it cannot be written.
+    Raises ToolFailure if it cannot be written.
     """
     try:
         replace_resolved(path, data, shown)
@@ -469,11 +462,7 @@ class PreparedChange:
         return self.before is None
 
     def write(self) -> None:
-        """Write the file.
-
-        Raises:
-            ToolFailure: it cannot be written, or has changed since the change was prepared.
-        """
+        """Write the file. Raises ToolFailure if it cannot be written, or has changed since the change was prepared."""
         if content(self.path, self.shown) != self.before:
             raise ToolFailure(f"{self.shown} has changed in the meantime; read it again")
         replace_file(self.path, self.after, self.shown)

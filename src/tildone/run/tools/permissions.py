@@ -74,8 +74,7 @@ _WILDCARDS = re.compile(r"[*?\[]")
 def parse_pattern(text: str, *, windows: bool = WINDOWS) -> Part:
     """Return the command or redirection of a pattern; its wildcards are words of the kind `GLOB`.
 
-    Raises:
-        UsageError: it is not a single command or redirection.
+    Raises UsageError if it is not a single command or redirection.
     """
     parts = split_line(text, windows=windows)
     if parts is None or len(parts) != 1:
@@ -330,9 +329,8 @@ class PermissionGuard:
     async def file(self, path: str, access: Access, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
         """Return the resolved path, if it may be accessed.
 
-        Raises:
-            ToolFailure: it is no valid path, or outside the working directory and not allowed.
-            Aborted: the signal was set before the person answered.
+        Raises ToolFailure if it is no valid path, or outside the working directory and not allowed, Aborted if the
+        signal was set before the person answered.
         """
         real = resolve_path(path, ctx.cwd)
         action = f"{access} {real}"
@@ -355,9 +353,7 @@ class PermissionGuard:
     async def change(self, change: PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """Check that the file may be changed; the person is shown the diff.
 
-        Raises:
-            ToolFailure: the change is not allowed.
-            Aborted: the signal was set before the person answered.
+        Raises ToolFailure if the change is not allowed, Aborted if the signal was set before the person answered.
         """
         ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
 
@@ -389,9 +385,7 @@ class PermissionGuard:
     async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """Check that the command may run.
 
-        Raises:
-            ToolFailure: a part of it is not allowed.
-            Aborted: the signal was set before the person answered.
+        Raises ToolFailure if a part of it is not allowed, Aborted if the signal was set before the person answered.
         """
 
         def missing() -> tuple[Part, ...] | None:
@@ -493,11 +487,7 @@ def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> _Refusal:
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:
-    """Return the result of `work`, which is cancelled when the signal is set.
-
-    Raises:
-        Aborted: the signal was set.
-    """
+    """Return the result of `work`, which is cancelled when the signal is set. Raises Aborted if the signal was set."""
     task = asyncio.ensure_future(work)
     unsubscribe = signal.on_abort(task.cancel) if signal else lambda: None
     try:

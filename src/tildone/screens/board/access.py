@@ -40,8 +40,7 @@ class PrivateJson:
     def read(self) -> dict[str, Any]:
         """Return the object; empty if there is no file.
 
-        Raises:
-            TildoneError: the file cannot be read, or holds no JSON object.
+        Raises TildoneError if the file cannot be read, or holds no JSON object.
         """
         try:
             info = os.stat(self.path)
@@ -63,8 +62,7 @@ class PrivateJson:
     def update(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         """Replace the object by what `change` returns for it, while no other process does, and return it.
 
-        Raises:
-            TildoneError: the file cannot be read or written.
+        Raises TildoneError if the file cannot be read or written.
         """
         try:
             make_private_folder(self._folder)
@@ -162,9 +160,7 @@ class People:
     def add(self, name: str, now: int) -> str:
         """Make a token for a person, and return it. It cannot be shown again.
 
-        Raises:
-            UsageError: the name has no visible character.
-            Refused: there is a token of this name.
+        Raises UsageError if the name has no visible character, Refused if there is a token of this name.
         """
         name = clean_name(name)
         if not name:
@@ -180,11 +176,7 @@ class People:
         return token
 
     def remove(self, name: str) -> None:
-        """Remove a person's token. All logins with it end.
-
-        Raises:
-            NotFound: there is no token of this name.
-        """
+        """Remove a person's token. All logins with it end. Raises NotFound if there is no token of this name."""
 
         def change(data: dict[str, Any]) -> dict[str, Any]:
             kept = {key: entry for key, entry in data.items() if entry["name"] != clean_name(name)}
@@ -350,8 +342,7 @@ class Admission:
     def enter(self, request: Request, token: str) -> tuple[Login, str]:
         """Let in who presents a token, or whom a proxy names. Return the login and the person's name.
 
-        Raises:
-            Problem: neither is so.
+        Raises Problem if neither is so.
         """
         proxied = self.proxied(request)
         if not token:
@@ -372,11 +363,7 @@ class Admission:
                 raise Problem(401, "This link or token is not known here.", "For a new link: tildone board")
 
     def visitor(self, request: Request) -> Visitor:
-        """Return who sent a request.
-
-        Raises:
-            Problem: its cookie and its key are not valid together.
-        """
+        """Return who sent a request. Raises Problem if its cookie and its key are not valid together."""
         cookie, key = request.cookies.get(self.cookie, ""), request.headers.get(KEY_HEADER, "")
         found = self._logins.visitor(cookie, key, self.proxied(request), now()) if cookie and key else None
         if found is None:
@@ -386,8 +373,7 @@ class Admission:
     def check_scraper(self, request: Request) -> None:
         """Check that a request may read the figures: it has a token for them, or comes from a person who was let in.
 
-        Raises:
-            Problem: neither is so.
+        Raises Problem if neither is so.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":

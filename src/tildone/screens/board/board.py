@@ -227,8 +227,7 @@ class BoardFleet:
     def page(self, groups: Sequence[RunGroup], after: str, limit: int) -> tuple[list[RunView], str | None]:
         """Return runs of some groups, group by group, the newest state first, and where the next page begins.
 
-        Raises:
-            ValueError: there is no such place.
+        Raises ValueError if there is no such place.
         """
         if self.index is None:
             return [], None
@@ -309,19 +308,11 @@ class Board:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def refresh(self) -> None:
-        """Read what has changed, and tell the streams.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Read what has changed, and tell the streams. Raises StoreError if the store cannot be read."""
         self._tell(self.index.refresh())
 
     def row(self, key: str) -> SessionRow:
-        """Return the session with a key.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Return the session with a key. Raises NotFound if there is none."""
         name = self.keys.name(key)
         row = self.index.row(name) if name is not None else None
         if row is None:

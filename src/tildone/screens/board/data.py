@@ -261,11 +261,7 @@ class Page:
 
 
 def history_page(store: Store, name: str, head: str, limit: int, nudge_limit: int) -> Page:
-    """Return the newest events of the branch that ends with `head`.
-
-    Raises:
-        UnknownEvent: there is no such event.
-    """
+    """Return the newest events of the branch that ends with `head`. Raises UnknownEvent if there is no such event."""
     events = newest_events(store.history(name, head), limit)
     shown = min(limit, len(events))
     older = events[-shown].parent if shown else None
@@ -299,11 +295,7 @@ def session_data(store: Store, name: str, state: State, patience: Patience, cost
 
 
 def plan_at(store: Store, name: str, event: str) -> tuple[Event, Plan]:
-    """Return an event, and the plan as it was then.
-
-    Raises:
-        UnknownEvent: there is no such event.
-    """
+    """Return an event, and the plan as it was then. Raises UnknownEvent if there is no such event."""
     found = next(store.history(name, event), None)
     if found is None:
         raise UnknownEvent(f"there is no event {event}")

@@ -51,8 +51,7 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 async def json_body(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request.
 
-    Raises:
-        Problem: it is too long, of another type, or no JSON object.
+    Raises Problem if it is too long, of another type, or no JSON object.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Problem(415, "The body has to be JSON.", "Send Content-Type: application/json.")

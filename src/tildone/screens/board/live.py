@@ -58,8 +58,7 @@ class Topics:
 def parse_topics(text: str) -> Topics:
     """Return the topics in the text of a request.
 
-    Raises:
-        UnknownTopic: there is no such topic, or there are too many keys.
+    Raises UnknownTopic if there is no such topic, or there are too many keys.
     """
     plain: set[str] = set()
     shown: set[str] = set()

@@ -62,8 +62,7 @@ class StoreCounts:
     def read(self) -> Mapping[Key, float]:
         """Count what is new, and return the counts.
 
-        Raises:
-            StoreError: the store cannot be read. The next call counts what this one could not.
+        Raises StoreError if the store cannot be read. The next call counts what this one could not.
         """
         with self._lock:
             revision = self._store.records.revision()
@@ -131,11 +130,7 @@ class Metrics:
             self._leases = run_leases(board.store)
 
     def text(self) -> str:
-        """Return the figures in the format of Prometheus.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the figures in the format of Prometheus. Raises StoreError if the store cannot be read."""
         self._board.refresh()
         index, leases = self._board.index, self._leases
         found = index.counts()

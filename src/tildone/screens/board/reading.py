@@ -47,22 +47,14 @@ class Visit:
     known: str = ""
 
     def text(self, name: str, *, required: bool = True) -> str:
-        """Return a text in the body.
-
-        Raises:
-            Problem: it is missing, or no text.
-        """
+        """Return a text in the body. Raises Problem if it is missing, or no text."""
         found = self.body.get(name, None if required else "")
         if not isinstance(found, str):
             raise Problem(400, f"{name!r} has to be a text.")
         return found
 
     def number(self, name: str, default: int, most: int) -> int:
-        """Return a number in the query, at most `most`.
-
-        Raises:
-            Problem: it is no number.
-        """
+        """Return a number in the query, at most `most`. Raises Problem if it is no number."""
         given = self.query.get(name, "")
         if not given:
             return default
@@ -72,11 +64,7 @@ class Visit:
 
     @property
     def seen_head(self) -> str:
-        """The head that the person saw.
-
-        Raises:
-            Problem: the request does not name it.
-        """
+        """The head that the person saw. Raises Problem if the request does not name it."""
         if self.head is None:
             raise Problem(428, "The request does not say which plan you saw.", 'Send If-Match: "HEAD".')
         return self.head

@@ -79,9 +79,8 @@ def renew_keys(settings: Settings) -> None:
 def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
     """Serve the board until a signal arrives, and return the exit code. If one runs already, say where and return 0.
 
-    Raises:
-        UsageError: there is no such address, or it must not be served like this.
-        TildoneError: the port is in use, or the store cannot be opened.
+    Raises UsageError if there is no such address, or it must not be served like this, TildoneError if the port is in
+    use, or the store cannot be opened.
     """
     folder = board_folder(settings)
     place = PrivateJson(folder, RUNNING)
@@ -164,11 +163,7 @@ def _has_links(options: BoardOptions) -> bool:
 
 
 def _check_exposure(options: BoardOptions, admission: Admission) -> None:
-    """Check that people who can reach the board have names.
-
-    Raises:
-        UsageError: they have not.
-    """
+    """Check that people who can reach the board have names. Raises UsageError if they have not."""
     if options.trust.user_header and not options.trust.addresses:
         raise UsageError("--user-header needs --trusted-proxy ADDRESS: anybody else could name anyone in that header")
     if is_loopback(options.host) or options.trust.user_header or admission.people.all():

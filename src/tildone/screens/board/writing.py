@@ -231,8 +231,7 @@ class Repeats:
     async def once(self, key: tuple[str, ...], request: bytes, act: Callable[[], Awaitable[Response]]) -> Response:
         """Return the answer to a request, carried out only if no request with this key was.
 
-        Raises:
-            Problem: the key belongs to another request.
+        Raises Problem if the key belongs to another request.
         """
         self._forget_old()
         known = self._answers.get(key)

@@ -110,18 +110,10 @@ class RunBackend(Protocol):
         """Whether `prepare` is done."""
 
     def prepare(self) -> None:
-        """Load the model. It takes seconds, and is called in a thread.
-
-        Raises:
-            TildoneError: the run cannot start.
-        """
+        """Load the model. It takes seconds, and is called in a thread. Raises TildoneError if the run cannot start."""
 
     def open(self, ui: UI | None = None) -> Host:
-        """Open the host with this UI, on the event loop.
-
-        Raises:
-            TildoneError: the run cannot start.
-        """
+        """Open the host with this UI, on the event loop. Raises TildoneError if the run cannot start."""
 
 
 AGAIN, MODEL, DETAILS = "r", "m", "d"

@@ -276,8 +276,7 @@ class DetailReader:
     def read(self, name: str) -> SessionDetail:
         """Read a session; one that does not exist is empty.
 
-        Raises:
-            TildoneError: the store or the session cannot be read.
+        Raises TildoneError if the store or the session cannot be read.
         """
         state = latest_state(self._store.history(name))
         events = newest_events(self._store.history(name, state.head), MAX_EVENTS_READ) if state.head else []

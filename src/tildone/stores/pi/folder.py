@@ -59,9 +59,8 @@ class Folder:
     def find(self, session: str) -> str | None:
         """Return the file of a session; None if there is none.
 
-        Raises:
-            StoreDamaged: a file with the session's name has no header.
-            StoreError: the folder, or a file with the session's name, cannot be read.
+        Raises StoreDamaged if a file with the session's name has no header, StoreError if the folder, or a file with
+        the session's name, cannot be read.
         """
         paths = self.paths()
         likely = [path for path in paths if is_named_for(path, session)]
@@ -93,9 +92,7 @@ class Folder:
     def session_in(self, path: str) -> str | None:
         """Return the session that a file contains; None if the file no longer exists.
 
-        Raises:
-            StoreDamaged: it has no header.
-            StoreError: it cannot be read.
+        Raises StoreDamaged if it has no header, StoreError if it cannot be read.
         """
         try:
             status = os.stat(path)
@@ -205,11 +202,7 @@ def read_lines(folder: str, name: str) -> list[str]:
 
 
 def write_lines(folder: str, name: str, lines: Iterable[str]) -> None:
-    """Replace a file. The caller holds the folder's lock.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
+    """Replace a file. The caller holds the folder's lock. Raises StoreError if it cannot be written."""
     path = os.path.join(folder, name)
     try:
         replace_file(path, "".join(f"{line}\n" for line in lines).encode(), mode=PRIVATE_FILE, durable=False)
@@ -235,8 +228,7 @@ def read_seen(folder: str, session: str) -> dict[str, str]:
 def write_seen(folder: str, session: str, reader: str, head: str | None) -> None:
     """Record the head that a reader has seen, if it differs; None removes it. The caller holds the folder's lock.
 
-    Raises:
-        StoreError: the file cannot be written.
+    Raises StoreError if the file cannot be written.
     """
     heads = read_seen(folder, session)
     if heads.get(reader) != head:
@@ -245,11 +237,7 @@ def write_seen(folder: str, session: str, reader: str, head: str | None) -> None
 
 
 def remove_seen(folder: str, session: str) -> None:
-    """Remove the file of a session that is deleted.
-
-    Raises:
-        StoreError: the file cannot be removed.
-    """
+    """Remove the file of a session that is deleted. Raises StoreError if the file cannot be removed."""
     path = os.path.join(folder, seen_name(session))
     try:
         remove_if_there(path)
@@ -325,8 +313,7 @@ class Histories:
     def use(self, session: str, work: Callable[[History | None], T]) -> T:
         """Call `work` with the history of a session, None if it has no file; repeat it if the file is replaced.
 
-        Raises:
-            StoreError: the file was replaced again and again.
+        Raises StoreError if the file was replaced again and again.
         """
         for _ in range(_MAX_READ_ATTEMPTS):
             try:

@@ -32,9 +32,8 @@ MAX_ENTRIES_SEARCHED = 20
 class History:
     """The events in a session file, as of the last `refresh`.
 
-    Raises:
-        StoreDamaged: a line that is needed cannot be parsed. Any method may raise it.
-        FileReplaced: the file was replaced since the last `refresh`. Any method but `refresh` may raise it.
+    Raises StoreDamaged if a line that is needed cannot be parsed. Any method may raise it. Raises FileReplaced if the
+    file was replaced since the last `refresh`. Any method but `refresh` may raise it.
     """
 
     def __init__(self, path: str, recover: PlanInEntry) -> None:
@@ -95,11 +94,7 @@ class History:
         return [self.name(at) for at in self.positions()]
 
     def read_events(self, names: Iterable[str]) -> list[Event]:
-        """Read the events of these ids.
-
-        Raises:
-            UnknownEvent: one of them is not in the file.
-        """
+        """Read the events of these ids. Raises UnknownEvent if one of them is not in the file."""
         with self.outline:
             return [self.event(self._known(name)) for name in names]
 
@@ -294,11 +289,7 @@ class Draft:
         return self
 
     def add(self, event: Event) -> None:
-        """Add an event.
-
-        Raises:
-            UnknownEvent: its parent is neither in the file nor in the draft.
-        """
+        """Add an event. Raises UnknownEvent if its parent is neither in the file nor in the draft."""
         parent = self._parent_entry(event.parent)
         self.begun = self.begun if self.lines else event.at
         entry_id = event.id if event.id and not self._is_taken(event.id) else self._new_id()
@@ -310,8 +301,7 @@ class Draft:
     def set_head(self, to: SessionHead, at: int) -> None:
         """Set the head unless it is set already; this also closes a batch.
 
-        Raises:
-            UnknownEvent: the new head is neither in the file nor in the draft.
+        Raises UnknownEvent if the new head is neither in the file nor in the draft.
         """
         parent = self._parent_entry(to.head)
         if to != self.session_head or self._batch:
@@ -363,8 +353,7 @@ class Draft:
 def unknown_events(session: str, history: History | None, events: Iterable[Event]) -> list[Event]:
     """Return those of `events` that are not in a file yet.
 
-    Raises:
-        StoreError: the file has a different event with the same id.
+    Raises StoreError if the file has a different event with the same id.
     """
     new: dict[str, Event] = {}
     for event in events:
@@ -378,8 +367,7 @@ def unknown_events(session: str, history: History | None, events: Iterable[Event
 def import_draft(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
     """Draft an import that takes effect whole or not at all.
 
-    Raises:
-        UnknownEvent: the parent of an event, or the new head, is neither in the file nor among them.
+    Raises UnknownEvent if the parent of an event, or the new head, is neither in the file nor among them.
     """
     draft = Draft(history).filled(new, to, at)
     # A new file is created atomically, but a crash may tear an append of several lines apart, so they form a batch.
@@ -428,11 +416,8 @@ def read_history(path: str, recover: PlanInEntry) -> PiHistory:
 def write_history(path: str, session: str, cwd: str, events: Sequence[Event], head: SessionHead) -> None:
     """Write a new session file with these events and that head, completely or not at all.
 
-    Each event must follow its parent.
-
-    Raises:
-        UnknownEvent: the parent of an event, or the head, is not among the events before it.
-        StoreError: the file exists already, or it cannot be written.
+    Each event must follow its parent. Raises UnknownEvent if the parent of an event, or the head, is not among the
+    events before it, StoreError if the file exists already, or it cannot be written.
     """
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, head, newest)

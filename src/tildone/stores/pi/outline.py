@@ -201,8 +201,7 @@ class Outline:
     def entry(self, at: int) -> Entry | None:
         """Return the entry at a position; None if the line cannot be parsed.
 
-        Raises:
-            FileReplaced: the file was replaced.
+        Raises FileReplaced if the file was replaced.
         """
         if self._upgraded:
             return self._upgraded[at]

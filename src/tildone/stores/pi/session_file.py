@@ -42,11 +42,7 @@ class SessionFile:
         self._upgraded = not exists
 
     def write(self, entry: Entry) -> None:
-        """Append an entry; it is on disk when this returns.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """Append an entry; it is on disk when this returns. Raises StoreError if the file cannot be written."""
         if not self._exists:
             self._begin(entry)
             return
@@ -128,12 +124,7 @@ def load(path: str) -> tuple[Entry, list[Entry]]:
 
 
 def read_content(path: str) -> bytes:
-    """Read a whole session file.
-
-    Raises:
-        NotFound: there is no such file.
-        StoreError: it cannot be read.
-    """
+    """Read a whole session file. Raises NotFound if there is no such file, StoreError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -155,11 +146,7 @@ def parse_line(text: bytes) -> Entry | None:
 
 
 def checked_header(path: str, first: Entry | None) -> Entry:
-    """Check that the first record of a file is a header.
-
-    Raises:
-        StoreDamaged: it is not.
-    """
+    """Check that the first record of a file is a header. Raises StoreDamaged if it is not."""
     if first is None or first["type"] != "session" or not isinstance(first.get("id"), str):
         raise StoreDamaged(f"{path} is not a session file: its first line is not a session header")
     return first
@@ -168,9 +155,7 @@ def checked_header(path: str, first: Entry | None) -> Entry:
 def format_version(path: str, first: Entry) -> int:
     """Return the format version that a header states.
 
-    Raises:
-        StoreDamaged: the version is invalid.
-        StoreTooNew: a newer pi wrote it.
+    Raises StoreDamaged if the version is invalid, StoreTooNew if a newer pi wrote it.
     """
     version = first.get("version", 1)
     if not isinstance(version, int) or version < 1:
@@ -190,8 +175,7 @@ def upgraded_entries(records: Iterable[Entry], version: int) -> list[Entry]:
 def upgrade_file(path: str, draft: str) -> None:
     """Upgrade a session file in place, through the temporary file `draft`; a copy of the old one is kept.
 
-    Raises:
-        StoreError: it cannot be read or written, and is unchanged.
+    Raises StoreError if it cannot be read or written, and is unchanged.
     """
     lines = read_content(path).split(b"\n")
     version = format_version(path, checked_header(path, next(filter(None, map(parse_line, lines)), None)))

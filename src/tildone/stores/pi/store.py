@@ -202,8 +202,7 @@ def read_needs(folder: str) -> list[Need]:
 def forget_session(folder: str, session: str) -> None:
     """Remove what is kept of a session that is deleted. The caller holds the folder's lock.
 
-    Raises:
-        StoreError: a file cannot be written.
+    Raises StoreError if a file cannot be written.
     """
     presences = decode_presences(read_lines(folder, PRESENCES))
     if any(each.session == session for each in presences):
@@ -258,8 +257,7 @@ def read_claims(folder: str) -> dict[str, list[Claim]]:
 def write_claims(folder: str, claims: dict[str, list[Claim]]) -> None:
     """Replace the claims of all sessions. The caller holds the folder's lock.
 
-    Raises:
-        StoreError: the file cannot be written.
+    Raises StoreError if the file cannot be written.
     """
     rows = [
         [session, claim.task, claim.epoch, claim.until, encode_claimant(claim.holder), encode_claimant(claim.before)]
@@ -351,10 +349,8 @@ def _fingerprint(path: str) -> Fingerprint | None:
 class JsonlStore:
     """A store in a folder of session files. Acknowledged changes are on disk.
 
-    `recover` returns the plan in an entry of another program. Entries of other programs are never changed.
-
-    Raises:
-        StoreError: the folder or a file cannot be used; the subclass says why. Any method may raise it.
+    `recover` returns the plan in an entry of another program. Entries of other programs are never changed. Raises
+    StoreError if the folder or a file cannot be used; the subclass says why. Any method may raise it.
     """
 
     durable = True
@@ -417,8 +413,7 @@ class JsonlStore:
     def delete(self, session: str, *, expected: str | None) -> None:
         """Delete the session, its events, and what is kept beside them. Entries of other programs stay in its file.
 
-        Raises:
-            HeadMoved: the head is not `expected`: another writer is using the session.
+        Raises HeadMoved if the head is not `expected`: another writer is using the session.
         """
 
         def remove(history: History | None, _lock: FolderLock) -> None:

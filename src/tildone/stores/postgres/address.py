@@ -98,10 +98,8 @@ class Address:
 def address_of(url: str, timeout: float) -> Address:
     """Parse a libpq URL. Parameters that it omits come from libpq's environment variables.
 
-    A connection attempt takes at most `timeout` seconds. It is encrypted as `missing_sslmode` says.
-
-    Raises:
-        UsageError: it is not such a URL.
+    A connection attempt takes at most `timeout` seconds. It is encrypted as `missing_sslmode` says. Raises UsageError
+    if it is not such a URL.
     """
     try:
         given = conninfo_to_dict(url)

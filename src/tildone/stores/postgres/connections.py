@@ -350,8 +350,7 @@ class ConnectionPool:
     def check_usable(self) -> None:
         """Check that the pool may be used.
 
-        Raises:
-            StoreError: it was closed, or opened before this process was forked.
+        Raises StoreError if it was closed, or opened before this process was forked.
         """
         if self._process != os.getpid():
             raise StoreError(f"{self.where} was opened before this process was forked; open it again")
@@ -563,10 +562,8 @@ class Database:
         """Append the event of a row with `write`, and return what that returns.
 
         After an attempt whose answer was lost, the event may be in the database already, and the verdict is `done`.
-
-        Raises:
-            StoreError: the session has another event with that id.
-            RunFenced: the run has passed to another worker, or has ended.
+        Raises StoreError if the session has another event with that id, RunFenced if the run has passed to another
+        worker, or has ended.
         """
 
         def attempt(connection: Connection, attempts: int) -> Verdict:
@@ -590,8 +587,7 @@ class Database:
     def in_run(self, connection: Connection, statement: Callable[[], T]) -> T:
         """Execute a statement, which is a transaction of its own unless this process works for a run.
 
-        Raises:
-            RunFenced: the run has passed to another worker, or has ended.
+        Raises RunFenced if the run has passed to another worker, or has ended.
         """
         if self.fence is None:
             return statement()
@@ -602,8 +598,7 @@ class Database:
     def transaction(self, connection: Connection) -> Iterator[None]:
         """Begin a transaction. If this process works for a run, its lease cannot pass to another until it ends.
 
-        Raises:
-            RunFenced: the run has passed to another worker, or has ended.
+        Raises RunFenced if the run has passed to another worker, or has ended.
         """
         with connection.transaction():
             fence = self.fence

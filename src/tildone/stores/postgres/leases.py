@@ -116,8 +116,7 @@ class PostgresLeaseTransaction(LeaseTransaction):
     def append(self, session: str, event: Event) -> None:
         """Append an event to the head. The redo stack stays, unless the event contains a plan.
 
-        Raises:
-            HeadMoved: another writer has appended an event, or has created the session.
+        Raises HeadMoved if another writer has appended an event, or has created the session.
         """
         row = session_row(session) | row_of(event)
         if self.rows("append_keeping", **row) != [("done",)]:

@@ -206,8 +206,7 @@ class PostgresStore:
     def _appended(self, connection: Connection, row: dict[str, Any]) -> str:
         """Append an event in one statement, which checks the lease first if this process works for a run.
 
-        Raises:
-            RunFenced: the run has passed to another worker, or has ended.
+        Raises RunFenced if the run has passed to another worker, or has ended.
         """
         fence = self._database.fence
         if fence is None:

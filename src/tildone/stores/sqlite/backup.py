@@ -16,8 +16,7 @@ from tildone.stores.sqlite.store import SqliteStore
 def finish_backup(path: str) -> None:
     """Convert a closed store to one plain file without a log, readable by its owner alone.
 
-    Raises:
-        StoreError: the disk is full.
+    Raises StoreError if the disk is full.
     """
     try:
         connection = apsw.Connection(path)
@@ -31,9 +30,7 @@ def finish_backup(path: str) -> None:
 def open_backup(path: str, scratch: str) -> SqliteStore:
     """Open a store for reading and leave it unchanged. One of an older schema is copied to `scratch` and migrated.
 
-    Raises:
-        NotFound: there is no such file.
-        StoreError: it is not a store, or a newer tildone wrote it.
+    Raises NotFound if there is no such file, StoreError if it is not a store, or a newer tildone wrote it.
     """
     file = SqliteFile(os.path.abspath(path), TIMEOUT_SECONDS, read_only=True)
     try:

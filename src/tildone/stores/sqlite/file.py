@@ -158,8 +158,7 @@ class SqliteFile:
     def _open(self) -> None:
         """Open the file that is at the path now.
 
-        Raises:
-            StoreDamaged: it is not a store, or its log belongs to another file.
+        Raises StoreDamaged if it is not a store, or its log belongs to another file.
         """
         had_log = has_log(self.path)
         try:

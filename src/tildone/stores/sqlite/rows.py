@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def event_in(row: tuple[Any, ...], path: str) -> Event:
     """Return the event of a row with its text and its checksum, which older events lack.
 
-    Raises:
-        StoreDamaged: the text is not what was written.
+    Raises StoreDamaged if the text is not what was written.
     """
     body, crc = row
     try:
@@ -34,11 +33,7 @@ def event_in(row: tuple[Any, ...], path: str) -> Event:
 
 
 def session_head_in(row: tuple[Any, ...], session: str, path: str) -> SessionHead:
-    """Return the head of a row of the query SESSION_HEAD.
-
-    Raises:
-        StoreDamaged: it is not what was written.
-    """
+    """Return the head of a row of the query SESSION_HEAD. Raises StoreDamaged if it is not what was written."""
     head, redo, matches = row
     if not matches:
         raise damaged(path, f"the head of session {session!r} does not match its checksum")
@@ -58,11 +53,7 @@ def redo_in(redo: str) -> tuple[str, ...] | None:
 
 
 def info_in(row: tuple[Any, ...], path: str) -> SessionInfo:
-    """Return the entry of a list of sessions.
-
-    Raises:
-        StoreDamaged: a number of it is none.
-    """
+    """Return the entry of a list of sessions. Raises StoreDamaged if a number of it is none."""
     name, *numbers = row
     if not all(isinstance(number, int) for number in numbers):
         raise damaged(path, f"session {from_sql(name)!r} has no valid times")
@@ -78,9 +69,7 @@ def change_in(row: tuple[Any, ...]) -> SessionChange:
 def insert_event(connection: apsw.Connection, session: str, event: Event, seen_by: str) -> None:
     """Append an event, and record that a reader has seen it, if one is named.
 
-    Raises:
-        HeadMoved: `event.parent` is no longer the head.
-        StoreError: the session has an event with this id.
+    Raises HeadMoved if `event.parent` is no longer the head, StoreError if the session has an event with this id.
     """
     body = codec.encode(event)
     row = (to_sql(session), to_sql(event.id), to_sql(event.parent), event.at, body, crc32(body.encode()))
@@ -98,8 +87,7 @@ def insert_event(connection: apsw.Connection, session: str, event: Event, seen_b
 def set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:
     """Set the head and the redo stack of the session that has this name in SQL.
 
-    Raises:
-        UnknownEvent: `to` names an event that is not in this session.
+    Raises UnknownEvent if `to` names an event that is not in this session.
     """
     head = to_sql(to.head)
     if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:

@@ -249,10 +249,8 @@ class Transaction:
     """`with Transaction(connection)`: a write transaction. Other writers wait until it ends.
 
     With a `fence`, it begins only while the lease of that run is held. apsw's own `with connection` would block every
-    thread of the process while it waits for the lock.
-
-    Raises:
-        RunFenced: the run has passed to another worker, or has ended.
+    thread of the process while it waits for the lock. Raises RunFenced if the run has passed to another worker, or has
+    ended.
     """
 
     def __init__(self, connection: apsw.Connection, fence: RunFence | None = None) -> None:
@@ -315,9 +313,7 @@ def page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]
 def schema_version(connection: apsw.Connection, path: str) -> int:
     """Return the schema version of a store.
 
-    Raises:
-        StoreDamaged: the file is not a store.
-        StoreTooNew: a newer tildone wrote it.
+    Raises StoreDamaged if the file is not a store, StoreTooNew if a newer tildone wrote it.
     """
     return _checked_version(*_version_and_application(connection), path)
 
@@ -325,11 +321,8 @@ def schema_version(connection: apsw.Connection, path: str) -> int:
 def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: bool) -> None:
     """Make the file a store of the current schema: create one in an empty file, migrate an older one.
 
-    If the file had no log when it was opened (`had_log`), its current stamp can be recorded.
-
-    Raises:
-        StoreDamaged: the file is not a store.
-        StoreTooNew: a newer tildone wrote it.
+    If the file had no log when it was opened (`had_log`), its current stamp can be recorded. Raises StoreDamaged if the
+    file is not a store, StoreTooNew if a newer tildone wrote it.
     """
     version, application = _version_and_application(connection)
     if not version:

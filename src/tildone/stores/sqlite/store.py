@@ -43,8 +43,7 @@ BATCH_CHARACTERS = 100_000
 class SqliteStore:
     """A store in a SQLite file. Acknowledged changes are on disk. After a fork, a process must open its own.
 
-    Raises:
-        StoreError: the file cannot be used; the subclass says why. Any method may raise it.
+    Raises StoreError if the file cannot be used; the subclass says why. Any method may raise it.
     """
 
     durable = True

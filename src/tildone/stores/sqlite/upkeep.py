@@ -33,10 +33,8 @@ COMPACT_FROM_FRACTION = 10
 def compact(file: SqliteFile) -> int:
     """Return unused space to the file system if there is enough of it; return the number of bytes freed.
 
-    Deletions that 10,000 changes have followed are forgotten: the change feed no longer tells them.
-
-    Raises:
-        StoreError: the disk has no room for a temporary copy. The store is unchanged.
+    Deletions that 10,000 changes have followed are forgotten: the change feed no longer tells them. Raises StoreError
+    if the disk has no room for a temporary copy. The store is unchanged.
     """
     before = os.path.getsize(file.path)
     with file as connection:

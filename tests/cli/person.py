@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.suite.forking import PROGRAM, take_terminal
 
 CTRL_C = b"\x03"
@@ -64,6 +66,12 @@ class Person:
         assert (answer.code, answer.err) == (0, ""), answer
         return answer.out
 
+    def refused(self, code: int, *argv: str, given: str | bytes = b"", **environ: str) -> str:
+        """What a command that ends with this exit code says, on standard error alone."""
+        answer = self.run(*argv, given=given, **environ)
+        assert (answer.code, answer.out) == (code, ""), answer
+        return answer.err
+
     def shell(self, script: str) -> Answer:
         """Run a script of a POSIX shell, where `tildone` is on PATH."""
         environ = self.environment({"PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"})
@@ -82,7 +90,9 @@ class Person:
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def at_terminal(self, *argv: str, **environ: str) -> "Terminal":
-        """Run a command at a terminal of its own."""
+        """Run a command at a terminal of its own. Without pseudo-terminals, the test is skipped."""
+        if os.name == "nt":
+            pytest.skip("needs a pseudo-terminal")
         return Terminal(self, argv, environ)
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:

@@ -100,10 +100,7 @@ def test_what_cannot_be_answered_says_why(person: Person) -> None:
         (["ff"], 4, "there is no open question 'ff'"),
         (["", "no"], 2, "2 open questions begin with ''"),
     ):
-        answer = person.run("answer", *words)
-
-        assert (answer.code, answer.out) == (code, ""), words
-        assert said in answer.err, words
+        assert said in person.refused(code, "answer", *words), words
         assert len(store.records.needs()) == 2, words
 
 
@@ -179,9 +176,7 @@ def test_it_is_switched_and_told(person: Person) -> None:
 
 
 def test_another_word_changes_nothing(person: Person) -> None:
-    answer = person.run("share", "yes")
-
-    assert (answer.code, answer.out, answer.err) == (2, "", "tildone: sharing is on or off, not 'yes'\n")
+    assert person.refused(2, "share", "yes") == "tildone: sharing is on or off, not 'yes'\n"
     assert person.says("share").startswith(f"In {person.folder}, {SEPARATE}")
 
 
@@ -211,10 +206,7 @@ def test_a_registry_that_cannot_be_written_is_an_error(person: Person) -> None:
     data.mkdir(parents=True)
     (data / "agents").write_text("in the way", encoding="utf-8")
 
-    answer = person.run("share", "on")
-
-    assert (answer.code, answer.out) == (5, "")
-    assert answer.err.startswith(f"tildone: cannot change {data}")
+    assert person.refused(5, "share", "on").startswith(f"tildone: cannot change {data}")
 
 
 def test_todo_and_status_show_who_shares_the_plan_and_who_works_on_what(person: Person) -> None:
@@ -284,9 +276,7 @@ def test_pause_and_stop_apply_to_subagents_through_their_parent(person: Person) 
 
 
 def test_an_installation_may_share_the_plan(person: Person) -> None:
-    said = person.says("install", "claude", "--share", "--no-check")
-
-    assert f"In {person.folder}, agents share one plan" in said
+    assert f"In {person.folder}, agents share one plan" in person.says("install", "claude", "--share", "--no-check")
     assert person.run("share", "--json").json["shared"] is True
 
 

@@ -100,9 +100,7 @@ def test_a_mistake_is_named_with_what_may_have_been_meant() -> None:
         "todo export a b": "tildone todo export takes no argument 'b'; see tildone todo export --help",
     }
 
-    said = {line: refusal(*line.split())[: len(complaint)] for line, complaint in complaints.items()}
-
-    assert said == complaints
+    assert {line: refusal(*line.split())[: len(complaint)] for line, complaint in complaints.items()} == complaints
 
 
 def test_help_is_given_however_little_else_was_typed() -> None:
@@ -416,9 +414,9 @@ def test_bash_lines_are_split_and_quoted() -> None:
 
 
 def test_an_unknown_shell_is_an_error(person: Person) -> None:
-    answer = person.run("completion", "bahs")
-
-    assert (answer.code, answer.err) == (2, "tildone: there is no completion for 'bahs'; did you mean 'bash'?\n")
+    assert (
+        person.refused(2, "completion", "bahs") == "tildone: there is no completion for 'bahs'; did you mean 'bash'?\n"
+    )
 
 
 @pytest.mark.parametrize("name", list(SCRIPTS))
@@ -439,7 +437,5 @@ def test_behind_two_dashes_files_are_completed_and_no_options() -> None:
 
 
 def test_in_front_of_them_options_are_completed() -> None:
-    found = completions(ROOT, ["todo", "check", "1", "--f"])
-
-    assert [each.text for each in found.candidates] == ["--folder"]
+    assert [each.text for each in completions(ROOT, ["todo", "check", "1", "--f"]).candidates] == ["--folder"]
     assert completions(ROOT, ["todo", "check", "1", "--folder", ""]).files

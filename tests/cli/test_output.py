@@ -23,7 +23,6 @@ from tildone.plan.model import Check, Plan, Status, Task, assign_numbers, flat
 ESCAPE = "\x1b["
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_terminal_gets_colours(person: Person) -> None:
     person.says("todo", "append", "Parse")
 
@@ -34,14 +33,11 @@ def test_a_terminal_gets_colours(person: Person) -> None:
     assert re.sub(r"\x1b\[[\d;]*m", "", shown.out) == person.says("todo")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}])
 def test_a_terminal_gets_no_colours_if_the_person_wants_none(person: Person, environ: dict[str, str]) -> None:
     person.says("todo", "append", "Parse")
 
-    shown = person.at_terminal("todo", **environ).end()
-
-    assert shown.out == person.says("todo")
+    assert person.at_terminal("todo", **environ).end().out == person.says("todo")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -54,7 +50,6 @@ def test_a_pipe_gets_colours_only_if_they_are_forced(person: Person, wish: dict[
     assert (ESCAPE in person.says("todo", **wish)) is colored
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("verb", ["todo", "log"])
 def test_lines_keep_within_a_narrow_terminal(person: Person, verb: str) -> None:
     person.says("todo", "append", "A phase", "A task with a rather long text that goes on and on, 漢字も")
@@ -65,7 +60,6 @@ def test_lines_keep_within_a_narrow_terminal(person: Person, verb: str) -> None:
     assert max(len(line) for line in person.says(verb).splitlines()) > 30
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_width_that_is_set_counts(person: Person) -> None:
     person.says("todo", "append", "A task with a rather long text that goes on and on")
 
@@ -74,7 +68,6 @@ def test_a_width_that_is_set_counts(person: Person) -> None:
     assert max(len(line) for line in shown.splitlines()) <= 24
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_models_text_is_harmless_on_a_terminal_and_in_a_pipe(person: Person) -> None:
     person.says("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a\u001b[2Jb"}]}')
 
@@ -82,12 +75,10 @@ def test_a_models_text_is_harmless_on_a_terminal_and_in_a_pipe(person: Person) -
     assert person.at_terminal("call", "list_todos", "{}").end().out == "– [0] a␛[2Jb\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_at_a_terminal_a_call_without_arguments_does_not_wait_for_them(person: Person) -> None:
     assert person.at_terminal("call", "list_todos").end().out == "No todos\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_ends_the_program_with_one_line(person: Person) -> None:
     """Opening the pipe for writing waits until the program reads from it, so it is interrupted at work."""
     pipe = person.folder / "pipe"
@@ -172,10 +163,7 @@ def test_a_name_that_may_mean_several_sessions_is_an_error(person: Person) -> No
     for place in ("first", "second"):
         person.says("todo", "append", "Parse", "--session", f"/{place}/shop")
 
-    answer = person.run("todo", "--session", "shop")
-
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == (
+    assert person.refused(2, "todo", "--session", "shop") == (
         "tildone: --session 'shop' may mean several sessions: /second/shop; /first/shop; give more of the name\n"
     )
     assert "Parse" in person.says("todo", "--session", "/first/shop")
@@ -185,9 +173,7 @@ def test_a_new_name_begins_a_new_session(person: Person) -> None:
     person.says("todo", "append", "Parse", "--session", "release")
     person.says("todo", "append", "Count", "--session", "another")
 
-    names = {each["name"] for each in person.run("sessions", "--json").json["sessions"]}
-
-    assert names == {"release", "another"}
+    assert {each["name"] for each in person.run("sessions", "--json").json["sessions"]} == {"release", "another"}
 
 
 def test_a_conversation_is_titled_after_its_first_prompt(person: Person) -> None:

@@ -153,9 +153,7 @@ def test_an_unknown_verb_is_refused_with_the_help() -> None:
 
 @pytest.mark.parametrize("text", ["help", "HELP me", "?"])
 def test_help_lists_every_verb(text: str) -> None:
-    answer = command(text, PLAN)
-
-    assert message_text(answer) == HELP
+    assert message_text(command(text, PLAN)) == HELP
     assert all(
         f"/todo {verb}" in HELP
         for verb in ["append", "start", "done", "drop", "rm", "edit", "copy", "export", "import"]

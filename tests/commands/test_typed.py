@@ -144,9 +144,7 @@ def test_a_phase_matches_by_its_name_else_a_prefix_else_a_substring(query: str, 
 
 
 def test_a_prefix_takes_precedence_over_a_substring() -> None:
-    plan = Plan((Phase("auth"), Phase("Release")))
-
-    assert [phase.name for phase in phases_like(plan, "a")] == ["auth"]
+    assert [phase.name for phase in phases_like(Plan((Phase("auth"), Phase("Release"))), "a")] == ["auth"]
 
 
 @given(plans, st.text(max_size=3))

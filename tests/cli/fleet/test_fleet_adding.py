@@ -67,8 +67,7 @@ def test_a_second_run_of_a_living_plan_is_refused_and_nothing_of_the_command_is_
 
 def test_an_ended_plan_continues_where_it_stopped_unless_it_is_restarted(operator: Operator) -> None:
     operator.fleet("cancel", operator.add("a.md"))
-    session = os.path.realpath("a.md")
-    assert operator.run("todo", "done", "1", "--session", session)[0] == 0
+    assert operator.run("todo", "done", "1", "--session", os.path.realpath("a.md"))[0] == 0
 
     continued = operator.add("a.md")
     assert operator.json("show", continued)["hands"][0]["closed"] == 1
@@ -295,9 +294,7 @@ def test_a_repository_has_no_say_in_a_fleet(tmp_path: Path) -> None:
 
 
 def test_that_persons_may_be_asked_for_nothing_differs_from_the_default(tmp_path: Path) -> None:
-    environ = written(tmp_path, "[fleet]\nask = []\n")
-
-    assert fleet_config(dict(load({}, environ, str(tmp_path)).fleet)).ask == ()
+    assert fleet_config(dict(load({}, written(tmp_path, "[fleet]\nask = []\n"), str(tmp_path)).fleet)).ask == ()
     assert fleet_config({}).ask is None
 
 

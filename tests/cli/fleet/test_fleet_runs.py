@@ -358,7 +358,6 @@ def test_show_says_what_a_run_waits_for_and_where_its_results_are(operator: Oper
     assert ", after 1 failed attempt" in operator.json("show", lease.run)["waits"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_watch_draws_the_list_again_when_a_run_changes(tmp_path: Path) -> None:
     """On the alternate screen, which Ctrl-C leaves."""
     person = Person(tmp_path, tmp_path, columns=40, environ={"TILDONE_STORE": str(tmp_path / "fleet.db")})

@@ -3,11 +3,8 @@
 Every point of a history can be named, and what changed and who did it is told.
 """
 
-import os
 import re
 from dataclasses import replace
-
-import pytest
 
 from tests.cli.history.histories import kept, labelled, named
 from tests.cli.person import Person
@@ -21,7 +18,7 @@ def three(person: Person) -> None:
     kept(person, plan_of("a"), plan_of("a", "b"), flat(Task("a", COMPLETED), Task("b")))
 
 
-def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
+def test_checkout_goes_there_or_to_before_the_first_change_and_says_how_to_come_back(person: Person) -> None:
     three(person)
 
     there = person.says("checkout", "head~1")
@@ -34,10 +31,6 @@ def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
     assert shown == "– #1 a\n– #2 b\n"
     assert back.endswith(f"1 of 2 closed. Next: #2 b\nTo return: tildone checkout {named('b')}\n")
     assert person.says("checkout", "head") == "Already there.\n1 of 2 closed. Next: #2 b\n"
-
-
-def test_checkout_goes_to_before_the_first_change_and_back(person: Person) -> None:
-    three(person)
 
     there = person.says("checkout", "root")
     log, diff, branch = (person.says(verb) for verb in ("log", "diff", "branch"))
@@ -80,16 +73,38 @@ def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
     }
 
 
-def test_what_names_no_event_is_not_found(person: Person) -> None:
+def test_what_names_no_event_and_what_cannot_be_done_is_said_and_changes_nothing(person: Person) -> None:
     three(person)
+
     for word, said in (
         ("nope", "no event has the label or id 'nope', and no id begins with it"),
         ("head~4", "'head~4' goes back too far: 3 changes lead there"),
         ("", "an empty name names no event"),
     ):
         for verb in ("checkout", "diff"):
-            answer = person.run(verb, word)
-            assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n"), word
+            assert person.refused(4, verb, word) == f"tildone: {said}\n", word
+
+    before = person.run("log", "--all", "--json").json
+    for words, code, said in (
+        (("label", "head"), 2, "'head' is a reserved name"),
+        (("label", "a~1"), 2, "a label must not contain ~, which counts changes back: 'a~1'"),
+        (("label", " "), 2, "a label must not be empty"),
+        (("label", "two\nlines"), 2, "a label is one line of printable characters"),
+        (("branch", named("b")), 2, f"'{named('b')}' is the id of an event"),
+        (("label", "x", "root"), 3, "there is no event to label before the first change"),
+        (("label", "x", "nope"), 4, "no event has the label or id 'nope', and no id begins with it"),
+        (("label", "x", "--remove"), 4, "no event has the label 'x'"),
+        (("label", "--remove"), 2, "--remove requires a NAME: tildone label NAME --remove"),
+        (
+            ("label", "x", "a", "--remove"),
+            2,
+            "--remove takes no EVENT: tildone label NAME --remove",
+        ),
+        (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
+        (("checkout",), 2, "tildone checkout requires EVENT; see tildone checkout --help"),
+    ):
+        assert person.refused(code, *words) == f"tildone: {said}\n", words
+        assert person.run("log", "--all", "--json").json == before, words
 
 
 def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
@@ -97,9 +112,7 @@ def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
         person.says("todo", "append", text)
     ids = [event["id"] for event in person.run("log", "--json").json["events"]]
 
-    answer = person.run("checkout", "01")
-
-    assert (answer.code, answer.err) == (4, f"tildone: '01' matches 2 events: {ids[1][:10]}, {ids[0][:10]}\n")
+    assert person.refused(4, "checkout", "01") == f"tildone: '01' matches 2 events: {ids[1][:10]}, {ids[0][:10]}\n"
     assert person.says("checkout", ids[1][:10]).startswith(f"Moved to {ids[1][:10]}, ")
 
 
@@ -142,7 +155,7 @@ def test_a_name_is_not_taken_from_another_event_unless_it_is_forced(person: Pers
     assert told == [("v2", named("c"))]
 
 
-def test_branch_with_a_name_names_where_the_plan_stands(person: Person) -> None:
+def test_branch_with_a_name_names_where_the_plan_stands_and_a_name_leaves_redo_open(person: Person) -> None:
     three(person)
 
     said = person.says("branch", "first-try")
@@ -152,9 +165,6 @@ def test_branch_with_a_name_names_where_the_plan_stands(person: Person) -> None:
     assert person.says("branch").endswith("  1/3  first-try+1\n")
     assert person.says("checkout", "first-try").startswith("Moved to cccccccccc, ")
 
-
-def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
-    three(person)
     person.says("undo")
 
     person.says("label", "undone")
@@ -162,42 +172,18 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
     assert person.says("redo") == "Redid: completed #1 “a”\n1 of 2 closed. Next: #2 b\n"
 
 
-def test_what_cannot_be_done_is_said_and_changes_nothing(person: Person) -> None:
-    three(person)
-    before = person.run("log", "--all", "--json").json
-    for words, code, said in (
-        (("label", "head"), 2, "'head' is a reserved name"),
-        (("label", "a~1"), 2, "a label must not contain ~, which counts changes back: 'a~1'"),
-        (("label", " "), 2, "a label must not be empty"),
-        (("label", "two\nlines"), 2, "a label is one line of printable characters"),
-        (("branch", named("b")), 2, f"'{named('b')}' is the id of an event"),
-        (("label", "x", "root"), 3, "there is no event to label before the first change"),
-        (("label", "x", "nope"), 4, "no event has the label or id 'nope', and no id begins with it"),
-        (("label", "x", "--remove"), 4, "no event has the label 'x'"),
-        (("label", "--remove"), 2, "--remove requires a NAME: tildone label NAME --remove"),
-        (
-            ("label", "x", "a", "--remove"),
-            2,
-            "--remove takes no EVENT: tildone label NAME --remove",
-        ),
-        (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
-        (("checkout",), 2, "tildone checkout requires EVENT; see tildone checkout --help"),
-    ):
-        answer = person.run(*words)
-
-        assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {said}\n"), words
-        assert person.run("log", "--all", "--json").json == before, words
-
-
-def test_a_session_that_never_began_has_neither_branches_nor_names(person: Person) -> None:
+def test_a_session_that_never_began_has_neither_branches_nor_names_nor_tasks_to_blame(person: Person) -> None:
     nothing = f"{person.folder} has no events yet. Start with: tildone todo add TEXT\n"
 
     assert person.says("branch") == person.says("diff") == nothing
     assert person.says("label") == ("There are no labels. To label the current point: tildone label NAME\n")
     assert person.run("branch", "--json").json["branches"] == person.run("label", "--json").json["labels"] == []
     for words in (("label", "x"), ("branch", "x")):
-        answer = person.run(*words)
-        assert (answer.code, answer.err) == (3, "tildone: there is no event to label before the first change\n")
+        assert person.refused(3, *words) == "tildone: there is no event to label before the first change\n"
+
+    assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
+    nothing = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
+    assert person.run("blame", "--json").json == nothing
 
 
 def test_another_session_has_a_history_of_its_own(person: Person) -> None:
@@ -213,8 +199,6 @@ def test_another_session_has_a_history_of_its_own(person: Person) -> None:
 NASTY = "A task with a rather long text, 漢字も, and\x1b[2J more\nof it"
 SEEN = "A task with a rather long text, 漢字も, and␛[2J more⏎of it"
 
-at_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-
 
 def build(person: Person) -> None:
     kept(
@@ -226,7 +210,7 @@ def build(person: Person) -> None:
     )
 
 
-def test_diff_shows_the_newest_change(person: Person) -> None:
+def test_diff_shows_the_newest_change_or_what_changed_since_an_event_or_between_two(person: Person) -> None:
     build(person)
 
     assert person.says("diff") == (
@@ -239,21 +223,6 @@ def test_diff_shows_the_newest_change(person: Person) -> None:
         "    + │ soon\n"
     )
 
-
-def test_diff_shows_what_changed_since_an_event_or_between_two(person: Person) -> None:
-    build(person)
-    person.says("label", "begin", "a")
-
-    assert person.says("diff", "begin").startswith("aaaaaaaaaa → ")
-    assert person.says("diff", "root", "begin") == (
-        "root → aaaaaaaaaa  0/0 → 0/2\n+ Build 0/2\n  + #1 Parse\n  + #2 Wire\n"
-    )
-    assert person.says("diff", "b", "a") == "bbbbbbbbbb → aaaaaaaaaa  0/2 → 0/2\nBuild 0/2\n  ~ #1 Parse: put back\n"
-
-
-def test_the_same_plan_does_not_differ(person: Person) -> None:
-    build(person)
-
     answer = person.run("diff", "head", "c")
 
     assert (answer.code, answer.out) == (
@@ -262,10 +231,6 @@ def test_the_same_plan_does_not_differ(person: Person) -> None:
     )
     told = person.run("diff", "head", "--json").json
     assert (told["from"]["id"], told["to"]["id"], told["phases"]) == (named("c"), named("c"), [])
-
-
-def test_a_diff_can_be_read_by_programs(person: Person) -> None:
-    build(person)
 
     told = person.run("diff", "--json").json
 
@@ -278,24 +243,16 @@ def test_a_diff_can_be_read_by_programs(person: Person) -> None:
     nothing = {"version": 1, "session": "other", "from": None, "to": None, "phases": []}
     assert person.run("diff", "--json", "--session", "other").json == nothing
 
+    person.says("label", "begin", "a")
 
-def test_blame_says_who_brought_and_who_closed_each_task(person: Person) -> None:
-    build(person)
-    person.says("todo", "done", "wire")
-
-    lines = person.says("blame").splitlines()
-
-    assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line) for line in lines[:-1]] == [
-        "✓ #1 Parse  Build",
-        "  aaaaaaaaaa  WHEN  agent  added  todo_write",
-        "  cccccccccc  WHEN  agent  completed (1m)  todo_write",
-        "✓ #2 Wire  Ship",
-        "  aaaaaaaaaa  WHEN  agent  added  todo_write",
-    ]
-    assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d( \d+h)?\)$", lines[-1])
+    assert person.says("diff", "begin").startswith("aaaaaaaaaa → ")
+    assert person.says("diff", "root", "begin") == (
+        "root → aaaaaaaaaa  0/0 → 0/2\n+ Build 0/2\n  + #1 Parse\n  + #2 Wire\n"
+    )
+    assert person.says("diff", "b", "a") == "bbbbbbbbbb → aaaaaaaaaa  0/2 → 0/2\nBuild 0/2\n  ~ #1 Parse: put back\n"
 
 
-def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> None:
+def test_blame_tells_the_whole_life_of_a_task_with_the_calls_also_to_programs(person: Person) -> None:
     build(person)
 
     by_text, by_number, by_part = (person.says("blame", word) for word in ("WIRE", "2", "ire"))
@@ -310,10 +267,6 @@ def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> 
         'todo_write {"n":2}',
     ]
     assert by_text == by_number == by_part
-
-
-def test_blame_can_be_read_by_programs(person: Person) -> None:
-    build(person)
 
     told = person.run("blame", "--json").json
     [parse, wire] = told["tasks"]
@@ -336,6 +289,28 @@ def test_blame_can_be_read_by_programs(person: Person) -> None:
     assert wire["closed"] is None
     assert whole["history"][-1] == closed | {"arguments": '{"n":2}', "what": ["completed"], "in_progress_ms": 60_000}
 
+    for words, said in (
+        (("blame", "nothing like it"), 'no task on this branch contains "nothing like it"'),
+        (("blame", "7"), "there is no task #7: the tasks are #1, #2"),
+        (("blame", " "), 'no task on this branch contains " "'),
+        (("blame", "7", "--at", "root"), "there is no task #7: the plan is empty"),
+        (("blame", "--at", "nope"), "no event has the label or id 'nope', and no id begins with it"),
+    ):
+        assert person.refused(4, *words) == f"tildone: {said}\n", words
+
+    person.says("todo", "done", "wire")
+
+    lines = person.says("blame").splitlines()
+
+    assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line) for line in lines[:-1]] == [
+        "✓ #1 Parse  Build",
+        "  aaaaaaaaaa  WHEN  agent  added  todo_write",
+        "  cccccccccc  WHEN  agent  completed (1m)  todo_write",
+        "✓ #2 Wire  Ship",
+        "  aaaaaaaaaa  WHEN  agent  added  todo_write",
+    ]
+    assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d( \d+h)?\)$", lines[-1])
+
 
 def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None:
     kept(person, plan_of("Old", "Older"), plan_of("Old"), plan_of("New"))
@@ -345,26 +320,6 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
     assert person.says("blame", "older").splitlines()[0] == "– Older"
     assert len(person.run("blame", "old", "--json").json["tasks"]) == 1
     assert len(person.run("blame", "ol", "--json").json["tasks"]) == 2
-
-
-def test_a_task_that_never_was_is_not_found(person: Person) -> None:
-    build(person)
-    for words, said in (
-        (("blame", "nothing like it"), 'no task on this branch contains "nothing like it"'),
-        (("blame", "7"), "there is no task #7: the tasks are #1, #2"),
-        (("blame", " "), 'no task on this branch contains " "'),
-        (("blame", "7", "--at", "root"), "there is no task #7: the plan is empty"),
-        (("blame", "--at", "nope"), "no event has the label or id 'nope', and no id begins with it"),
-    ):
-        answer = person.run(*words)
-
-        assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n"), words
-
-
-def test_without_tasks_there_is_nobody_to_blame(person: Person) -> None:
-    assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
-    nothing = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
-    assert person.run("blame", "--json").json == nothing
 
 
 def nasty(person: Person) -> None:
@@ -389,20 +344,16 @@ VERBS = [
 ]
 
 
-@at_a_terminal
-def test_a_history_fits_a_terminal_however_narrow(person: Person) -> None:
+def test_a_history_fits_a_terminal_however_narrow_and_only_a_terminal_gets_colours(person: Person) -> None:
+    """Texts cannot get out of their line in a pipe either."""
     nasty(person)
+
     for words in VERBS:
         for columns in (40, 24):
             shown = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
             assert shown.code == 0, words
             assert max(display_width(line) for line in shown.out.splitlines()) <= columns, words
 
-
-@at_a_terminal
-def test_a_terminal_gets_colours_and_a_pipe_gets_none(person: Person) -> None:
-    """Texts cannot get out of their line in either."""
-    nasty(person)
     for words in VERBS:
         shown, piped = replace(person, columns=1000).at_terminal(*words).end().out, person.says(*words)
 

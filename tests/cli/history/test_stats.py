@@ -21,8 +21,6 @@ from tildone.plan.model import Task, flat
 from tildone.plan.text.styles import display_width
 from tildone.stores.pi.session_file import file_name, format_line, format_timestamp, header
 
-at_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-
 
 def build(person: Person) -> None:
     kept(
@@ -34,7 +32,7 @@ def build(person: Person) -> None:
     )
 
 
-def test_stats_shows_the_pictures(person: Person) -> None:
+def test_stats_shows_the_pictures_coloured_at_a_terminal(person: Person) -> None:
     """Over a pipe, they are 80 columns wide."""
     build(person)
 
@@ -47,8 +45,9 @@ def test_stats_shows_the_pictures(person: Person) -> None:
     assert out.endswith("Tokens and cost are not known: no agent of this plan has told them.\n")
     assert all(display_width(line) <= 80 for line in out.splitlines())
 
+    assert "\x1b[36m█" in person.at_terminal("stats").end().out
 
-@at_a_terminal
+
 @pytest.mark.parametrize("columns", [40, 57, 200])
 def test_the_pictures_fit_the_terminal(person: Person, columns: int) -> None:
     build(person)
@@ -60,14 +59,7 @@ def test_the_pictures_fit_the_terminal(person: Person, columns: int) -> None:
     assert max(map(display_width, answer.out.splitlines())) <= columns
 
 
-@at_a_terminal
-def test_the_pictures_are_coloured_at_a_terminal(person: Person) -> None:
-    build(person)
-
-    assert "\x1b[36m█" in person.at_terminal("stats").end().out
-
-
-def test_without_a_plan_it_says_what_to_type(person: Person) -> None:
+def test_without_a_plan_it_says_what_to_type_and_there_is_no_picture(person: Person) -> None:
     answer = person.run("stats")
 
     assert answer.code == 0
@@ -76,26 +68,28 @@ def test_without_a_plan_it_says_what_to_type(person: Person) -> None:
     assert (told["tasks"], told["open"], told["from"]) == ([], [], None)
     assert not (person.folder / "plans.db").exists()
 
+    assert (
+        person.refused(3, "stats", "--svg", "plan.svg")
+        == "tildone: there is no plan to draw; start one with: tildone todo add TEXT\n"
+    )
+    assert not (person.folder / "plan.svg").exists()
 
-def test_a_session_that_was_only_paused_has_no_plan_either(person: Person) -> None:
     person.says("pause")
 
     assert person.says("stats").startswith("No plan yet in ")
 
 
-def test_before_the_first_change_it_names_the_branches(person: Person) -> None:
+def test_undone_changes_do_not_count_and_before_the_first_it_names_the_branches(person: Person) -> None:
     person.says("todo", "add", "a")
-    person.says("undo")
 
-    assert person.says("stats") == "This is before the first change. Later changes are on a branch: tildone branch\n"
-
-
-def test_undone_changes_do_not_count(person: Person) -> None:
-    person.says("todo", "add", "a")
     person.says("todo", "add", "b")
     person.says("undo")
 
     assert person.says("stats").startswith("project: 0 of 1 task closed\n\nEvents\n")
+
+    person.says("undo")
+
+    assert person.says("stats") == "This is before the first change. Later changes are on a branch: tildone branch\n"
 
 
 def test_labels_of_the_branch_are_shown(person: Person) -> None:
@@ -115,8 +109,8 @@ def test_another_session_can_be_named(person: Person) -> None:
     assert person.says("stats", "--session", "other").startswith("other: 0 of 1 task closed\n")
 
 
-def test_a_picture_is_written_to_a_file(person: Person) -> None:
-    """And again: a picture is overwritten by another one."""
+def test_a_picture_is_written_to_a_file_and_another_file_is_overwritten_only_by_force(person: Person) -> None:
+    """A picture is overwritten by another one."""
     build(person)
 
     for _ in range(2):
@@ -125,9 +119,6 @@ def test_a_picture_is_written_to_a_file(person: Person) -> None:
     assert root[0].text == "project: 2 of 2 tasks closed"
     assert person.says("stats", "--svg", "-").startswith("<svg xmlns=")
 
-
-def test_another_file_is_overwritten_only_by_force(person: Person) -> None:
-    build(person)
     file = person.folder / "plan.svg"
     for content in (b"<svg>by hand</svg>", b"\xff\xfe"):
         file.write_bytes(content)
@@ -137,18 +128,6 @@ def test_another_file_is_overwritten_only_by_force(person: Person) -> None:
 
     person.says("stats", "--svg", "plan.svg", "--force")
     assert file.read_bytes().startswith(b"<svg xmlns=")
-
-
-def test_without_a_plan_there_is_no_picture(person: Person) -> None:
-    answer = person.run("stats", "--svg", "plan.svg")
-
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "tildone: there is no plan to draw; start one with: tildone todo add TEXT\n"
-    assert not (person.folder / "plan.svg").exists()
-
-
-def test_a_file_that_cannot_be_written_is_an_error(person: Person) -> None:
-    build(person)
 
     answer = person.run("stats", "--svg", "missing/plan.svg")
 
@@ -222,7 +201,7 @@ def test_entries_that_a_fork_copied_count_once(tmp_path: Path) -> None:
     assert sum(use.tokens for use in token_use(["tildone:one", "tildone:two"], str(tmp_path))[0]) == 11
 
 
-def test_messages_without_a_usage_or_a_time_tell_nothing(tmp_path: Path) -> None:
+def test_messages_without_a_usage_or_a_time_and_missing_conversations_tell_nothing(tmp_path: Path) -> None:
     question = {
         "type": "message",
         "id": "q",
@@ -240,7 +219,5 @@ def test_messages_without_a_usage_or_a_time_tell_nothing(tmp_path: Path) -> None
 
     assert token_use(["tildone:one"], str(tmp_path)) == ([], set())
 
-
-def test_without_conversations_nothing_is_known(tmp_path: Path) -> None:
     assert token_use(["tildone:one"], str(tmp_path / "missing")) == ([], set())
     assert token_use(["claude:one"], str(tmp_path)) == ([], set())

@@ -54,14 +54,11 @@ def test_an_untrusted_file_is_mentioned_once_and_gives_no_orders(person: Person,
 
 
 def test_trust_shows_the_settings_and_lets_them_apply(person: Person, file: Path) -> None:
-    said = person.says("trust", "--yes")
-
-    assert said == f"{shown(file)}Trusted. To take it back: tildone trust --revoke\n"
+    assert person.says("trust", "--yes") == f"{shown(file)}Trusted. To take it back: tildone trust --revoke\n"
     assert person.says("todo") == "No tasks in session 'ours'. Add one with: tildone todo add TEXT\n"
     assert person.says("trust") == f"{shown(file).replace('  (applies without trust)', '')}Already trusted.\n"
 
 
-@needs_terminal
 def test_a_person_is_asked(person: Person, file: Path) -> None:
     terminal = person.at_terminal("trust")
     terminal.until("[y/N]")
@@ -71,14 +68,11 @@ def test_a_person_is_asked(person: Person, file: Path) -> None:
     terminal = person.at_terminal("trust")
     terminal.until("[y/N]")
     terminal.type(b"y\n")
-    agreed = terminal.end()
-
-    assert (refused.code, agreed.code) == (1, 0)
+    assert (refused.code, terminal.end().code) == (1, 0)
     assert "Nothing was changed." in refused.out
     assert (before, person.run("todo").err) == (notice(file), "")
 
 
-@needs_terminal
 def test_ctrl_c_trusts_nothing(person: Person, file: Path) -> None:
     terminal = person.at_terminal("trust")
     terminal.until("[y/N]")
@@ -89,9 +83,7 @@ def test_ctrl_c_trusts_nothing(person: Person, file: Path) -> None:
 
 
 def test_without_a_terminal_nobody_can_be_asked(person: Person, file: Path) -> None:
-    answer = person.run("trust")
-
-    assert (answer.code, answer.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
+    assert person.refused(2, "trust") == "tildone: confirmation requires a terminal; use --yes to skip it\n"
     assert person.run("todo").err == notice(file)
 
 
@@ -139,19 +131,15 @@ def test_programs_can_read_it(person: Person, file: Path) -> None:
 
 
 def test_without_a_file_there_is_nothing_to_trust(person: Person) -> None:
-    answer = person.run("trust")
-
-    assert (answer.code, answer.err) == (4, f"tildone: there is no {person.folder / 'tildone.toml'}\n")
+    assert person.refused(4, "trust") == f"tildone: there is no {person.folder / 'tildone.toml'}\n"
 
 
 def test_a_file_with_a_mistake_is_not_trusted(person: Person, file: Path) -> None:
     file.write_text("gate = 1\n", encoding="utf-8")
 
-    answer = person.run("trust", "--yes")
-
-    assert (answer.code, answer.err) == (
-        3,
-        f'tildone: {file}, line 1: gate must be "on" or "off"; correct it first\n',
+    assert (
+        person.refused(3, "trust", "--yes")
+        == f'tildone: {file}, line 1: gate must be "on" or "off"; correct it first\n'
     )
 
 
@@ -209,9 +197,7 @@ def proposed(person: Person) -> list[object]:
 
 @pytest.mark.usefixtures("plan_file")
 def test_the_checks_of_an_untrusted_file_are_proposed_and_it_is_said_how_to_approve_them(person: Person) -> None:
-    said = person.says("import", "plan.md")
-
-    assert said.endswith(HINT)
+    assert person.says("import", "plan.md").endswith(HINT)
     assert proposed(person) == [1, 2, None]
     assert person.run("import", "plan.md", "--json").json["imported"][0]["proposed_checks"] == 3
 
@@ -279,7 +265,6 @@ def test_trust_is_taken_back_from_exactly_what_was_trusted(person: Person, plan_
     assert person.says("trust", "plan.md", "--revoke") == f"Not trusted: {plan_file}\n"
 
 
-@needs_terminal
 @pytest.mark.usefixtures("plan_file")
 @pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", 1)])
 def test_the_person_is_asked(person: Person, key: bytes, code: int) -> None:
@@ -313,10 +298,7 @@ def test_other_files_are_refused(person: Person) -> None:
         if text is not None:
             (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
-        answer = person.run("trust", name, "--yes")
-
-        assert (answer.code, answer.out) == (code, ""), name
-        assert answer.err.startswith(f"tildone: {err}"), name
+        assert person.refused(code, "trust", name, "--yes").startswith(f"tildone: {err}"), name
 
 
 def test_a_plan_without_checks_has_nothing_to_approve(person: Person) -> None:

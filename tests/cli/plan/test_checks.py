@@ -89,8 +89,7 @@ def test_the_end_of_the_output_is_shown_and_where_all_of_it_is(checker: Person) 
     assert lines[0] == "tildone: #1 The answer is 42 is not done: `sh check.sh` failed with exit code 7"
     assert lines[1:3] == ["    line 22", "    line 23"]
     assert "\x1b" not in failed.err
-    kept = Path(lines[-1].removeprefix("  The whole output: "))
-    assert kept.read_text(encoding="utf-8").startswith("line 1\n")
+    assert Path(lines[-1].removeprefix("  The whole output: ")).read_text(encoding="utf-8").startswith("line 1\n")
 
 
 def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(checker: Person) -> None:
@@ -110,8 +109,9 @@ def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(che
     assert "  $ sh check.sh · inconclusive: it took longer than 1 s\n" in checker.says("todo")
 
 
-def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
+def test_the_options_of_a_check_are_kept_and_shown_and_it_is_run_in_its_folder(checker: Person) -> None:
     (checker.folder / "sub").mkdir()
+
     options = ("--folder", "sub", "--seconds", "9", "--retries", "2", "--watch", "sub/**", "--watch", "answer")
     checker.says("todo", "check", "answer", "is", *options, "--", "test", "-f", "a b")
     shown = checker.says("todo", "check", "1")
@@ -131,9 +131,6 @@ def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
     assert checker.run("todo", "check", "1", "--json").json["checks"][0]["number"] == 1
     assert checker.says("todo", "check", "2") == ("There is no check. To set one: tildone todo check TASK -- COMMAND\n")
 
-
-def test_a_check_is_run_in_its_folder(checker: Person) -> None:
-    (checker.folder / "sub").mkdir()
     (checker.folder / "sub" / "here").touch()
     checker.says("todo", "check", "1", "--folder", "sub", "--", "test", "-f", "here")
 
@@ -354,8 +351,7 @@ def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
 
     answer(checker, 0)
     for name, text in (("forged", forged), ("copied", own)):
-        said = checker.says("import", "-", "--session", name, given=text)
-        assert "passed" not in said
+        assert "passed" not in checker.says("import", "-", "--session", name, given=text)
         assert checker.says("todo", "--session", name).splitlines()[1] == "  $ grep -qx 42 answer · done, stale", name
     assert checker.run("todo", "done", "1", "--session", "forged").code == 3
     answer(checker, 42)
@@ -394,14 +390,18 @@ def proposed(person: Person) -> Person:
     return person
 
 
-def test_what_is_proposed_is_listed(proposed: Person) -> None:
+def test_what_is_proposed_is_listed_and_a_dangerous_command_says_why(proposed: Person) -> None:
+    """Without a terminal, nobody is asked."""
     assert proposed.says("approve") == f"{SHOWN}To approve them: tildone approve TASK…, or --all\n"
     [listed] = proposed.run("approve", "--json").json["checks"]
     assert (listed["number"], listed["approved"]) == (1, False)
     assert statuses(proposed) == ["blocked", "pending"]
 
+    asked = proposed.run("approve", "1")
+    assert (asked.code, asked.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
+    assert proposed.run("approve", "1", "--all").code == 2
+    assert proposed.run("approve", "2").code == 3
 
-def test_a_dangerous_command_says_why(proposed: Person) -> None:
     proposed.run("todo", "check", "2", "--", "rm", "-rf", "build", **AGENT)
 
     assert proposed.says("approve") == (
@@ -418,15 +418,12 @@ def test_an_approved_check_runs_and_the_task_is_open_again(proposed: Person, arg
     assert proposed.says("todo", "done", "1").startswith("Done: #1")
 
 
-def test_the_approval_is_for_this_command_only(proposed: Person) -> None:
+def test_the_approval_is_for_this_command_only_and_an_agent_cannot_replace_it(proposed: Person) -> None:
     proposed.says("approve", "1", "--yes")
+
     proposed.run("todo", "check", "2", "--", *GREP, "answer2", **AGENT)
 
     assert [task["approved"] for task in tasks(proposed).values()] == [True, False]
-
-
-def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
-    proposed.says("approve", "1", "--yes")
 
     refused = proposed.run("todo", "check", "1", "--", *GREP, "answer2", **AGENT)
 
@@ -435,14 +432,6 @@ def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
     check = tasks(proposed)[1]["check"]
     assert isinstance(check, dict)
     assert check["command"] == [*GREP]
-
-
-def test_nobody_is_asked_without_a_terminal(proposed: Person) -> None:
-    asked = proposed.run("approve", "1")
-
-    assert (asked.code, asked.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
-    assert proposed.run("approve", "1", "--all").code == 2
-    assert proposed.run("approve", "2").code == 3
 
 
 @pytest.mark.parametrize(("key", "code", "approved"), [(b"n\n", 1, False), (b"y\n", 0, True)])
@@ -528,18 +517,28 @@ def test_a_stale_proof_that_passes_again_is_fresh(verifier: Person) -> None:
     assert verifier.says("verify") == "There is nothing to verify.\n"
 
 
-def test_a_named_check_is_always_run_and_leaves_an_open_task_open(verifier: Person) -> None:
+def test_a_named_check_is_always_run_and_leaves_an_open_task_open_but_a_proposed_one_is_not_run(
+    verifier: Person,
+) -> None:
     answer(verifier, 42)
 
     assert verifier.says("verify", "1") == "✓ #1 $ grep -qx 42 answer · passed\n"
     assert statuses(verifier) == ["pending", "pending"]
-    without = verifier.run("verify", "2")
-    assert (without.code, without.err) == (
-        3,
-        "tildone: #2 has no check; to set one: tildone todo check TASK -- COMMAND\n",
+    assert (
+        verifier.refused(3, "verify", "2")
+        == "tildone: #2 has no check; to set one: tildone todo check TASK -- COMMAND\n"
     )
     assert verifier.run("verify", "--plan").err.startswith("tildone: the plan has no check")
     assert verifier.run("verify", "9").code == 4
+
+    verifier.run("todo", "check", "2", "--", "touch", "made", **AGENT)
+    verified = verifier.run("verify", "2")
+
+    assert (verified.code, verified.out) == (
+        3,
+        "! #2 $ touch made · proposed\n  To see and approve it: tildone approve 2\n",
+    )
+    assert not (verifier.folder / "made").exists()
 
 
 def test_the_proof_of_verify_counts_as_long_as_the_files_stay(verifier: Person) -> None:
@@ -572,17 +571,6 @@ def test_a_task_that_was_blocked_for_want_of_a_result_is_open_again(verifier: Pe
     ]
     assert blocked == ["blocked", "pending"]
     assert (passed.code, statuses(verifier)) == (0, ["pending", "pending"])
-
-
-def test_a_proposed_check_is_not_run(verifier: Person) -> None:
-    verifier.run("todo", "check", "2", "--", "touch", "made", **AGENT)
-    verified = verifier.run("verify", "2")
-
-    assert (verified.code, verified.out) == (
-        3,
-        "! #2 $ touch made · proposed\n  To see and approve it: tildone approve 2\n",
-    )
-    assert not (verifier.folder / "made").exists()
 
 
 def test_equal_checks_share_one_run_and_json_has_all(verifier: Person) -> None:

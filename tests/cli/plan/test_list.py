@@ -4,7 +4,6 @@ A person reads the plan and searches in it, sets its order, and tries a model's 
 """
 
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,8 @@ def numbers(person: Person, *argv: str) -> list[int]:
     return [task["number"] for task in person.run("todo", *argv, "--json").json["tasks"]]
 
 
-def test_the_plan_is_listed_with_its_numbers(planner: Person) -> None:
+def test_the_plan_is_listed_with_its_numbers_and_headings(planner: Person) -> None:
+    """Those of a filtered list have the counts of the whole phase."""
     listed = planner.says("todo")
 
     assert listed == (
@@ -57,8 +57,10 @@ def test_the_plan_is_listed_with_its_numbers(planner: Person) -> None:
     )
     assert all(planner.says("todo", alias) == listed for alias in ("list", "ls", "show", "LS"))
 
+    assert planner.says("todo", "list", "npm") == "Build 1/3\n  – #3 npm install\n"
 
-def test_tasks_can_be_searched_and_filtered(planner: Person) -> None:
+
+def test_tasks_can_be_searched_and_filtered_and_what_is_not_there_is_said(planner: Person) -> None:
     for argv, found in (
         (["--open"], [2, 3, 4]),
         (["list", "--open"], [2, 3, 4]),
@@ -78,31 +80,20 @@ def test_tasks_can_be_searched_and_filtered(planner: Person) -> None:
     ):
         assert numbers(planner, *argv) == found, argv
 
-
-def test_a_filtered_list_keeps_the_headings_of_what_it_shows(planner: Person) -> None:
-    """The counts are those of the whole phase."""
-    assert planner.says("todo", "list", "npm") == "Build 1/3\n  – #3 npm install\n"
-
-
-def test_an_empty_list_says_what_to_type(planner: Person) -> None:
-    assert planner.says("todo", "list", "zebra") == "No task matches. To list all 5: tildone todo\n"
-    assert planner.says("todo", "--open", "--session", "x") == (
-        "No tasks in session 'x'. Add one with: tildone todo add TEXT\n"
-    )
-    planner.says("todo", "rm", "--all")
-    assert planner.says("todo") == f"No tasks in {planner.folder}. Add one with: tildone todo add TEXT\n"
-
-
-def test_an_unknown_phase_or_status_is_an_error(planner: Person) -> None:
     for argv, code, complaint in (
         (["--phase", "Test"], 4, 'no phase has "Test" in its name; phases are Build and Ship'),
         (["--phase", "Test", "--session", "x"], 4, 'no phase has "Test" in its name; the plan has no phases'),
         (["--status", "x"], 2, f'there is no status "x"; a status is {STATUSES}'),
         (["--open", "next"], 2, "tildone todo next has no option --open; see tildone todo next --help"),
     ):
-        answer = planner.run("todo", *argv)
+        assert planner.refused(code, "todo", *argv) == f"tildone: {complaint}\n", argv
 
-        assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {complaint}\n"), argv
+    assert planner.says("todo", "list", "zebra") == "No task matches. To list all 5: tildone todo\n"
+    assert planner.says("todo", "--open", "--session", "x") == (
+        "No tasks in session 'x'. Add one with: tildone todo add TEXT\n"
+    )
+    planner.says("todo", "rm", "--all")
+    assert planner.says("todo") == f"No tasks in {planner.folder}. Add one with: tildone todo add TEXT\n"
 
 
 def test_next_is_the_task_in_progress_else_the_first_that_can_be_done(planner: Person) -> None:
@@ -134,7 +125,6 @@ def test_reading_a_plan_creates_nothing_to_undo(planner: Person) -> None:
     assert len(planner.run("log", "--json").json["events"]) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_narrow_terminal_wraps_and_wide_letters_take_two_columns(person: Person) -> None:
     narrow = replace(person, columns=40)
     narrow.says("todo", "add", "漢字" * 12, "Write the parser and wire it up to the command line")
@@ -149,7 +139,6 @@ def test_a_narrow_terminal_wraps_and_wide_letters_take_two_columns(person: Perso
     ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_colours_are_for_terminals_that_want_them(person: Person) -> None:
     person.says("todo", "add", "a b")
 
@@ -280,15 +269,9 @@ def test_a_task_in_progress_does_not_wait(shipper: Person) -> None:
     assert shipper.says("todo", "next") == "● #1 Ship it\n"
 
 
-def test_a_task_waits_for_no_other_again(shipper: Person) -> None:
+def test_what_waits_for_a_blocked_task_is_named_until_it_waits_for_no_other(shipper: Person) -> None:
     shipper.says("todo", "after", "1", "2")
 
-    assert shipper.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
-    assert "after" not in tasks(shipper)[1]
-
-
-def test_what_waits_for_a_blocked_task_is_named(shipper: Person) -> None:
-    shipper.says("todo", "after", "1", "2")
     shipper.says("todo", "after", "3", "2")
     shipper.says("todo", "block", "2", "No key")
 
@@ -296,6 +279,9 @@ def test_what_waits_for_a_blocked_task_is_named(shipper: Person) -> None:
         "Nothing can be done now: #2 Build it (No key) is blocked.\n"
         "Waiting: #1 Ship it (after 2)\nWaiting: #3 Test it (after 2)\n"
     )
+
+    assert shipper.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
+    assert "after" not in tasks(shipper)[1]
 
 
 def test_of_many_that_wait_some_are_named(person: Person) -> None:
@@ -313,17 +299,7 @@ def start_as_claude(person: Person, text: str) -> None:
     person.run("hook", "claude", given=json.dumps(event))
 
 
-def test_who_has_a_task_is_said(shipper: Person) -> None:
-    start_as_claude(shipper, "Build it")
-    shipper.says("todo", "after", "1", "2")
-
-    assert shipper.says("todo", "next") == (
-        "● #2 Build it\nClaimed: #2 Build it (by claude:s1)\nWaiting: #1 Ship it (after 2)\n"
-    )
-    assert shipper.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
-
-
-def test_an_agent_is_offered_what_no_other_has(shipper: Person) -> None:
+def test_an_agent_is_offered_what_no_other_has_and_it_is_said_who_has_it(shipper: Person) -> None:
     start_as_claude(shipper, "Build it")
 
     own = shipper.says("todo", "next", CLAUDE_CODE_SESSION_ID="s1")
@@ -333,6 +309,13 @@ def test_an_agent_is_offered_what_no_other_has(shipper: Person) -> None:
     assert own == "● #2 Build it\n"
     assert others == "– #1 Ship it\nClaimed: #2 Build it (by claude:s1)\n"
     assert data["task"]["number"] == 1
+
+    shipper.says("todo", "after", "1", "2")
+
+    assert shipper.says("todo", "next") == (
+        "● #2 Build it\nClaimed: #2 Build it (by claude:s1)\nWaiting: #1 Ship it (after 2)\n"
+    )
+    assert shipper.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
 
 
 def test_an_agent_is_told_why_nothing_is_ready(shipper: Person) -> None:
@@ -369,9 +352,7 @@ def test_what_cannot_be_is_said(shipper: Person) -> None:
 
 
 def test_the_files_of_a_task(shipper: Person) -> None:
-    said = shipper.says("todo", "touches", "1", "src/*", "docs")
-
-    assert said.startswith("Changes src/*, docs: #1 Ship it\n")
+    assert shipper.says("todo", "touches", "1", "src/*", "docs").startswith("Changes src/*, docs: #1 Ship it\n")
     assert tasks(shipper)[1]["touches"] == ["src/*", "docs"]
     assert shipper.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
     assert "touches" not in tasks(shipper)[1]
@@ -380,11 +361,17 @@ def test_the_files_of_a_task(shipper: Person) -> None:
 APPEND = '{"ops": [{"op": "append", "phase": "Build", "items": ["Parse"]}]}'
 
 
-def test_a_model_would_get_this(person: Person) -> None:
+def test_a_model_would_get_this_also_half_a_surrogate_pair(person: Person) -> None:
     written = person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
 
     assert written == "Wrote 1 todo item(s)\n\n– [0] Parse\n"
     assert person.says("call", "list_todos", "{}") == "– [0] Parse\n"
+
+    answer = person.run("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a\ud800b"}]}')
+
+    assert (answer.code, answer.err) == (0, "")
+    assert "a<U+D800>b" in answer.out
+    assert "a<U+D800>b" in person.says("todo")
 
 
 @pytest.mark.parametrize("tool", ["todo_write", "TodoWrite", "write_todos"])
@@ -432,21 +419,6 @@ def test_a_refusal_is_an_answer_with_an_exit_code(person: Person) -> None:
         assert answer.json["isError"] is is_error, tool
 
 
-def test_an_unknown_tool_is_told_with_all_that_there_are(person: Person) -> None:
-    for argv, complaint in (
-        (
-            ["nope"],
-            "there is no tool 'nope'; tools are write_todos list_todos edit_todos (indexed), todo_write (phased",
-        ),
-        (["todo_write", "--dialect", "indexed"], "indexed has no tool 'todo_write'; its tools are write_todos, "),
-        (["todo_write", "--dialect", "phase"], "there is no dialect 'phase'; did you mean 'phased'?"),
-    ):
-        answer = person.run("call", *argv)
-
-        assert (answer.code, answer.out) == (2, ""), argv
-        assert answer.err.startswith(f"tildone: {complaint}"), argv
-
-
 def test_a_huge_call_is_carried_out(person: Person) -> None:
     items = ",".join(f'"{"x" * 900} {number}"' for number in range(1000))
 
@@ -458,25 +430,26 @@ def test_a_huge_call_is_carried_out(person: Person) -> None:
     assert person.run("sessions", "--json").json["sessions"][0]["total"] == 1000
 
 
-def test_a_call_that_is_too_large_is_refused_in_words(person: Person) -> None:
+def test_a_call_that_is_too_large_or_no_text_or_of_an_unknown_tool_is_refused_in_words(person: Person) -> None:
     answer = person.run("call", "todo_write", given=f'{{"ops": "{"x" * 1_000_000}"}}')
 
     assert answer.code == 3
     assert len(answer.out) < 1000
 
+    assert (
+        person.refused(2, "call", "list_todos", "-", given=b"\xff\xfe{")
+        == "tildone: standard input is not UTF-8 text\n"
+    )
 
-def test_input_that_is_no_text_is_refused(person: Person) -> None:
-    answer = person.run("call", "list_todos", "-", given=b"\xff\xfe{")
-
-    assert (answer.code, answer.err) == (2, "tildone: standard input is not UTF-8 text\n")
-
-
-def test_half_a_surrogate_pair_goes_in_and_out(person: Person) -> None:
-    answer = person.run("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a\ud800b"}]}')
-
-    assert (answer.code, answer.err) == (0, "")
-    assert "a<U+D800>b" in answer.out
-    assert "a<U+D800>b" in person.says("todo")
+    for argv, complaint in (
+        (
+            ["nope"],
+            "there is no tool 'nope'; tools are write_todos list_todos edit_todos (indexed), todo_write (phased",
+        ),
+        (["todo_write", "--dialect", "indexed"], "indexed has no tool 'todo_write'; its tools are write_todos, "),
+        (["todo_write", "--dialect", "phase"], "there is no dialect 'phase'; did you mean 'phased'?"),
+    ):
+        assert person.refused(2, "call", *argv).startswith(f"tildone: {complaint}"), argv
 
 
 def test_a_finished_plan_is_written_down_in_the_project(person: Person) -> None:
@@ -485,7 +458,5 @@ def test_a_finished_plan_is_written_down_in_the_project(person: Person) -> None:
     below.mkdir()
     done = '{"summary": "All", "todos": [{"content": "a", "status": "completed"}]}'
 
-    answer = Person(below, person.home, person.environ).run("call", "TodoWrite", done)
-
-    assert answer.code == 0
+    assert Person(below, person.home, person.environ).run("call", "TodoWrite", done).code == 0
     assert [file.parent for file in Path(person.folder).rglob("todoList-*.md")] == [person.folder / "memory" / "todos"]

@@ -32,26 +32,11 @@ def held(person: Person, name: str) -> str:
     return (person.folder / name).read_bytes().decode()
 
 
-def test_without_a_file_the_plan_is_printed(planner: Person) -> None:
-    """As Markdown, unless another format is wanted."""
+def test_without_a_file_the_plan_is_printed_and_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
     assert planner.says("export") == PLAN == planner.says("export", "-")
     assert planner.run("export", "--as", "todo.txt").out == TODO_TXT
     assert planner.run("export", "--as", "json").json["session"] == str(planner.folder.resolve())
 
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("plan.md", PLAN), ("plan.markdown", PLAN), ("todo.txt", TODO_TXT), ("PLAN.TXT", TODO_TXT)]
-)
-def test_a_files_name_says_its_format(planner: Person, name: str, text: str) -> None:
-    """Whatever its case, and nothing else is left in the folder."""
-    assert planner.run("export", name).out == f"Wrote the plan to {name}\n"
-
-    assert held(planner, name) == text
-    assert sorted(os.listdir(planner.folder)) == sorted([".git", name])
-
-
-def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
-    """Aside, so that a pipe gets lines and nothing else."""
     answer = planner.run("export", "--as", "todo.txt")
 
     assert answer.err == (
@@ -63,6 +48,16 @@ def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("plan.md", PLAN), ("plan.markdown", PLAN), ("todo.txt", TODO_TXT), ("PLAN.TXT", TODO_TXT)]
+)
+def test_a_files_name_says_its_format(planner: Person, name: str, text: str) -> None:
+    assert planner.run("export", name).out == f"Wrote the plan to {name}\n"
+
+    assert held(planner, name) == text
+    assert sorted(os.listdir(planner.folder)) == sorted([".git", name])
+
+
 def content(person: Person, session: str) -> list[tuple[str, str, str, list[str]]]:
     """The tasks of a session without their numbers."""
     tasks = person.run("todo", "--json", "--session", session).json["tasks"]
@@ -72,7 +67,6 @@ def content(person: Person, session: str) -> list[tuple[str, str, str, list[str]
 @pytest.mark.parametrize("name", ["plan.md", "todo.txt", "plan.json"])
 @pytest.mark.parametrize("plan", ["ordinary", "nasty"])
 def test_what_was_exported_comes_back(planner: Person, name: str, plan: str) -> None:
-    """Whatever its texts hold."""
     if plan == "nasty":
         planner.says("call", "write_todos", NASTY)
     before = content(planner, str(planner.folder))
@@ -100,16 +94,14 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
     assert there["place"]["head"] == there["events"][1]["id"]
     before = held(planner, "run.jsonl")
     for words in ([], ["--force"]):
-        answer = planner.run("export", "run.jsonl", *words)
-        assert (answer.code, answer.err) == (
-            3,
-            "tildone: run.jsonl already exists, and a pi session is never overwritten; choose another name\n",
+        assert (
+            planner.refused(3, "export", "run.jsonl", *words)
+            == "tildone: run.jsonl already exists, and a pi session is never overwritten; choose another name\n"
         )
     assert held(planner, "run.jsonl") == before
 
 
 def test_a_format_that_cannot_be_is_said(planner: Person) -> None:
-    """Nothing is written."""
     for words, complaint in (
         (["plan.org"], "the name plan.org does not tell the format; use --as pi, markdown, todo.txt, json"),
         (
@@ -119,28 +111,22 @@ def test_a_format_that_cannot_be_is_said(planner: Person) -> None:
         (["--as", "jsn"], "there is no export format 'jsn'; did you mean 'json'?"),
         (["--as", "pi"], "a pi session cannot be written to standard output; name a file"),
     ):
-        answer = planner.run("export", *words)
-
-        assert (answer.code, answer.out, answer.err) == (2, "", f"tildone: {complaint}\n"), words
+        assert planner.refused(2, "export", *words) == f"tildone: {complaint}\n", words
         assert os.listdir(planner.folder) == [".git"], words
 
 
 def test_without_a_plan_there_is_nothing_to_export(person: Person) -> None:
-    """And no empty file is left."""
     for name, complaint in (
         ("plan.md", "there is no plan to export; start one with: tildone todo add TEXT"),
         ("todo.txt", "there is no plan to export; start one with: tildone todo add TEXT"),
         ("plan.json", "session 's' has no events yet; start with: tildone todo add TEXT"),
         ("run.jsonl", "session 's' has no events yet; start with: tildone todo add TEXT"),
     ):
-        answer = person.run("export", name, "--session", "s")
-
-        assert (answer.code, answer.err) == (3, f"tildone: {complaint}\n"), name
+        assert person.refused(3, "export", name, "--session", "s") == f"tildone: {complaint}\n", name
         assert not (person.folder / name).exists(), name
 
 
 def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person) -> None:
-    """A name may be a mistake."""
     for name, text, complaint in (
         ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md contains more than a checklist"),
         ("plan.md", b"\xff", "plan.md contains more than a checklist"),
@@ -151,10 +137,7 @@ def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person) -> None:
     ):
         (planner.folder / name).write_bytes(text)
 
-        answer = planner.run("export", name)
-
-        assert (answer.code, answer.out) == (3, ""), name
-        assert answer.err == f"tildone: {complaint}; to overwrite it, use --force\n", name
+        assert planner.refused(3, "export", name) == f"tildone: {complaint}; to overwrite it, use --force\n", name
         assert (planner.folder / name).read_bytes() == text, name
         assert planner.run("export", name, "--force").code == 0, name
         assert planner.run("import", name, "--session", "copy").code == 0, name
@@ -173,8 +156,8 @@ def test_what_was_exported_before_is_replaced(planner: Person, name: str) -> Non
     assert planner.says("todo", "--session", "copy") == planner.says("todo")
 
 
-def test_the_archive_of_another_session_is_kept(planner: Person) -> None:
-    """Also if it is a copy, or this one is."""
+def test_an_archive_of_another_session_or_with_more_events_is_kept(planner: Person) -> None:
+    """Also if it is a copy, or this one is; or if the store was lost."""
     planner.says("export", "plan.json", "--session", str(planner.folder.resolve()))
     planner.says("import", "plan.json", "--into", "copy")
 
@@ -182,9 +165,6 @@ def test_the_archive_of_another_session_is_kept(planner: Person) -> None:
 
     assert answer.err == "tildone: plan.json contains something other than this session; to overwrite it, use --force\n"
 
-
-def test_an_archive_with_more_events_than_the_store_is_kept(planner: Person) -> None:
-    """It was written elsewhere, or the store was lost."""
     planner.says("export", "plan.json")
 
     planner.says("todo", "append", "a", "--store", "new.db")
@@ -195,7 +175,6 @@ def test_an_archive_with_more_events_than_the_store_is_kept(planner: Person) -> 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows says it differently, and has other links and modes")
 def test_a_file_that_cannot_be_written_is_said(planner: Person) -> None:
-    """And nothing is left of the try."""
     for name, why in [("nope/x.md", "No such file or directory"), (".git", "Is a directory")]:
         answer = planner.run("export", name, "--as", "markdown")
 
@@ -205,7 +184,6 @@ def test_a_file_that_cannot_be_written_is_said(planner: Person) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other links and modes")
 def test_a_link_stays_a_link_and_a_mode_stays_as_it_was(planner: Person) -> None:
-    """Only the content is another."""
     real, link = planner.folder / "real.md", planner.folder / "plan.md"
     real.write_text("- [ ] old\n", encoding="utf-8")
     real.chmod(0o640)
@@ -238,20 +216,14 @@ def test_half_a_file_is_never_written(planner: Person, name: str) -> None:
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no such file here")
 def test_a_device_is_written_to(planner: Person) -> None:
     """There is nothing in it to keep, or to put something else in the place of."""
-    answer = planner.run("export", "/dev/stdout", "--as", "markdown")
-
-    assert answer.out == f"{PLAN}Wrote the plan to /dev/stdout\n"
+    assert planner.run("export", "/dev/stdout", "--as", "markdown").out == f"{PLAN}Wrote the plan to /dev/stdout\n"
 
 
 def test_at_a_terminal_the_plan_is_harmless(planner: Person) -> None:
     """Into a pipe it goes with the exact text in a comment, escaped."""
-    if os.name == "nt":
-        pytest.skip("needs a pseudo-terminal")
     planner.says("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a \u001b[2J"}]}')
 
-    shown = planner.at_terminal("export", NO_COLOR="1").end().out
-
-    assert shown == "- [ ] a ␛[2J\n"
+    assert planner.at_terminal("export", NO_COLOR="1").end().out == "- [ ] a ␛[2J\n"
     assert planner.says("export") == '- [ ] a ␛[2J <!--tildone "a \\u001b[2J"-->\n'
 
 
@@ -265,7 +237,7 @@ def started(person: Person) -> str:
     return str(answer.json["hookSpecificOutput"]["additionalContext"])
 
 
-def test_an_imported_plan_names_its_file_and_not_the_user(person: Person) -> None:
+def test_an_imported_plan_names_its_source_and_not_the_user(person: Person) -> None:
     (person.folder / "evil.md").write_text("- [ ] Run this first\n", encoding="utf-8")
     person.says("import", "evil.md")
 
@@ -273,6 +245,10 @@ def test_an_imported_plan_names_its_file_and_not_the_user(person: Person) -> Non
 
     assert told.endswith(f"{NOTE}- all tasks: from the file evil.md")
     assert "from the user" not in told
+
+    person.says("import", "-", "--from", "markdown", given="- [ ] one\n")
+
+    assert started(person).endswith(f"{NOTE}- all tasks: from standard input")
 
 
 def test_what_a_person_adds_is_told_apart(person: Person) -> None:
@@ -293,9 +269,3 @@ def test_a_text_that_a_person_corrects_is_no_longer_of_the_file(person: Person) 
     person.says("todo", "rename", "1", "Corrected")
 
     assert started(person).endswith(f"{NOTE}- 2: from the file one.md")
-
-
-def test_standard_input_is_a_source(person: Person) -> None:
-    person.says("import", "-", "--from", "markdown", given="- [ ] one\n")
-
-    assert started(person).endswith(f"{NOTE}- all tasks: from standard input")

@@ -178,7 +178,6 @@ def test_only_the_new_events_of_a_session_are_taken_over(follow: Follow, tmp_pat
 
 
 def test_a_folder_of_tasks_is_followed(follow: Follow, tmp_path: Path) -> None:
-    """A task more, a task changed, a task gone."""
     folder = tmp_path / "tasks"
     shutil.copytree(FILES / "claude-tasks", folder)
     polled = follow("tasks")
@@ -232,7 +231,6 @@ def test_a_file_is_read_once_it_is_stable(tmp_path: Path) -> None:
 
 
 def test_a_constantly_changing_file_is_read_eventually(tmp_path: Path) -> None:
-    """After `MAX_UNSTABLE_POLLS` polls."""
     path = tmp_path / "run.jsonl"
     path.touch()
     poll = FilePoll(str(path))
@@ -267,7 +265,6 @@ def test_a_folder_changes_when_a_file_in_it_does(tmp_path: Path) -> None:
 
 
 def test_a_warning_is_repeated_only_when_it_changes(follow: Follow, tmp_path: Path) -> None:
-    """A long watch does not print the same warning over and over."""
     path = tmp_path / "todo.txt"
     path.write_text("(A) a\n", encoding="utf-8")
     polled = follow("todo.txt")
@@ -297,7 +294,6 @@ def test_a_plan_that_violates_the_rules_is_reported_and_watching_continues(follo
 
 
 def test_json_output_is_one_line_for_each_change(follow: Follow, tmp_path: Path) -> None:
-    """Nothing else is printed on standard output."""
     path = tmp_path / "plan.md"
     path.write_text("- [ ] a\n", encoding="utf-8")
     polled = follow("plan.md", "--json")
@@ -310,7 +306,6 @@ def test_json_output_is_one_line_for_each_change(follow: Follow, tmp_path: Path)
 
 
 def test_a_file_that_cannot_be_watched_is_an_error(person: Person) -> None:
-    """It is reported at once."""
     (person.folder / "prose").write_text("prose\n", encoding="utf-8")
     for words, code, complaint in (
         (["a.md", "b.md"], 2, "--watch requires one file or one folder"),
@@ -320,5 +315,4 @@ def test_a_file_that_cannot_be_watched_is_an_error(person: Person) -> None:
         (["prose"], 2, "cannot detect the format of prose; use --from pi, claude, markdown, todo.txt, json"),
     ):
         answer = person.run("import", "--watch", *words)
-
         assert (answer.code, answer.err) == (code, f"tildone: {complaint}\n")

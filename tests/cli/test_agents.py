@@ -164,7 +164,10 @@ def calls(person: Person, session: str, agent: str, **arguments: object) -> None
     assert not reply.failed, reply
 
 
-def test_it_is_switched_and_told(person: Person) -> None:
+def test_sharing_is_switched_and_told_and_another_word_changes_nothing(person: Person) -> None:
+    assert person.refused(2, "share", "yes") == "tildone: sharing is on or off, not 'yes'\n"
+    assert person.says("share").startswith(f"In {person.folder}, {SEPARATE}")
+
     where = f"In {person.folder}, "
 
     assert person.says("share") == f"{where}{SEPARATE}To change it: tildone share on\n"
@@ -173,11 +176,6 @@ def test_it_is_switched_and_told(person: Person) -> None:
     assert told == {"version": 1, "project": str(person.folder), "shared": True, "changed": False}
     assert person.says("share") == f"{where}{SHARED}To change it: tildone share off\n"
     assert person.says("share", "off") == where + SEPARATE
-
-
-def test_another_word_changes_nothing(person: Person) -> None:
-    assert person.refused(2, "share", "yes") == "tildone: sharing is on or off, not 'yes'\n"
-    assert person.says("share").startswith(f"In {person.folder}, {SEPARATE}")
 
 
 def test_agents_at_work_keep_their_plans_and_are_named(person: Person) -> None:
@@ -285,14 +283,12 @@ STOPPED = "An agent ends its turn before its next tool call, or after the one th
 NONE_ACTIVE = "No active agent is known here; this applies to the next one.\n"
 
 
-def test_pause_says_what_happens_when_and_how_to_go_back(person: Person) -> None:
+def test_pause_stop_and_resume_say_what_happens_when_and_how_to_go_back(person: Person) -> None:
     assert person.says("pause") == (
         f"Paused: {person.folder}.\n{PAUSED}{NONE_ACTIVE}To keep agents on their plan again: tildone resume\n"
     )
     assert person.says("pause").startswith(f"Already paused: {person.folder}.\n")
 
-
-def test_stop_and_resume_say_so_too(person: Person) -> None:
     assert person.says("stop") == (
         f"Stopped: {person.folder}.\n{STOPPED}{NONE_ACTIVE}To let agents work again: tildone resume\n"
     )
@@ -370,9 +366,13 @@ def test_status_and_log_say_which_bound_let_an_agent_go(person: Person) -> None:
         assert person.run("status", "--json", *named).json["tripped"] is True
 
 
-def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:
+def test_status_without_a_plan_is_a_sentence_or_an_empty_line_and_takes_no_words(person: Person) -> None:
     assert person.says("status") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
     assert person.says("status", "--line") == "\n"
+
+    answers = [person.run(verb, "now") for verb in ("pause", "resume", "stop", "status")]
+
+    assert [answer.code for answer in answers] == [2, 2, 2, 2]
 
 
 def test_status_as_data(person: Person) -> None:
@@ -403,12 +403,6 @@ def test_what_an_agent_is_called_can_not_move_the_screen(person: Person) -> None
 
     assert "\x1b" not in said
     assert len(said.splitlines()) == 2
-
-
-def test_they_take_no_words(person: Person) -> None:
-    answers = [person.run(verb, "now") for verb in ("pause", "resume", "stop", "status")]
-
-    assert [answer.code for answer in answers] == [2, 2, 2, 2]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says which process started another")

@@ -57,31 +57,25 @@ def test_the_programs_own_options_stand_anywhere() -> None:
         assert read == ("tildone todo start", ("it",), {"session": "s"}), line
 
 
-def test_text_may_begin_with_a_dash() -> None:
+def test_what_is_text_or_a_command_is_not_read_as_options_and_verbs() -> None:
     assert parse(ROOT, ["todo", "append", "-"]).positional == ("-",)
     assert parse(ROOT, ["todo", "append", "--", "--force"]).positional == ("--force",)
     assert parse(ROOT, ["todo", "append", "-v is a flag"]).positional == ("-v is a flag",)
     assert parse(ROOT, ["todo", "append", "--", "-h", "--", "x y"]).positional == ("-h", "--", "x y")
 
+    assert parse(ROOT, ["todo", "--session=two words"]).options == {"session": "two words"}
 
-def test_a_word_with_a_space_is_for_the_verb_that_takes_text() -> None:
     args = parse(ROOT, ["fleet", "schedule", "0 3 * * *", "nightly.md", "--zone", "UTC"])
 
     assert (command(args.path), args.positional) == ("tildone fleet schedule add", ("0 3 * * *", "nightly.md"))
     with pytest.raises(UsageError, match="has no verb 'one two'"):
         parse(ROOT, ["fleet", "one two"])
 
-
-def test_a_command_follows_two_dashes_and_is_not_read() -> None:
     args = parse(ROOT, ["todo", "check", "the", "parser", "--seconds", "5", "--", "make", "--", "-j2", "--json", ""])
 
     assert (args.positional, args.options) == (("the", "parser"), {"seconds": "5"})
     assert args.command == ("make", "--", "-j2", "--json", "")
     assert parse(ROOT, ["todo", "append", "--", "x"]).command == ()
-
-
-def test_a_value_with_a_space_belongs_to_its_option() -> None:
-    assert parse(ROOT, ["todo", "--session=two words"]).options == {"session": "two words"}
 
 
 def test_a_mistake_is_named_with_what_may_have_been_meant() -> None:
@@ -101,11 +95,6 @@ def test_a_mistake_is_named_with_what_may_have_been_meant() -> None:
     }
 
     assert {line: refusal(*line.split())[: len(complaint)] for line, complaint in complaints.items()} == complaints
-
-
-def test_help_is_given_however_little_else_was_typed() -> None:
-    assert parse(ROOT, ["call", "-h"]).has("help")
-    assert command(parse(ROOT, ["--help", "todo", "note"]).path) == "tildone todo note"
 
 
 def test_a_number_has_a_default_and_is_above_nothing() -> None:
@@ -128,9 +117,12 @@ def test_every_verb_has_a_module_that_implements_it_and_examples_that_can_be_typ
                 assert parse(ROOT, shlex.split(part.partition(" < ")[0])[1:]).path, example
 
 
-def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb() -> None:
+def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb_unless_help_is_asked_for() -> None:
     assert parse(ROOT, ["todo", "--session", "x", "done", "1"]).options == {"session": "x"}
     assert refusal("todo", "--open", "next") == ("tildone todo next has no option --open; see tildone todo next --help")
+
+    assert parse(ROOT, ["call", "-h"]).has("help")
+    assert command(parse(ROOT, ["--help", "todo", "note"]).path) == "tildone todo note"
 
 
 def test_an_unknown_verb_gets_the_likeliest_commands() -> None:
@@ -272,7 +264,7 @@ def add(person: Person, *texts: str, session: str = "") -> None:
     assert person.run("call", "todo_write", json.dumps(ops), *named).code == 0
 
 
-def test_words_are_completed_and_reach_the_command_unchanged(shell: Shell, person: Person) -> None:
+def test_words_and_files_are_completed_and_reach_the_command_unchanged(shell: Shell, person: Person) -> None:
     assert shell.arguments(f"che{TAB}") == ["checkout"]
     assert shell.arguments(f"todo expo{TAB}") == ["todo", "export"]
     assert shell.arguments(f"log --lim{TAB}5") == ["log", "--limit", "5"]
@@ -284,13 +276,9 @@ def test_words_are_completed_and_reach_the_command_unchanged(shell: Shell, perso
     assert shell.arguments(f"install clau{TAB}x") in (["install", "claudex"], ["install", "claude-desktopx"])
     assert not (person.folder / "pwned").exists()
 
-
-def test_inside_quotes_the_text_is_completed_as_well(shell: Shell, person: Person) -> None:
     assert shell.arguments(f'todo done "Write: the{TAB}') == ["todo", "done", "Write: the printer"]
     assert not (person.folder / "pwned").exists()
 
-
-def test_file_names_are_completed_where_a_file_is_expected(shell: Shell, person: Person) -> None:
     (person.folder / "plan with space.md").write_text("- [ ] x\n", encoding="utf-8")
 
     assert shell.arguments(f"import plan{TAB}") == ["import", "plan with space.md"]
@@ -362,12 +350,16 @@ def test_a_text_that_cannot_be_typed_is_not_offered(person: Person) -> None:
     assert "\x1b" not in "".join(candidates(person, "todo", "rm", ""))
 
 
-def test_trouble_is_silent(person: Person) -> None:
+def test_trouble_is_silent_but_an_unknown_shell_is_an_error(person: Person) -> None:
     (person.folder / "broken.db").write_text("not a database", encoding="utf-8")
 
     assert person.says("complete-words", "zsh", "--", "--store", "broken.db", "todo", "done", "") == "none\n"
     assert person.says("complete-words", "bash", "--") != ""
     assert person.says("complete-words", "nonsense") != ""
+
+    assert (
+        person.refused(2, "completion", "bahs") == "tildone: there is no completion for 'bahs'; did you mean 'bash'?\n"
+    )
 
 
 def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
@@ -382,13 +374,11 @@ def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
     assert "log         Show what happened to the plan, newest first." in verbs
 
 
-def test_files_are_offered_for_an_extension(person: Person) -> None:
+def test_files_are_offered_for_an_extension_and_by_bash_where_nothing_is_typed_yet(person: Person) -> None:
+    """Bash would offer no file beside other candidates."""
     assert person.says("complete-words", "fish", "--", "run", "--extension", "") == "files\n"
     assert person.says("complete-words", "fish", "--", "ext").startswith("none\nextensions\t")
 
-
-def test_bash_offers_files_where_nothing_is_typed_yet(person: Person) -> None:
-    """It would offer no file beside other candidates."""
     assert person.says("complete-words", "bash", "--", "tildone --store ", " :=", "9") == "files\n"
     assert person.says("complete-words", "bash", "--", "tildone --store js", " :=", "9") == "files\njsonl:\n"
 
@@ -413,12 +403,6 @@ def test_bash_lines_are_split_and_quoted() -> None:
         assert split.insertion(value) == insertion, line
 
 
-def test_an_unknown_shell_is_an_error(person: Person) -> None:
-    assert (
-        person.refused(2, "completion", "bahs") == "tildone: there is no completion for 'bahs'; did you mean 'bash'?\n"
-    )
-
-
 @pytest.mark.parametrize("name", list(SCRIPTS))
 def test_the_scripts_are_valid(person: Person, name: str, tmp_path: Path) -> None:
     if shutil.which(name) is None:
@@ -431,11 +415,9 @@ def test_the_scripts_are_valid(person: Person, name: str, tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_behind_two_dashes_files_are_completed_and_no_options() -> None:
+def test_behind_two_dashes_files_are_completed_and_in_front_of_them_options() -> None:
     assert completions(ROOT, ["todo", "check", "1", "--", "make"]) == Completions(files=True)
     assert completions(ROOT, ["todo", "check", "1", "--", "make", "--f"]) == Completions(files=True)
 
-
-def test_in_front_of_them_options_are_completed() -> None:
     assert [each.text for each in completions(ROOT, ["todo", "check", "1", "--f"]).candidates] == ["--folder"]
     assert completions(ROOT, ["todo", "check", "1", "--folder", ""]).files

@@ -148,21 +148,17 @@ def test_every_option_takes_or_refuses_hostile_values(tmp_path: Path, monkeypatc
     assert found == []
 
 
-def test_a_server_on_a_hostile_port_is_not_started() -> None:
+def test_servers_and_runs_with_hostile_options_are_not_started() -> None:
+    """Without names of people, no board is started for other machines."""
     ports = ("1e999", "-1", "9" * 5000, "65536", "99999999999999999999", "²", "nul \x00 inside", "lone \ud800")
 
     assert findings(["mcp", "--http", "--port", value] for value in ports) == []
 
-
-def test_a_board_with_hostile_options_is_not_started() -> None:
-    """Without names of people, none is started for other machines."""
     options = ("--port", "--base-path", "--public-url", "--user-header", "--trusted-proxy")
     command = ["board", "--host", "192.0.2.1"]
 
     assert findings([*command, option, value] for option in options for value in HOSTILE) == []
 
-
-def test_a_run_with_hostile_options_ends() -> None:
     options = ("--max-nudges", "--mode", "--fork", "--resume", "--session-dir", "--allow")
 
     assert findings(["run", "--model", "none", option, value] for option in options for value in HOSTILE) == []

@@ -68,15 +68,13 @@ def test_a_width_that_is_set_counts(person: Person) -> None:
     assert max(len(line) for line in shown.splitlines()) <= 24
 
 
-def test_a_models_text_is_harmless_on_a_terminal_and_in_a_pipe(person: Person) -> None:
+def test_at_a_terminal_a_call_does_not_wait_and_a_models_text_is_harmless(person: Person) -> None:
+    assert person.at_terminal("call", "list_todos").end().out == "No todos\n"
+
     person.says("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a\u001b[2Jb"}]}')
 
     assert person.says("call", "list_todos", "{}") == "– [0] a␛[2Jb\n"
     assert person.at_terminal("call", "list_todos", "{}").end().out == "– [0] a␛[2Jb\n"
-
-
-def test_at_a_terminal_a_call_without_arguments_does_not_wait_for_them(person: Person) -> None:
-    assert person.at_terminal("call", "list_todos").end().out == "No todos\n"
 
 
 def test_ctrl_c_ends_the_program_with_one_line(person: Person) -> None:
@@ -159,7 +157,12 @@ def test_a_session_is_named_by_its_title_or_the_beginning_of_its_name(person: Pe
     assert "#1 Count" in person.says("status", "--session", "count")
 
 
-def test_a_name_that_may_mean_several_sessions_is_an_error(person: Person) -> None:
+def test_a_new_name_begins_a_session_and_one_that_may_mean_several_is_an_error(person: Person) -> None:
+    person.says("todo", "append", "Parse", "--session", "release")
+    person.says("todo", "append", "Count", "--session", "another")
+
+    assert {each["name"] for each in person.run("sessions", "--json").json["sessions"]} == {"release", "another"}
+
     for place in ("first", "second"):
         person.says("todo", "append", "Parse", "--session", f"/{place}/shop")
 
@@ -167,13 +170,6 @@ def test_a_name_that_may_mean_several_sessions_is_an_error(person: Person) -> No
         "tildone: --session 'shop' may mean several sessions: /second/shop; /first/shop; give more of the name\n"
     )
     assert "Parse" in person.says("todo", "--session", "/first/shop")
-
-
-def test_a_new_name_begins_a_new_session(person: Person) -> None:
-    person.says("todo", "append", "Parse", "--session", "release")
-    person.says("todo", "append", "Count", "--session", "another")
-
-    assert {each["name"] for each in person.run("sessions", "--json").json["sessions"]} == {"release", "another"}
 
 
 def test_a_conversation_is_titled_after_its_first_prompt(person: Person) -> None:
@@ -216,7 +212,7 @@ def test_restoring_lists_titles(person: Person, tmp_path: Path) -> None:
     assert "  Parse (0199c0de)\n" in person.says("restore", str(tmp_path / "kept.db"), "--session", "0199c0de")
 
 
-def test_the_summary_tells_what_is_next() -> None:
+def test_the_summary_tells_what_is_next_and_that_a_check_has_not_passed() -> None:
     for statuses, line in (
         ([], "The plan is now empty."),
         ([Status.COMPLETED, Status.PENDING], "1 of 2 closed. Next: #2 b"),
@@ -228,8 +224,6 @@ def test_the_summary_tells_what_is_next() -> None:
 
         assert plan_summary(assign_numbers(Plan(), plan)) == line, statuses
 
-
-def test_a_plan_whose_own_check_has_not_passed_is_not_at_its_end() -> None:
     plan = replace_summary(flat(Task("a", Status.COMPLETED)), check=Check(("make",)))
 
     assert plan_summary(plan) == "1 of 1 closed: the check of the plan has not passed."

@@ -60,8 +60,11 @@ def test_the_help_for_calls_names_every_tool(capsys: pytest.CaptureFixture[str])
     assert all(f"{', '.join(tools_of(dialect))} ({dialect})" in text for dialect in DIALECTS)
 
 
-def test_the_short_option_shows_the_help(person: Person) -> None:
+def test_the_short_option_shows_the_help_which_names_no_hidden_verb(person: Person) -> None:
     assert person.says("--help") == person.says("-h") == person.says("help")
+
+    assert not re.search(r"^  (complete-words|overview)", person.says("--help"), re.MULTILINE)
+    assert "exit-codes" in person.says("--help")
 
 
 def test_every_verb_starts(person: Person) -> None:
@@ -179,10 +182,6 @@ def test_two_people_at_once_lose_nothing(person: Person) -> None:
     assert sorted(texts) == [f"task {number}" for number in range(6)]
 
 
-def test_the_program_is_the_one_that_was_installed() -> None:
-    assert Path(PROGRAM).exists()
-
-
 NARROW = 40
 
 
@@ -215,11 +214,6 @@ def test_help_fits_a_real_narrow_terminal(person: Person) -> None:
     for argv in ([], ["--help"], ["help", "install"], ["help", "exit-codes"]):
         shown = narrow.at_terminal(*argv).end().out
         assert max(len(line) for line in shown.splitlines()) <= NARROW, shown
-
-
-def test_the_help_names_no_hidden_verb(person: Person) -> None:
-    assert not re.search(r"^  (complete-words|overview)", person.says("--help"), re.MULTILINE)
-    assert "exit-codes" in person.says("--help")
 
 
 def test_every_exit_code_is_explained(person: Person) -> None:
@@ -259,7 +253,7 @@ def test_the_manual_page_can_be_formatted(tmp_path: Path) -> None:
     assert "EXIT STATUS" in re.sub(r".\x08", "", done.stdout)
 
 
-def test_the_overview_of_a_project_without_a_plan(person: Person) -> None:
+def test_the_overview_without_a_plan_or_of_another_session_or_of_a_store_that_cannot_be_opened(person: Person) -> None:
     assert person.says() == (
         f"{person.folder}: no plan yet\n"
         "\n"
@@ -268,6 +262,20 @@ def test_the_overview_of_a_project_without_a_plan(person: Person) -> None:
         "  tildone install          connect a coding agent\n"
         "  tildone --help           all commands\n"
     )
+
+    assert Person(person.folder, person.folder.parent, person.environ).says().startswith("~/project: no plan yet\n")
+
+    (person.folder / "broken.db").write_text("not a database at all", encoding="utf-8")
+
+    assert person.refused(5, "--store", "broken.db") == (
+        f"tildone: {person.folder / 'broken.db'} is not a tildone store\nto check the store: tildone doctor\n"
+    )
+
+    (person.folder / ".git").rmdir()
+    person.says("todo", "append", "Tag", "--session", "release")
+
+    assert person.says().startswith(f"{person.folder}: no plan yet\n")
+    assert person.says("--session", "release").startswith("release: 0 of 1 tasks closed\n")
 
 
 def test_the_overview_of_a_plan(person: Person) -> None:
@@ -286,26 +294,6 @@ def test_the_overview_of_a_plan(person: Person) -> None:
     assert "Agents are paused; to resume: tildone resume\n" in person.says()
     person.says("todo", "done", "Print")
     assert person.says().splitlines()[0] == f"{person.folder}: all done"
-
-
-def test_the_overview_of_another_session_and_outside_a_repository(person: Person) -> None:
-    (person.folder / ".git").rmdir()
-    person.says("todo", "append", "Tag", "--session", "release")
-
-    assert person.says().startswith(f"{person.folder}: no plan yet\n")
-    assert person.says("--session", "release").startswith("release: 0 of 1 tasks closed\n")
-
-
-def test_the_overview_of_a_home_is_short(person: Person) -> None:
-    assert Person(person.folder, person.folder.parent, person.environ).says().startswith("~/project: no plan yet\n")
-
-
-def test_the_overview_of_a_store_that_cannot_be_opened_names_the_remedy(person: Person) -> None:
-    (person.folder / "broken.db").write_text("not a database at all", encoding="utf-8")
-
-    assert person.refused(5, "--store", "broken.db") == (
-        f"tildone: {person.folder / 'broken.db'} is not a tildone store\nto check the store: tildone doctor\n"
-    )
 
 
 def test_hostile_text_cannot_move_the_screen(person: Person) -> None:
@@ -389,11 +377,9 @@ def test_a_store_is_closed_when_its_verb_has_ended(person: Person) -> None:
         assert [path.name for path in person.home.rglob("*.db*")] == ["tildone.db"], argv
 
 
-def test_the_version_is_stated_once() -> None:
+def test_the_version_is_stated_once_and_told_wherever_it_is_asked_for(person: Person) -> None:
     assert version("tildone") == __version__
 
-
-def test_the_version_is_told_wherever_it_is_asked_for(person: Person) -> None:
     for argv in (["--version"], ["-V"], ["todo", "--version"], ["todo", "done", "--version"]):
         assert person.says(*argv) == f"tildone {__version__}\n", argv
 
@@ -409,16 +395,13 @@ def test_the_version_needs_hardly_any_module(person: Person) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can write")
-def test_a_home_that_does_not_exist_can_be_read(person: Person) -> None:
+def test_a_home_that_does_not_exist_can_be_read_and_a_remedy_is_said_where_it_is_written(person: Person) -> None:
     for argv in ([], ["todo"], ["log"], ["status"], ["sessions"], ["doctor"], ["--help"]):
         answer = person.run(*argv, HOME="/proc/nowhere")
 
         assert answer.code in (0, 5 if argv == ["doctor"] else 0), argv
         assert "Traceback" not in answer.err, argv
 
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can write")
-def test_a_home_that_cannot_be_written_is_said_with_a_remedy(person: Person) -> None:
     for argv in (["todo", "append", "x"], ["pause"], ["call", "list_todos", "{}"]):
         assert person.refused(5, *argv, HOME="/proc/nowhere") == (
             "tildone: cannot open /proc/nowhere/.local/share/tildone/tildone.db: No such file or directory; "
@@ -543,20 +526,16 @@ def public() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
-def test_a_store_that_may_only_be_read_is_read(person: Person, public: Path) -> None:
+def test_a_store_that_may_only_be_read_is_read_and_writing_to_it_is_an_error(person: Person, public: Path) -> None:
     """File and folder are write-protected, as in a snapshot or on a read-only medium."""
     protect(person, public)
+
     for argv in (["todo"], ["log"], ["status"], ["sessions"], ["export"], ["blame"], ["diff"], []):
         done = as_ordinary_user(person, public, [*argv, "--store", str(public / "plans.db"), "--session", "s"])
 
         assert (done.returncode, done.stderr) == (0, ""), argv
         assert "Parse" in done.stdout or argv == ["sessions"], argv
         assert os.listdir(public) == ["plans.db"], argv
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
-def test_writing_to_a_store_that_may_only_be_read_is_an_error(person: Person, public: Path) -> None:
-    protect(person, public)
 
     done = as_ordinary_user(person, public, ["todo", "append", "two", "--store", str(public / "plans.db")])
 

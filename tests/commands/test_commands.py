@@ -60,35 +60,30 @@ def message_text(answer: Answer) -> str:
     return "\n".join(message.text for message in answer.messages)
 
 
-def test_a_single_word_is_a_task_of_the_last_phase() -> None:
-    answer = command("append docs", PLAN)
+@pytest.mark.parametrize(
+    ("text", "step", "said"),
+    [
+        ("append docs", Append((Task("Docs"),)), "Added to Ship: Docs"),
+        ("append bui lint it", Append((Task("Lint it"),), "Build"), "Added to Build: Lint it"),
+        (
+            'append "after party" dance',
+            Append((Task("Dance"),), "After Party"),
+            "Added to the new phase After Party: Dance",
+        ),
+    ],
+)
+def test_the_first_of_several_words_names_the_phase(text: str, step: Step, said: str) -> None:
+    answer = command(text, PLAN)
 
-    assert answer.steps == (Append((Task("Docs"),)),)
-    assert message_text(answer) == "Added to Ship: Docs"
-
-
-def test_the_first_of_several_words_names_the_phase() -> None:
-    answer = command("append bui lint it", PLAN)
-
-    assert answer.steps == (Append((Task("Lint it"),), "Build"),)
-    assert message_text(answer) == "Added to Build: Lint it"
-
-
-def test_a_new_phase_is_created_and_reported() -> None:
-    answer = command('append "after party" dance', PLAN)
-
-    assert answer.steps == (Append((Task("Dance"),), "After Party"),)
-    assert message_text(answer) == "Added to the new phase After Party: Dance"
+    assert (answer.steps, message_text(answer)) == ((step,), said)
 
 
-def test_several_tasks_are_added_at_once() -> None:
+def test_several_tasks_are_added_at_once_and_the_message_for_a_flat_list_names_no_phase() -> None:
     answer = append(PLAN, "ship", ["tag", "tell"])
 
     assert answer.steps == (Append((Task("Tag"), Task("Tell")), "Ship"),)
     assert message_text(answer) == "Added to Ship: Tag; Tell"
 
-
-def test_the_message_for_a_flat_list_names_no_phase() -> None:
     assert message_text(append(plan_of("a"), None, ["b"])) == "Added: B"
 
 
@@ -122,7 +117,7 @@ def test_a_matching_task_takes_precedence_over_a_phase() -> None:
     assert mark(plan, "en", COMPLETED).steps == (Mark(InPhase("End"), COMPLETED),)
 
 
-def test_an_ambiguous_query_is_refused_with_its_candidates() -> None:
+def test_a_query_that_is_ambiguous_or_has_no_match_is_refused() -> None:
     plan = plan_of(*(f"Task {letter}" for letter in "abcdefg"))
 
     answer = mark(plan, "task", ABANDONED)
@@ -130,25 +125,21 @@ def test_an_ambiguous_query_is_refused_with_its_candidates() -> None:
     assert (answer.steps, answer.failure) == (None, FailureReason.UNMATCHED)
     assert message_text(answer) == '"task" fits 7: Task a; Task b; Task c; Task d; Task e; …'
 
-
-def test_a_query_without_a_match_is_refused() -> None:
     assert message_text(mark(PLAN, "nope", ABANDONED)) == 'No task or phase has "nope" in it'
     assert message_text(start(PLAN, "build")) == 'No task has "build" in it'
 
 
-def test_an_empty_plan_says_how_to_begin() -> None:
-    assert message_text(show(Plan())) == "No plan yet. Begin one with: /todo append TEXT"
-    assert message_text(copy(Plan())) == "There is no plan to copy; begin one with: /todo append TEXT"
-    assert message_text(export(Plan(), "", "begin!")) == "There is no plan to export; begin!"
-    assert message_text(start(PLAN, "")) == "Start which task? /todo start TASK"
-
-
-def test_an_unknown_verb_is_refused_with_the_help() -> None:
+def test_an_unknown_verb_is_refused_with_the_help_and_an_empty_plan_says_how_to_begin() -> None:
     answer = command("note x", PLAN)
 
     assert answer == Answer(
         (Message(Level.ERROR, f'"note" is no verb of /todo.\n{HELP}'),), failure=FailureReason.USAGE
     )
+
+    assert message_text(show(Plan())) == "No plan yet. Begin one with: /todo append TEXT"
+    assert message_text(copy(Plan())) == "There is no plan to copy; begin one with: /todo append TEXT"
+    assert message_text(export(Plan(), "", "begin!")) == "There is no plan to export; begin!"
+    assert message_text(start(PLAN, "")) == "Start which task? /todo start TASK"
 
 
 @pytest.mark.parametrize("text", ["help", "HELP me", "?"])
@@ -278,17 +269,6 @@ def refused(answer: Answer, reason: FailureReason) -> str:
     return message_text(answer)
 
 
-def test_texts_are_added_as_they_are() -> None:
-    assert commands.add(OF_ALL_STATUSES, ["npm run build", "iOS build"]).steps == (
-        Append((Task("npm run build"), Task("iOS build")), None),
-    )
-    assert commands.add(OF_ALL_STATUSES, ["x"], "SHIP").steps == (Append((Task("x"),), "Ship"),)
-    assert commands.add(OF_ALL_STATUSES, ["x"], "shipping").steps == (Append((Task("x"),), "shipping"),)
-    assert commands.add(Plan(), ["x"]).steps == (Append((Task("x"),), ""),)
-    assert refused(commands.add(OF_ALL_STATUSES, ["x", " "]), FailureReason.USAGE) == "A task needs a text"
-    assert refused(commands.add(OF_ALL_STATUSES, []), FailureReason.USAGE) == "A task needs a text"
-
-
 @pytest.mark.parametrize(
     ("phase", "said"),
     [
@@ -303,8 +283,17 @@ def test_added_tasks_are_reported_with_their_numbers(phase: str | None, said: st
     assert commands.added(OF_ALL_STATUSES, reduce(OF_ALL_STATUSES, steps, Rules()).after) == said
 
 
-def test_tasks_added_to_a_flat_list_are_reported_without_a_phase() -> None:
+def test_added_tasks_of_a_flat_list_are_reported_without_a_phase_and_texts_are_added_as_they_are() -> None:
     assert commands.added(Plan(), plan_of("a")) == "Added: #1 a"
+
+    assert commands.add(OF_ALL_STATUSES, ["npm run build", "iOS build"]).steps == (
+        Append((Task("npm run build"), Task("iOS build")), None),
+    )
+    assert commands.add(OF_ALL_STATUSES, ["x"], "SHIP").steps == (Append((Task("x"),), "Ship"),)
+    assert commands.add(OF_ALL_STATUSES, ["x"], "shipping").steps == (Append((Task("x"),), "shipping"),)
+    assert commands.add(Plan(), ["x"]).steps == (Append((Task("x"),), ""),)
+    assert refused(commands.add(OF_ALL_STATUSES, ["x", " "]), FailureReason.USAGE) == "A task needs a text"
+    assert refused(commands.add(OF_ALL_STATUSES, []), FailureReason.USAGE) == "A task needs a text"
 
 
 def test_of_a_phase_or_the_whole_plan_only_open_tasks_are_closed() -> None:
@@ -466,14 +455,12 @@ def test_a_check_is_removed() -> None:
     assert message_text(commands.remove_check(THREE, None)) == "Nothing changed: the plan has no check."
 
 
-def test_a_task_comes_after_others() -> None:
+def test_a_task_comes_after_others_and_its_files_are_named() -> None:
     answer = commands.order(THREE, "ship", ["1", "[1]"], positions=True)
 
     assert (message_text(answer), answer.steps) == ("#3 Ship comes after #1, #2", (Order(Numbered((3,)), (1, 2)),))
     assert commands.order(THREE, "3", []).steps == (Order(Numbered((3,)), ()),)
 
-
-def test_the_files_of_a_task_are_named() -> None:
     answer = commands.set_words(THREE, "touches", "1", ["src/*", "docs"])
 
     assert (message_text(answer), answer.steps) == (

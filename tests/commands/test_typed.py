@@ -118,12 +118,6 @@ def test_a_task_matches_by_its_text_else_by_a_substring(query: str, meant: list[
     assert [task.text for task in tasks_like(plan, query)] == meant
 
 
-def test_the_only_open_match_takes_precedence() -> None:
-    plan = flat(Task("Split A", COMPLETED), Task("Split B", IN_PROGRESS), Task("Split C", ABANDONED))
-
-    assert [task.text for task in tasks_like(plan, "plit")] == ["Split B"]
-
-
 @pytest.mark.parametrize(
     ("query", "meant"),
     [
@@ -143,8 +137,12 @@ def test_a_phase_matches_by_its_name_else_a_prefix_else_a_substring(query: str, 
     assert [phase.name for phase in phases_like(plan, query)] == meant
 
 
-def test_a_prefix_takes_precedence_over_a_substring() -> None:
+def test_a_prefix_takes_precedence_over_a_substring_and_the_only_open_match_over_others() -> None:
     assert [phase.name for phase in phases_like(Plan((Phase("auth"), Phase("Release"))), "a")] == ["auth"]
+
+    plan = flat(Task("Split A", COMPLETED), Task("Split B", IN_PROGRESS), Task("Split C", ABANDONED))
+
+    assert [task.text for task in tasks_like(plan, "plit")] == ["Split B"]
 
 
 @given(plans, st.text(max_size=3))
@@ -193,13 +191,11 @@ def test_a_number_has_three_forms(word: str, number: int | None) -> None:
     assert task_number(word) == number
 
 
-def test_a_number_takes_precedence_over_a_text() -> None:
+def test_a_number_takes_precedence_over_a_text_and_names_each_task_once() -> None:
     """`2` is also a part of the text of task 1."""
     assert find_targets(PLAN, ["2"]) == Targets((PLAN.tasks[1],))
     assert find_targets(PLAN, ["fix #2"]) == Targets((PLAN.tasks[0],))
 
-
-def test_numbers_name_each_task_once_and_in_the_order_given() -> None:
     found = find_tasks(PLAN, ["3", "#1", "[3]"])
 
     assert isinstance(found, Targets)
@@ -219,14 +215,12 @@ def test_brackets_are_positions_only_where_positions_are_shown() -> None:
     )
 
 
-def test_words_are_one_part_of_a_text_or_the_name_of_a_phase() -> None:
+def test_words_are_one_part_of_a_text_or_the_name_of_a_phase_and_one_task_is_not_several() -> None:
     assert find_targets(PLAN, ["test", "again"]) == Targets((PLAN.tasks[2],))
     found = find_targets(PLAN, ["buil"])
     assert isinstance(found, Targets)
     assert (found.phase, str(found), found.numbers) == ("Build", "all of Build", (1, 2, 3))
 
-
-def test_one_task_is_not_several() -> None:
     assert find_task(PLAN, ["1"]) == PLAN.tasks[0]
     several = find_task(PLAN, ["1", "2"])
     assert isinstance(several, Answer)
@@ -256,6 +250,7 @@ def test_many_tasks_are_listed_by_their_numbers() -> None:
     assert str(Targets(plan_of(*"abcdefg").tasks)) == "7 tasks (#1-#7)"
 
 
+UNMATCHED, USAGE = FailureReason.UNMATCHED, FailureReason.USAGE
 SEARCHED = numbered(
     Plan(
         (
@@ -293,25 +288,10 @@ def test_tasks_match_everything_that_is_asked_for(search: Search, numbers: list[
 @pytest.mark.parametrize(
     ("plan", "search", "reason", "complaint"),
     [
-        (
-            SEARCHED,
-            Search(phase="x"),
-            FailureReason.UNMATCHED,
-            'No phase has "x" in its name; phases are Build and Ship',
-        ),
-        (
-            Plan((Phase("A"),)),
-            Search(phase="x"),
-            FailureReason.UNMATCHED,
-            'No phase has "x" in its name; phases are A',
-        ),
-        (Plan(), Search(phase="x"), FailureReason.UNMATCHED, 'No phase has "x" in its name; the plan has no phases'),
-        (
-            SEARCHED,
-            Search(status="x"),
-            FailureReason.USAGE,
-            'There is no status "x"; a status is pending, in_progress, ',
-        ),
+        (SEARCHED, Search(phase="x"), UNMATCHED, 'No phase has "x" in its name; phases are Build and Ship'),
+        (Plan((Phase("A"),)), Search(phase="x"), UNMATCHED, 'No phase has "x" in its name; phases are A'),
+        (Plan(), Search(phase="x"), UNMATCHED, 'No phase has "x" in its name; the plan has no phases'),
+        (SEARCHED, Search(status="x"), USAGE, 'There is no status "x"; a status is pending, in_progress, '),
     ],
 )
 def test_an_unknown_phase_or_status_is_refused(

@@ -248,7 +248,8 @@ def written(home: Path, text: str) -> dict[str, str]:
     return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / "data")}
 
 
-def test_the_table_is_read_with_absolute_paths(tmp_path: Path) -> None:
+def test_the_table_is_read_with_absolute_paths_and_a_repository_has_no_say(tmp_path: Path) -> None:
+    """Not even a trusted repository could say what a worker runs; an untrusted one is ignored."""
     environ = written(tmp_path, '[fleet]\nstore = "runs.db"\nworktrees = "trees"\nslots = 3\nallow = ["make *"]\n')
 
     config = fleet_config(dict(load({}, environ, str(tmp_path)).fleet))
@@ -256,6 +257,16 @@ def test_the_table_is_read_with_absolute_paths(tmp_path: Path) -> None:
     folder = tmp_path / ".config" / "tildone"
     assert (config.worktrees, config.slots, config.allow) == (str(folder / "trees"), 3, ("make *",))
     assert config.store.endswith(str(folder / "runs.db"))
+
+    assert fleet_config(dict(load({}, written(tmp_path, "[fleet]\nask = []\n"), str(tmp_path)).fleet)).ask == ()
+    assert fleet_config({}).ask is None
+
+    environ = written(tmp_path, "")
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "tildone.toml").write_text('[fleet]\nallow = ["*"]\n', encoding="utf-8")
+
+    assert load({}, environ, str(project)).fleet == ()
 
 
 def test_an_invalid_setting_is_named(tmp_path: Path) -> None:
@@ -281,21 +292,6 @@ def test_the_page_of_the_settings_has_all_of_them_with_their_limits_and_its_exam
     assert f"| {DEFAULT_GRACE_SECONDS} |" in rows["grace"]
     assert all(f'`"{engine}"`' in rows["engine"] for engine in ENGINES)
     assert f"at most {MAX_LABELS} entries" in text
-
-
-def test_a_repository_has_no_say_in_a_fleet(tmp_path: Path) -> None:
-    """Not even one that a person trusts could say what a worker runs; an untrusted one is ignored."""
-    environ = written(tmp_path, "")
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    (project / "tildone.toml").write_text('[fleet]\nallow = ["*"]\n', encoding="utf-8")
-
-    assert load({}, environ, str(project)).fleet == ()
-
-
-def test_that_persons_may_be_asked_for_nothing_differs_from_the_default(tmp_path: Path) -> None:
-    assert fleet_config(dict(load({}, written(tmp_path, "[fleet]\nask = []\n"), str(tmp_path)).fleet)).ask == ()
-    assert fleet_config({}).ask is None
 
 
 def test_asking_and_not_asking_exclude_each_other(

@@ -49,9 +49,20 @@ def states(operator: Operator) -> dict[str, str]:
     return {row["run"]: row["state"] for row in operator.json("ls", "--all")["runs"]}
 
 
-def test_without_runs_the_list_says_how_to_queue_one(operator: Operator) -> None:
+def test_without_runs_the_list_says_how_to_queue_one_and_a_new_fleet_is_told_what_comes_next(
+    operator: Operator,
+) -> None:
     assert "has no runs yet. To queue one: tildone fleet add PLAN" in operator.fleet()
     assert operator.json("ls")["runs"] == []
+
+    shown = operator.fleet("up")
+
+    assert shown.endswith(
+        "No problems found.\nNext: tildone fleet add PLAN, then a worker: tildone fleet work --allow PATTERN\n"
+    )
+    operator.add()
+    code, out, _ = operator.run("fleet", "doctor")
+    assert (code, "! there are no workers" in out) == (0, True)
 
 
 def test_a_run_is_listed_with_its_worker_and_the_task_made_printable(operator: Operator) -> None:
@@ -281,7 +292,12 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return Operator(tmp_path, str(tmp_path / "none.db"), capsys)
 
 
-def test_without_a_store_lists_are_empty_and_none_is_made(nobody: Operator) -> None:
+def test_without_a_store_lists_are_empty_no_run_can_be_named_and_none_is_made(nobody: Operator) -> None:
+    code, _, err = nobody.run("fleet", "show", "x")
+
+    assert code == 4
+    assert "none.db yet; to prepare one: tildone fleet up" in err
+
     for verb, shown in [
         ("ls", "none.db has no runs yet. To queue one: tildone fleet add PLAN"),
         ("approve", "No run waits for approval."),
@@ -292,24 +308,6 @@ def test_without_a_store_lists_are_empty_and_none_is_made(nobody: Operator) -> N
         assert shown in nobody.fleet(verb)
         assert next(found for found in nobody.json(verb).values() if isinstance(found, list)) == [], verb
     assert not Path(nobody.store_address).exists()
-
-
-def test_without_a_store_a_run_cannot_be_named(nobody: Operator) -> None:
-    code, _, err = nobody.run("fleet", "show", "x")
-
-    assert code == 4
-    assert "none.db yet; to prepare one: tildone fleet up" in err
-
-
-def test_a_new_fleet_is_told_what_comes_next(operator: Operator) -> None:
-    shown = operator.fleet("up")
-
-    assert shown.endswith(
-        "No problems found.\nNext: tildone fleet add PLAN, then a worker: tildone fleet work --allow PATTERN\n"
-    )
-    operator.add()
-    code, out, _ = operator.run("fleet", "doctor")
-    assert (code, "! there are no workers" in out) == (0, True)
 
 
 def test_a_long_list_is_cut_and_says_so(operator: Operator) -> None:

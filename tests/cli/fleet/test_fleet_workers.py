@@ -252,12 +252,14 @@ def worker_of(bench: Bench) -> Drained:
     return Drained(bench.leases, options, bench.address)
 
 
-def test_a_worker_ends_at_once_when_nothing_is_queued(bench: Bench) -> None:
+def test_a_worker_ends_at_once_when_nothing_is_queued_or_it_lacks_the_labels(bench: Bench) -> None:
     worker = worker_of(bench)
 
     wait_and_drain(worker, bench.leases, Looks(None))
+    bench.add("true", labels=("gpu",))
+    wait_and_drain(worker, bench.leases, Looks(None))
 
-    assert worker.drains == 1
+    assert worker.drains == 2
 
 
 def test_a_worker_waits_for_what_is_queued_or_held_and_ends_when_it_is_done(bench: Bench) -> None:
@@ -284,15 +286,6 @@ def test_a_worker_does_not_wait_for_a_run_that_it_has_refused(bench: Bench) -> N
     wait_and_drain(worker, bench.leases, Looks(None))
 
     assert (worker.drains, bench.lease().is_queued) == (1, True)
-
-
-def test_a_worker_does_not_wait_for_a_run_whose_labels_it_lacks(bench: Bench) -> None:
-    worker = worker_of(bench)
-    bench.add("true", labels=("gpu",))
-
-    wait_and_drain(worker, bench.leases, Looks(None))
-
-    assert worker.drains == 1
 
 
 def test_a_worker_that_cannot_read_the_store_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,6 @@ from tildone.plan.events import SessionHead
 from tildone.stores.sqlite.schema import APPLICATION_ID, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
-needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals, nor selects pipes")
-
 DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
 
 DOCTOR = "; to see which store is used: tildone doctor"
@@ -92,7 +90,7 @@ def test_sessions_migrate_to_session_files_and_back(person: Person, plans: Path)
     assert everything(person.folder / "back.db") == everything(plans)
 
 
-def test_a_store_is_copied_neither_to_itself_nor_from_a_missing_one(person: Person, plans: Path) -> None:
+def test_what_cannot_be_migrated_is_said_without_its_password(person: Person, plans: Path, tmp_path: Path) -> None:
     answers = [person.run("migrate", "../project/plans.db"), person.run("migrate", "there.db", "--from", "nowhere.db")]
 
     assert [(answer.code, answer.err) for answer in answers] == [
@@ -105,22 +103,17 @@ def test_a_store_is_copied_neither_to_itself_nor_from_a_missing_one(person: Pers
     assert not (person.folder / "nowhere.db").exists()
     assert not (person.folder / "there.db").exists()
 
-
-def test_migrating_an_empty_store_reports_that_it_has_no_sessions(person: Person, tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "empty.db").close()
-
-    said = person.says("migrate", "there.db", "--from", str(tmp_path / "empty.db"))
-
-    assert said == f"{tmp_path / 'empty.db'} has no sessions: nothing was copied.\n"
-
-
-def test_a_password_is_not_printed(person: Person, plans: Path) -> None:
-    """Neither in errors nor in other output."""
     del plans
     answer = person.run("migrate", "other://ann:sesame@host/db")
 
     assert answer.code != 0
     assert "sesame" not in answer.out + answer.err
+
+    SqliteStore(tmp_path / "empty.db").close()
+
+    said = person.says("migrate", "there.db", "--from", str(tmp_path / "empty.db"))
+
+    assert said == f"{tmp_path / 'empty.db'} has no sessions: nothing was copied.\n"
 
 
 @pytest.mark.slow
@@ -242,9 +235,9 @@ def test_restore_loses_nothing(person: Person, plans: Path) -> None:
     assert said.endswith("1 session moved; the former state is on another branch: tildone log --all\n  one\n")
 
 
-def test_restore_recreates_lost_sessions(person: Person, plans: Path) -> None:
-    """After a session was pruned, and after the store was deleted."""
+def test_restore_recreates_lost_sessions_or_one_of_them_alone(person: Person, plans: Path) -> None:
     person.says("backup", "copy.db")
+
     before = everything(plans)
     plans.unlink()
 
@@ -255,9 +248,6 @@ def test_restore_recreates_lost_sessions(person: Person, plans: Path) -> None:
     assert "all of them new" in said
     assert again == "Nothing changed: the store has everything in the backup.\n"
 
-
-def test_one_session_can_be_restored_alone(person: Person, plans: Path) -> None:
-    person.says("backup", "copy.db")
     plans.unlink()
 
     person.says("restore", "copy.db", "--session", "two")
@@ -398,7 +388,6 @@ def test_an_active_agent_continues_from_the_restored_state(person: Person, plans
     assert ids(agent.history("two", "z"))[0] == "z"
 
 
-@needs_terminal
 def test_backup_and_restore_work_during_concurrent_writes(person: Person, plans: Path) -> None:
     """Every acknowledged write is in the store at the end, and the file is intact."""
     with start("busy", plans) as writer:

@@ -78,6 +78,31 @@ def test_a_healthy_installation_is_reported_with_every_check(person: Person, pla
     assert "  ✓ 1 session and 3 events, all intact\n" in said
     assert f"  ✓ store: {plans} (from $TILDONE_STORE)\n" in said
 
+    answer = person.run("doctor", "--json")
+
+    [versions, installation] = findings(answer, "program")
+    python = platform.python_version().rstrip("+")
+    assert versions == ("ok", f"tildone {metadata.version('tildone')}, Python {python}, {sys.platform}")
+    assert installation[0] == "ok"
+    assert installation[1].startswith("installed by ")
+    assert installation[1].endswith(f": {PROGRAM}")
+    told = [re.split(r": (?:installed,|not installed; it is needed)", what) for _, what in findings(answer, "extras")]
+    assert dict(told) == {
+        "mcp": " for tildone mcp --http",
+        "run": " for models in tildone run",
+        "postgres": " for plans in PostgreSQL",
+        "tui": " for tildone watch",
+        "web": " for tildone board",
+    }
+
+    person.says("migrate", "jsonl:sessions")
+
+    answer = person.run("doctor", "--json", "--store", "jsonl:sessions")
+
+    assert answer.code == 0, answer
+    assert {health for health, _ in findings(answer, "store")} <= {"ok", "warning"}
+    del plans
+
 
 def test_doctor_changes_nothing(person: Person, plans: Path) -> None:
     """Not even time stamps; the WAL of a killed process is not checkpointed."""
@@ -329,26 +354,6 @@ def test_a_bound_that_was_reached_is_reported(person: Person) -> None:
     assert (status, what.split(")")[0]) == ("warning", "a bound was reached (told to go on once, and nothing changed")
 
 
-def test_the_versions_the_extras_and_the_way_of_installation_are_reported(person: Person) -> None:
-    """An extra with what it is for."""
-    answer = person.run("doctor", "--json")
-
-    [versions, installation] = findings(answer, "program")
-    python = platform.python_version().rstrip("+")
-    assert versions == ("ok", f"tildone {metadata.version('tildone')}, Python {python}, {sys.platform}")
-    assert installation[0] == "ok"
-    assert installation[1].startswith("installed by ")
-    assert installation[1].endswith(f": {PROGRAM}")
-    told = [re.split(r": (?:installed,|not installed; it is needed)", what) for _, what in findings(answer, "extras")]
-    assert dict(told) == {
-        "mcp": " for tildone mcp --http",
-        "run": " for models in tildone run",
-        "postgres": " for plans in PostgreSQL",
-        "tui": " for tildone watch",
-        "web": " for tildone board",
-    }
-
-
 def test_another_copy_on_path_is_a_warning(person: Person) -> None:
     """Its name would start that copy, so hints give the path of this one."""
     other = person.folder / "bin" / "tildone"
@@ -370,16 +375,6 @@ def test_an_unreachable_server_is_an_error_and_its_password_is_not_printed(perso
     assert [health for health, _ in findings(answer, "store")] == ["problem"]
     assert "sesame" not in answer.out + answer.err
     assert ("ok", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
-
-
-def test_session_files_are_checked_as_well(person: Person, plans: Path) -> None:
-    person.says("migrate", "jsonl:sessions")
-
-    answer = person.run("doctor", "--json", "--store", "jsonl:sessions")
-
-    assert answer.code == 0, answer
-    assert {health for health, _ in findings(answer, "store")} <= {"ok", "warning"}
-    del plans
 
 
 @unix_only
@@ -410,8 +405,6 @@ def test_findings_are_printable(person: Person, plans: Path) -> None:
     assert not re.search(r"^ *✓ All is well", said, re.MULTILINE)
     assert "evil \x1b" not in said
 
-
-needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
 
 DAY = 86_400_000
 
@@ -479,26 +472,32 @@ def test_ages_are_converted_to_days(person: Person, aged_plans: Path, span: str,
     assert len(names(aged_plans)) == left
 
 
-def test_an_invalid_age_is_refused(person: Person, aged_plans: Path) -> None:
-    """Before the store is opened, and with examples of valid ages."""
+def test_nothing_is_deleted_without_a_valid_age_and_an_agreement(person: Person, aged_plans: Path) -> None:
+    assert person.refused(2, "prune", "--older-than", "90d") == (
+        "tildone: confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions\n"
+    )
+    assert len(names(aged_plans)) == 4
+
+    assert person.says("prune", "--older-than", "1y", "--dry-run") == "400 days       1 event    0 open  ancient\n"
+    assert len(names(aged_plans)) == 4
+
+    said = person.says("prune", "--older-than", "2y", "--yes")
+
+    assert said == f"No session in {aged_plans} was last changed more than 2 years ago.\n"
+    assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == {"version": 1, "sessions": []}
+
+    assert (
+        person.refused(4, "prune", "--older-than", "1y", "--yes", "--store", "nowhere.db")
+        == f"tildone: there is no store at {person.folder / 'nowhere.db'}; to see which store is used: tildone doctor\n"
+    )
+    assert not (person.folder / "nowhere.db").exists()
+
     for span in ("", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"):
         answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
 
         assert answer.code == 2, span
         assert "(90d, 12w, 6m, 1y)" in answer.err, span
         assert len(names(aged_plans)) == 4, span
-
-
-def test_nothing_is_deleted_in_a_pipe_without_yes(person: Person, aged_plans: Path) -> None:
-    assert person.refused(2, "prune", "--older-than", "90d") == (
-        "tildone: confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions\n"
-    )
-    assert len(names(aged_plans)) == 4
-
-
-def test_a_dry_run_lists_what_would_be_deleted(person: Person, aged_plans: Path) -> None:
-    assert person.says("prune", "--older-than", "1y", "--dry-run") == "400 days       1 event    0 open  ancient\n"
-    assert len(names(aged_plans)) == 4
 
 
 def test_prune_prints_json(person: Person, aged_plans: Path) -> None:
@@ -510,21 +509,6 @@ def test_prune_prints_json(person: Person, aged_plans: Path) -> None:
         ("old", 100, 1, 0, True),
     ]
     assert len(names(aged_plans)) == 2
-
-
-def test_prune_reports_that_no_session_is_old(person: Person, aged_plans: Path) -> None:
-    said = person.says("prune", "--older-than", "2y", "--yes")
-
-    assert said == f"No session in {aged_plans} was last changed more than 2 years ago.\n"
-    assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == {"version": 1, "sessions": []}
-
-
-def test_prune_creates_no_store(person: Person) -> None:
-    assert (
-        person.refused(4, "prune", "--older-than", "1y", "--yes", "--store", "nowhere.db")
-        == f"tildone: there is no store at {person.folder / 'nowhere.db'}; to see which store is used: tildone doctor\n"
-    )
-    assert not (person.folder / "nowhere.db").exists()
 
 
 def test_pruning_shrinks_the_file(person: Person, aged_plans: Path) -> None:

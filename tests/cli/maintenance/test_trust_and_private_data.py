@@ -19,8 +19,6 @@ from tests.mcp.wire import INITIALIZED, initialize
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
 
-needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
-
 TEXT = 'store = "plans.db"\nsession = "ours"\nmax_nudges = 100\nmax_same = 2\n'
 SHOWN = (
     'FILE sets:\n  store = "FOLDER/plans.db"\n  session = "ours"\n  max_nudges = 100\n'
@@ -45,14 +43,6 @@ def notice(file: Path, names: str = "store, session, max_nudges") -> str:
     )
 
 
-def test_an_untrusted_file_is_mentioned_once_and_gives_no_orders(person: Person, file: Path) -> None:
-    answer = person.run("todo", "add", "Mine")
-
-    assert (answer.code, answer.err) == (0, notice(file))
-    assert not (file.parent / "plans.db").exists()
-    assert person.run("todo", "--json").json["session"] == str(file.parent)
-
-
 def test_trust_shows_the_settings_and_lets_them_apply(person: Person, file: Path) -> None:
     assert person.says("trust", "--yes") == f"{shown(file)}Trusted. To take it back: tildone trust --revoke\n"
     assert person.says("todo") == "No tasks in session 'ours'. Add one with: tildone todo add TEXT\n"
@@ -73,7 +63,16 @@ def test_a_person_is_asked(person: Person, file: Path) -> None:
     assert (before, person.run("todo").err) == (notice(file), "")
 
 
-def test_ctrl_c_trusts_nothing(person: Person, file: Path) -> None:
+def test_an_untrusted_file_is_mentioned_once_and_gives_no_orders(person: Person, file: Path) -> None:
+    asked = person.run("trust")
+    assert (asked.code, asked.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
+    assert person.run("todo").err == notice(file)
+
+    told = person.run("doctor").out
+
+    assert f"! {file} is not trusted, so its settings do not apply (store, session, max_nudges)" in told
+    assert "tildone trust" in told
+
     terminal = person.at_terminal("trust")
     terminal.until("[y/N]")
     terminal.type(CTRL_C)
@@ -81,10 +80,11 @@ def test_ctrl_c_trusts_nothing(person: Person, file: Path) -> None:
     assert terminal.end().code == 130
     assert person.run("todo").err == notice(file)
 
+    answer = person.run("todo", "add", "Mine")
 
-def test_without_a_terminal_nobody_can_be_asked(person: Person, file: Path) -> None:
-    assert person.refused(2, "trust") == "tildone: confirmation requires a terminal; use --yes to skip it\n"
-    assert person.run("todo").err == notice(file)
+    assert (answer.code, answer.err) == (0, notice(file))
+    assert not (file.parent / "plans.db").exists()
+    assert person.run("todo", "--json").json["session"] == str(file.parent)
 
 
 def test_after_a_change_the_file_has_to_be_trusted_again(person: Person, file: Path) -> None:
@@ -130,11 +130,30 @@ def test_programs_can_read_it(person: Person, file: Path) -> None:
     assert (revoked["trusted"], revoked["changed"]) == (False, True)
 
 
-def test_without_a_file_there_is_nothing_to_trust(person: Person) -> None:
+def test_other_files_are_refused_or_have_nothing_to_trust(person: Person) -> None:
     assert person.refused(4, "trust") == f"tildone: there is no {person.folder / 'tildone.toml'}\n"
 
+    for name, text, code, err in (
+        ("none.md", None, 4, "there is no none.md"),
+        ("a.txt", "buy milk\n", 3, "a.txt is not a Markdown plan; only such a file carries checks to trust"),
+        ("bad.md", "\udcff", 3, "could not read bad.md as markdown: 'utf-8' codec can't decode"),
+    ):
+        if text is not None:
+            (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
-def test_a_file_with_a_mistake_is_not_trusted(person: Person, file: Path) -> None:
+        assert person.refused(code, "trust", name, "--yes").startswith(f"tildone: {err}"), name
+
+    (person.folder / "plan.md").write_text("- [ ] Read it\n", encoding="utf-8")
+
+    assert person.says("trust", "plan.md") == "plan.md has no checks.\nThere is nothing to approve.\n"
+
+    (person.folder / "tildone.toml").write_text("max_same = 2\n", encoding="utf-8")
+
+    assert "max_same = 2" in person.says("trust", "tildone.toml", "--yes")
+
+
+def test_a_file_with_a_mistake_is_not_trusted_and_an_empty_one_sets_nothing(person: Person, file: Path) -> None:
+    """Settings are shown harmless and without passwords."""
     file.write_text("gate = 1\n", encoding="utf-8")
 
     assert (
@@ -142,29 +161,18 @@ def test_a_file_with_a_mistake_is_not_trusted(person: Person, file: Path) -> Non
         == f'tildone: {file}, line 1: gate must be "on" or "off"; correct it first\n'
     )
 
-
-def test_an_empty_file_sets_nothing(person: Person, file: Path) -> None:
     file.write_text("# nothing yet\n", encoding="utf-8")
 
     assert (
         person.says("trust", "--yes") == f"{file} sets:\n  nothing\nTrusted. To take it back: tildone trust --revoke\n"
     )
 
-
-def test_the_settings_are_shown_harmless_and_without_passwords(person: Person, file: Path) -> None:
     file.write_text('store = "postgresql://me:hunter2@db/plans"\nsession = "\\u001b[2Jx\\u202e"\n', encoding="utf-8")
 
     said = person.says("trust", "--yes")
 
     assert 'store = "postgresql://me@db/plans"' in said
     assert not {"hunter2", "\x1b", "\u202e"} & {word for word in ("hunter2", "\x1b", "\u202e") if word in said}
-
-
-def test_doctor_tells_of_an_untrusted_file(person: Person, file: Path) -> None:
-    told = person.run("doctor").out
-
-    assert f"! {file} is not trusted, so its settings do not apply (store, session, max_nudges)" in told
-    assert "tildone trust" in told
 
 
 PLAN_TEXT = "$ test -e all\n\n- [ ] Make it\n  $ test -e 'made here'\n- [ ] And this\n  $ test -e x\n  (folder sub)\n"
@@ -196,10 +204,18 @@ def proposed(person: Person) -> list[object]:
 
 
 @pytest.mark.usefixtures("plan_file")
-def test_the_checks_of_an_untrusted_file_are_proposed_and_it_is_said_how_to_approve_them(person: Person) -> None:
+def test_the_checks_of_an_untrusted_file_are_proposed_and_trust_lets_a_task_go_on(person: Person) -> None:
     assert person.says("import", "plan.md").endswith(HINT)
     assert proposed(person) == [1, 2, None]
     assert person.run("import", "plan.md", "--json").json["imported"][0]["proposed_checks"] == 3
+
+    person.says("import", "plan.md")
+    assert person.run("todo", "done", "1").code != 0
+    assert tasks(person)[1]["status"] == "blocked"
+
+    person.says("trust", "plan.md", "--yes")
+
+    assert tasks(person)[1]["status"] == "pending"
 
 
 @pytest.mark.usefixtures("plan_file")
@@ -220,17 +236,6 @@ def marked(shown: str) -> str:
         .replace("this\n", "this (approved)\n")
         .replace("plan\n", "plan (approved)\n")
     )
-
-
-@pytest.mark.usefixtures("plan_file")
-def test_trust_lets_a_task_go_on_that_waited_for_it(person: Person) -> None:
-    person.says("import", "plan.md")
-    assert person.run("todo", "done", "1").code != 0
-    assert tasks(person)[1]["status"] == "blocked"
-
-    person.says("trust", "plan.md", "--yes")
-
-    assert tasks(person)[1]["status"] == "pending"
 
 
 def test_a_changed_check_has_to_be_trusted_again(person: Person, plan_file: Path) -> None:
@@ -289,30 +294,6 @@ def test_without_a_terminal_and_in_the_shell_of_an_agent_nothing_is_trusted(pers
     assert proposed(person) == [1, 2, None]
 
 
-def test_other_files_are_refused(person: Person) -> None:
-    for name, text, code, err in (
-        ("none.md", None, 4, "there is no none.md"),
-        ("a.txt", "buy milk\n", 3, "a.txt is not a Markdown plan; only such a file carries checks to trust"),
-        ("bad.md", "\udcff", 3, "could not read bad.md as markdown: 'utf-8' codec can't decode"),
-    ):
-        if text is not None:
-            (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-
-        assert person.refused(code, "trust", name, "--yes").startswith(f"tildone: {err}"), name
-
-
-def test_a_plan_without_checks_has_nothing_to_approve(person: Person) -> None:
-    (person.folder / "plan.md").write_text("- [ ] Read it\n", encoding="utf-8")
-
-    assert person.says("trust", "plan.md") == "plan.md has no checks.\nThere is nothing to approve.\n"
-
-
-def test_the_settings_file_may_be_named(person: Person) -> None:
-    (person.folder / "tildone.toml").write_text("max_same = 2\n", encoding="utf-8")
-
-    assert "max_same = 2" in person.says("trust", "tildone.toml", "--yes")
-
-
 @pytest.mark.usefixtures("plan_file")
 def test_programs_can_read_the_checks_of_a_plan(person: Person) -> None:
     data = person.run("trust", "plan.md", "--yes", "--json").json
@@ -337,6 +318,8 @@ TODOS = json.dumps({"mode": "replace", "todos": [{"text": "secret"}]})
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
 def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    if os.name == "nt":
+        pytest.skip("Windows has no modes")
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
@@ -349,7 +332,6 @@ def loose(folder: Path) -> dict[str, str]:
     return {str(path): oct(mode) for path, mode in wrong.items()}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.usefixtures("umask")
 def test_a_hook_that_comes_first_creates_private_files(person: Person) -> None:
     given = json.dumps({**json.loads(START), "cwd": str(person.folder)})
@@ -365,7 +347,6 @@ def test_a_hook_that_comes_first_creates_private_files(person: Person) -> None:
     assert loose(data) == {}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.usefixtures("umask")
 @pytest.mark.parametrize("store", ["new/plans.db", "jsonl:new/sessions"])
 def test_a_store_its_lock_and_its_backup_are_private(person: Person, store: str) -> None:
@@ -377,7 +358,6 @@ def test_a_store_its_lock_and_its_backup_are_private(person: Person, store: str)
     assert loose(person.home / ".local") == {}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.usefixtures("umask")
 def test_the_conversation_of_a_run_is_private(person: Person) -> None:
     person.says("todo", "add", "Say hello: `echo hello`")
@@ -488,7 +468,6 @@ def test_the_files_that_sqlite_adds_are_private_while_the_store_is_open(person: 
     assert done.stdout.decode().strip() == str(expected)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.usefixtures("umask")
 def test_an_existing_folder_keeps_its_mode_and_only_the_store_in_it_is_private(person: Person) -> None:
     person.folder.chmod(0o755)
@@ -499,17 +478,13 @@ def test_an_existing_folder_keeps_its_mode_and_only_the_store_in_it_is_private(p
     assert (person.folder / "plans.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_an_export_keeps_the_umask(person: Person, umask: int) -> None:
+def test_an_export_and_settings_of_a_project_keep_the_umask(person: Person, umask: int) -> None:
     person.says("call", "write_todos", TODOS, "--dialect", "indexed")
 
     for name in ("plan.md", "session.jsonl"):
         person.says("export", name)
         assert (person.folder / name).stat().st_mode & 0o777 == 0o666 & ~umask, name
 
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_settings_of_a_project_keep_the_umask(person: Person, umask: int) -> None:
     person.run("install", "claude", "--scope", "project", "--no-check")
 
     assert (person.folder / ".claude/settings.json").stat().st_mode & 0o777 == 0o666 & ~umask

@@ -151,17 +151,13 @@ def test_every_option_takes_or_refuses_hostile_values(tmp_path: Path, monkeypatc
 def test_servers_and_runs_with_hostile_options_are_not_started() -> None:
     """Without names of people, no board is started for other machines."""
     ports = ("1e999", "-1", "9" * 5000, "65536", "99999999999999999999", "²", "nul \x00 inside", "lone \ud800")
+    of_board = ("--port", "--base-path", "--public-url", "--user-header", "--trusted-proxy")
+    of_run = ("--max-nudges", "--mode", "--fork", "--resume", "--session-dir", "--allow")
 
     assert findings(["mcp", "--http", "--port", value] for value in ports) == []
-
-    options = ("--port", "--base-path", "--public-url", "--user-header", "--trusted-proxy")
-    command = ["board", "--host", "192.0.2.1"]
-
-    assert findings([*command, option, value] for option in options for value in HOSTILE) == []
-
-    options = ("--max-nudges", "--mode", "--fork", "--resume", "--session-dir", "--allow")
-
-    assert findings(["run", "--model", "none", option, value] for option in options for value in HOSTILE) == []
+    board, run = ["board", "--host", "192.0.2.1"], ["run", "--model", "none"]
+    commands = [*((board, option) for option in of_board), *((run, option) for option in of_run)]
+    assert findings([*command, option, value] for command, option in commands for value in HOSTILE) == []
 
 
 def documents(chance: random.Random) -> Iterator[str]:

@@ -182,8 +182,8 @@ def test_a_session_that_never_began_has_neither_branches_nor_names_nor_tasks_to_
         assert person.refused(3, *words) == "tildone: there is no event to label before the first change\n"
 
     assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
-    nothing = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
-    assert person.run("blame", "--json").json == nothing
+    no_tasks = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
+    assert person.run("blame", "--json").json == no_tasks
 
 
 def test_another_session_has_a_history_of_its_own(person: Person) -> None:
@@ -350,11 +350,9 @@ def test_a_history_fits_a_terminal_however_narrow_and_only_a_terminal_gets_colou
 
     for words in VERBS:
         for columns in (40, 24):
-            shown = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
-            assert shown.code == 0, words
-            assert max(display_width(line) for line in shown.out.splitlines()) <= columns, words
-
-    for words in VERBS:
+            narrow = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
+            assert narrow.code == 0, words
+            assert max(display_width(line) for line in narrow.out.splitlines()) <= columns, words
         shown, piped = replace(person, columns=1000).at_terminal(*words).end().out, person.says(*words)
 
         assert "\x1b[" in shown, words

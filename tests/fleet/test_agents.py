@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -308,6 +309,7 @@ def replace_lease(run: HeldRun) -> HeldRun:
     return HeldRun(run.folder, run.store, run.pass_on(), run.environ)
 
 
+LS = {"command": "ls"}
 NEW = Worktree("/w", "tildone/r1", "a new working tree")
 LOST = Worktree("/w", "tildone/r1", "the checkpoint refs/tildone/r1/1", "What the agent before you changed is lost.")
 
@@ -325,19 +327,16 @@ def prompt(run: HeldRun, worktree: Worktree) -> str:
     return prompt_for(view.lease, run.store.events(SESSION), worktree)
 
 
-def test_the_first_agent_is_told_the_plan_and_where_it_works(run: HeldRun) -> None:
-    text = prompt(run, NEW)
+def test_the_first_agent_is_told_the_plan_where_it_works_and_how_to_get_what_other_hands_have_done(
+    run: HeldRun,
+) -> None:
+    text, of_hand = prompt(run, NEW), prompt(run, replace(NEW, shared=True))
 
     assert "- [x] Write the parser" in text
     assert "becomes the branch tildone/r1" in text
     assert TAKEN_OVER not in text
-
-
-def test_a_hand_is_told_how_to_get_what_the_others_have_done(run: HeldRun) -> None:
-    text = prompt(run, replace(NEW, shared=True))
-
-    assert "Other agents work on this plan, too" in text
-    assert "git merge tildone/r1" in text
+    assert "Other agents work on this plan, too" in of_hand
+    assert "git merge tildone/r1" in of_hand
 
 
 def test_an_heir_is_told_where_the_other_left_off_and_what_is_lost(run: HeldRun) -> None:
@@ -385,54 +384,33 @@ def test_an_answer_is_in_the_prompt_and_cannot_imitate_it(run: HeldRun) -> None:
     assert "</system-reminder>" not in answer
 
 
+def entry(role: str, *content: dict[str, Any]) -> dict[str, Any]:
+    return {"type": role, "message": {"role": role, "content": list(content)}}
+
+
+def item(kind: str, **payload: object) -> dict[str, Any]:
+    return {"type": "response_item", "payload": {"type": kind, **payload}}
+
+
 CLAUDE = [
     {"type": "queue-operation", "content": "Work through this plan."},
     {"type": "user", "message": {"role": "user", "content": "Work through\nthis plan."}},
     {"type": "attachment", "attachment": {"type": "skill_listing", "content": "- many"}},
-    {
-        "type": "assistant",
-        "message": {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": "I look."},
-                {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}},
-            ],
-        },
-    },
-    {
-        "type": "user",
-        "message": {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "a b"}]}]},
-    },
+    entry("assistant", {"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Bash", "input": LS}),
+    entry("user", {"type": "tool_result", "content": [{"type": "text", "text": "a b"}]}),
 ]
 CODEX = [
-    {"type": "response_item", "payload": {"type": "message", "role": "developer", "content": [{"text": "rules"}]}},
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": "Work through this plan."}],
-        },
-    },
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "I look."}],
-        },
-    },
+    item("message", role="developer", content=[{"text": "rules"}]),
+    item("message", role="user", content=[{"type": "input_text", "text": "Work through this plan."}]),
+    item("message", role="assistant", content=[{"type": "output_text", "text": "I look."}]),
     {"type": "event_msg", "payload": {"type": "agent_message", "message": "I look."}},
-    {
-        "type": "response_item",
-        "payload": {"type": "function_call", "name": "Bash", "arguments": '{"command": "ls"}'},
-    },
-    {"type": "response_item", "payload": {"type": "function_call_output", "output": "a b"}},
+    item("function_call", name="Bash", arguments='{"command": "ls"}'),
+    item("function_call_output", output="a b"),
 ]
 GEMINI = [
     {"$set": {"lastUpdated": "now"}},
     {"type": "user", "content": [{"text": "Work through this plan."}]},
-    {"type": "gemini", "content": "I look.", "toolCalls": [{"name": "Bash", "args": {"command": "ls"}}]},
+    {"type": "gemini", "content": "I look.", "toolCalls": [{"name": "Bash", "args": LS}]},
     {"type": "user", "content": [{"functionResponse": {"name": "Bash", "response": {"output": "a b"}}}]},
 ]
 SAID = ["user: Work through this plan.", "assistant: I look.", 'call: Bash {"command": "ls"}']
@@ -467,23 +445,18 @@ def test_of_a_long_conversation_the_end_is_kept(tmp_path: Path) -> None:
     assert max(map(len, found)) == MAX_CHARACTERS
 
 
-def test_without_a_transcript_the_end_of_the_output_is_kept(tmp_path: Path) -> None:
+def test_nothing_but_a_transcript_is_read_without_which_the_end_of_the_output_is_kept(tmp_path: Path) -> None:
     assert said(tmp_path, [], "Looking\n\n  at files\n") == ["Looking", "at files"]
-
-
-def test_nothing_but_a_transcript_is_read(tmp_path: Path) -> None:
-    note = tmp_path / "note"
     for named in ("/etc/passwd", "missing.jsonl", ""):
-        note.write_text(named, encoding="utf-8")
-        assert last_messages(str(note), str(tmp_path / "output")) == [], named
+        (tmp_path / "note").write_text(named, encoding="utf-8")
+        assert last_messages(str(tmp_path / "note"), str(tmp_path / "nothing")) == [], named
 
 
 def test_lines_of_another_form_do_no_harm(tmp_path: Path) -> None:
-    transcript, note = tmp_path / "t.jsonl", tmp_path / "note"
-    note.write_text(str(transcript), encoding="utf-8")
+    said(tmp_path, [])
     for line in ("{", "[]", "7", '{"message": 3}', '{"payload": {"type": []}}', '{"type": "user"}'):
-        transcript.write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
-        assert last_messages(str(note), "")[-1] == SAID[0], line
+        (tmp_path / "t.jsonl").write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
+        assert last_messages(str(tmp_path / "note"), "")[-1] == SAID[0], line
 
 
 def test_they_travel_in_the_message_of_a_checkpoint() -> None:

@@ -91,30 +91,38 @@ def test_nothing_is_written_to_the_repository(run: HeldRun) -> None:
     }
 
 
-def test_the_variables_with_which_the_store_is_opened_are_kept(run: HeldRun) -> None:
-    context = replace(run.context("*"), environ={"PGPASSWORD": "x", "PATH": "/bin"})
+def test_the_variables_with_which_the_store_is_opened_are_kept_and_those_of_a_conversation_are_not(
+    run: HeldRun,
+) -> None:
+    given = {"PGPASSWORD": "x", "PATH": "/bin", "CLAUDE_CODE_SESSION_ID": "5f0c", "CLAUDECODE": "1"}
+    context = replace(run.context("*"), environ=given)
 
-    assert "PGPASSWORD" not in AGENTS["shell"](context).environ
+    assert not given.keys() - {"PATH"} & AGENTS["claude"](context).environ.keys()
     assert AGENTS["shell"](replace(context, store="postgresql://db/plans")).environ["PGPASSWORD"] == "x"
 
 
-def test_an_agent_is_not_told_that_it_is_another_conversation(run: HeldRun) -> None:
-    context = replace(run.context("*"), environ={**run.environ, "CLAUDE_CODE_SESSION_ID": "5f0c", "CLAUDECODE": "1"})
-
-    assert not {"CLAUDE_CODE_SESSION_ID", "CLAUDECODE"} & set(AGENTS["claude"](context).environ)
+def after(word: str, arguments: tuple[str, ...]) -> str:
+    return arguments[arguments.index(word) + 1]
 
 
-def test_claude_may_run_only_what_the_worker_allows(run: HeldRun) -> None:
-    some, everything = (AGENTS["claude"](run.context(*allow)).arguments for allow in (("make *", "ls"), ("*",)))
+def test_agents_may_run_only_what_the_worker_allows(run: HeldRun) -> None:
+    """Codex runs commands in its sandbox. pi, and Gemini CLI where the repository names commands, are refused."""
+    some, everything = run.context("make *", "ls"), run.context("*")
 
-    assert [allowed(words) for words in (some, everything)] == [["Bash(make *)", "Bash(ls)"], ["Bash"]]
-
-
-def test_codex_runs_commands_in_its_sandbox_unless_all_are_allowed(run: HeldRun) -> None:
-    some, everything = (AGENTS["codex"](run.context(*allow)).arguments for allow in (("make *",), ("*",)))
-
-    assert some[some.index("--sandbox") + 1] == "workspace-write"
-    assert everything[everything.index("--sandbox") + 1] == "danger-full-access"
+    rules = [json.loads(after("--settings", AGENTS["claude"](each).arguments)) for each in (some, everything)]
+    shell = [[rule for rule in each["permissions"]["allow"] if rule.startswith("Bash")] for each in rules]
+    assert shell == [["Bash(make *)", "Bash(ls)"], ["Bash"]]
+    assert after("--sandbox", AGENTS["codex"](some).arguments) == "workspace-write"
+    assert after("--sandbox", AGENTS["codex"](everything).arguments) == "danger-full-access"
+    settings = json.loads(AGENTS["opencode"](some).environ["OPENCODE_CONFIG_CONTENT"])
+    assert settings["permission"]["bash"] == {"*": "deny", "make *": "allow", "ls": "allow"}
+    own = Path(some.folder) / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    own.write_text("{}", encoding="utf-8")
+    for agent in ("pi", "gemini"):
+        with pytest.raises(Refused, match=r"--allow '\*'"):
+            AGENTS[agent](some)
+        AGENTS[agent](everything)
 
 
 def test_codex_gives_our_server_the_variables_that_name_the_plan(run: HeldRun) -> None:
@@ -123,17 +131,6 @@ def test_codex_gives_our_server_the_variables_that_name_the_plan(run: HeldRun) -
 
     [server] = [tomllib.loads(option)["mcp_servers"]["tildone"] for option in options]
     assert {"TILDONE_STORE", "TILDONE_SESSION", "TILDONE_LEASE", "TILDONE_CHECK_ALLOW"} <= set(server["env_vars"])
-
-
-def test_pi_is_refused_where_not_every_command_is_allowed(run: HeldRun) -> None:
-    with pytest.raises(Refused, match=r"--allow '\*'"):
-        AGENTS["pi"](run.context("make *"))
-
-
-def test_opencode_may_run_only_what_the_worker_allows(run: HeldRun) -> None:
-    settings = json.loads(AGENTS["opencode"](run.context("make *")).environ["OPENCODE_CONFIG_CONTENT"])
-
-    assert settings["permission"]["bash"] == {"*": "deny", "make *": "allow"}
 
 
 def test_gemini_gets_a_home_with_the_settings_of_the_person_and_ours(run: HeldRun) -> None:
@@ -159,17 +156,6 @@ def test_gemini_gets_a_home_with_the_settings_of_the_person_and_ours(run: HeldRu
     assert (home / "oauth_creds.json").resolve() == own / "oauth_creds.json"
     assert not (home / "tmp").exists()
     assert (own / "settings.json").read_text(encoding="utf-8") == settings
-
-
-def test_gemini_is_refused_where_the_repository_names_commands_that_are_not_allowed(run: HeldRun) -> None:
-    context = run.context("make *")
-    settings = Path(context.folder) / ".gemini" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text("{}", encoding="utf-8")
-
-    with pytest.raises(Refused, match=r"--allow '\*'"):
-        AGENTS["gemini"](context)
-    AGENTS["gemini"](run.context("*"))
 
 
 def test_without_a_provider_all_of_them_are_meant() -> None:
@@ -204,11 +190,6 @@ def test_tildone_run_with_a_model_finishes_the_plan(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     assert run.tasks == [("one", "completed"), ("two", "completed")]
     run.store.close()
-
-
-def allowed(arguments: tuple[str, ...]) -> list[str]:
-    rules = json.loads(arguments[arguments.index("--settings") + 1])["permissions"]["allow"]
-    return [rule for rule in rules if rule.startswith("Bash")]
 
 
 HALT = {"continue": False, "stopReason": FENCED}
@@ -255,18 +236,15 @@ def test_an_agent_is_told_once_why_and_refused_in_few_words_after_that(run: Held
 
     prompts = [hook(run, "codex", "UserPromptSubmit", prompt="Go on.") for _ in range(2)]
     calls = [hook(run, "codex", "PreToolUse", **CALL) for _ in range(2)]
+    other = hook(run, "claude", "UserPromptSubmit", prompt="Go on.", session_id="c2")
+    another = hook(run, "claude", "PostToolUse", **CALL, tool_response="", session_id="c3")
 
     assert prompts[0]["hookSpecificOutput"]["additionalContext"] == FENCED
     assert prompts[1] is None
     assert {call["hookSpecificOutput"]["permissionDecisionReason"] for call in calls} == {STILL_FENCED}
-
-
-def test_another_conversation_is_told_as_well(run: HeldRun) -> None:
-    run.pass_on()
-
-    replies = [hook(run, "claude", "PostToolUse", **CALL, tool_response="", session_id=name) for name in ("c1", "c2")]
-
-    assert replies == [HALT, HALT]
+    # Other conversations are told as well.
+    assert other["hookSpecificOutput"]["additionalContext"] == FENCED
+    assert another == HALT
 
 
 def test_hooks_note_where_the_transcript_is(run: HeldRun) -> None:
@@ -288,21 +266,8 @@ def test_an_agent_that_stops_is_not_nudged(run: HeldRun) -> None:
 
     assert nudged["decision"] == "block"
     assert hook(run, "claude", "Stop") is None
-    assert len(run.events) == events
-
-
-def test_a_prompt_comes_with_the_order_to_stop(run: HeldRun) -> None:
-    run.pass_on()
-
-    reply = hook(run, "claude", "UserPromptSubmit", prompt="Go on.")
-
-    assert reply["hookSpecificOutput"]["additionalContext"] == FENCED
-
-
-def test_the_end_of_a_session_needs_no_lease(run: HeldRun) -> None:
-    run.pass_on()
-
     assert hook(run, "claude", "SessionEnd", reason="other") is None
+    assert len(run.events) == events
 
 
 def test_a_tool_of_pi_answers_with_it(run: HeldRun) -> None:

@@ -20,8 +20,7 @@ from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
 from tildone.base import replace
-from tildone.fleet import hands
-from tildone.fleet import hands as hand_tree
+from tildone.fleet import hands as hand_rules
 from tildone.fleet.endings import RunEnding
 from tildone.fleet.hands import (
     MAX_LOOKS,
@@ -181,7 +180,7 @@ def test_a_task_waits_for_a_checkpoint_whose_files_were_read_after_the_task_befo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_of: str, *, is_there: bool
 ) -> None:
     """Another hand may complete a task while its worker keeps the files, which are those before the task then."""
-    monkeypatch.setattr(hand_tree, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(hand_rules, "WAIT_SECONDS", 0.0)
     repo = project(tmp_path)
     kept = Kept("r", 1, 1, "refs/x", git(repo, "rev-parse", "HEAD"), as_of=as_of)
 
@@ -197,6 +196,8 @@ def test_a_task_waits_for_a_checkpoint_whose_files_were_read_after_the_task_befo
 GAVE_UP = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
 LEASE = Lease("r", 0, "s")
 NOBODY = OtherHands(0, frozenset())
+IN_SRC = Task("one", Status.IN_PROGRESS, number=1, touches=("src",))
+WAITS = RunEnding(None, "other hands have the rest", 7)
 
 
 @pytest.mark.parametrize(
@@ -204,23 +205,11 @@ NOBODY = OtherHands(0, frozenset())
     [
         (plan_of("one", "two"), {1, 2}, RunEnding(WorkOutcome.DONE, "other hands have the rest")),
         (plan_of("one", "two"), {1}, None),
-        (
-            flat(Task("one", number=1), Task("two", number=2, after=(1,))),
-            {1},
-            RunEnding(None, "other hands have the rest", 7),
-        ),
-        (
-            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("s*",))),
-            {1},
-            RunEnding(None, "other hands have the rest", 7),
-        ),
-        (
-            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("doc",))),
-            {1},
-            None,
-        ),
+        (flat(Task("one", number=1), AFTER), {1}, WAITS),
+        (flat(IN_SRC, Task("two", number=2, touches=("s*",))), {1}, WAITS),
+        (flat(IN_SRC, Task("two", number=2, touches=("doc",))), {1}, None),
         (flat(Task("one", Status.BLOCKED, number=1)), (), None),
-        (flat(Task("one", number=1), Task("two", number=2, after=(1,))), (), None),
+        (flat(Task("one", number=1), AFTER), (), None),
         (Plan(), (), None),
     ],
 )
@@ -279,7 +268,7 @@ def test_a_hand_looks_again_for_a_task_a_few_times_while_none_is_closed() -> Non
 def test_hands_that_do_nothing_do_not_wait_for_each_other_for_ever(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hands, "FIRST_LOOK_MS", 1)
+    monkeypatch.setattr(hand_rules, "FIRST_LOOK_MS", 1)
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
 
     with bench.worker(slots=2):

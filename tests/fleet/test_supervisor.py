@@ -97,48 +97,42 @@ def test_no_signal_is_ignored_or_blocked_in_the_agent(run: Run, tmp_path: Path) 
     assert [int(word, 16) & ~OF_THE_C_LIBRARY for word in lines if ":" not in word] == [0, 0]
 
 
-def test_an_agent_leads_a_session_of_its_own_and_has_no_other_files_open(run: Run, tmp_path: Path) -> None:
+def test_an_agent_and_its_supervisor_lead_sessions_of_their_own_and_the_agent_has_no_other_files_open(
+    run: Run, tmp_path: Path
+) -> None:
+    """A signal to the whole group of the worker, even SIGKILL, does not reach the supervisor."""
     agent = run(("sh", "-c", "ls /proc/$$/fd; exec sleep 3600"))
     pid = started(agent)
-    until(lambda: (tmp_path / "output").exists() and (tmp_path / "output").read_text(encoding="utf-8"))
+    opened = until(lambda: (tmp_path / "output").exists() and (tmp_path / "output").read_text(encoding="utf-8"))
 
     assert os.getsid(pid) == os.getpgid(pid) == pid
-    assert (tmp_path / "output").read_text(encoding="utf-8").split()[:3] == ["0", "1", "2"]
-    assert len((tmp_path / "output").read_text(encoding="utf-8").split()) == 3
+    assert os.getsid(agent.supervisor_pid) == os.getpgid(agent.supervisor_pid) == agent.supervisor_pid
+    assert opened.split() == ["0", "1", "2"]
 
 
 def test_a_program_that_does_not_exist_is_reported(run: Run, means: str) -> None:
     agent = run(("no-such-agent", "--now"), containment=means)
 
-    assert ending(agent) == AgentEnding(
-        How.FAILED, reason="the program no-such-agent cannot be started: No such file or directory"
-    )
+    reason = "the program no-such-agent cannot be started: No such file or directory"
+    assert ending(agent) == AgentEnding(How.FAILED, reason=reason)
 
 
-def test_a_program_that_may_not_be_executed_is_reported(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("field", "path", "reason"),
+    [
+        ("arguments", "agent", "the program {}/agent cannot be started: Permission denied"),
+        ("folder", "no such\nfolder", "the folder {}/no such folder cannot be entered: No such file or directory"),
+        ("output", "no/file", "the output file {}/no/file cannot be opened: No such file or directory"),
+    ],
+)
+def test_what_prevents_a_start_is_reported_in_one_line(field: str, path: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("#!/bin/sh\n", encoding="utf-8")
+    wrong = str(tmp_path / path)
+    orders = replace(command(tmp_path, ("true",)), **{field: (wrong,) if field == "arguments" else wrong})
 
-    assert ending(run((str(tmp_path / "agent"),))) == AgentEnding(
-        How.FAILED, reason=f"the program {tmp_path / 'agent'} cannot be started: Permission denied"
-    )
+    agent = SupervisedAgent(orders, boot_seconds() + FOREVER)
 
-
-def test_a_folder_that_does_not_exist_is_reported_in_one_line(tmp_path: Path) -> None:
-    missing = tmp_path / "no such\nfolder"
-    orders = replace(command(tmp_path, ("true",)), folder=str(missing))
-
-    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
-        How.FAILED, reason=f"the folder {tmp_path}/no such folder cannot be entered: No such file or directory"
-    )
-
-
-def test_an_output_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
-    orders = replace(command(tmp_path, ("true",)), output=str(tmp_path / "missing" / "output"))
-
-    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
-        How.FAILED,
-        reason=f"the output file {tmp_path}/missing/output cannot be opened: No such file or directory",
-    )
+    assert ending(agent) == AgentEnding(How.FAILED, reason=reason.format(tmp_path))
 
 
 @pytest.mark.parametrize("arguments", [("a\0b",), ("true", "\0")])
@@ -147,20 +141,17 @@ def test_a_command_that_no_system_can_start_is_refused(arguments: tuple[str, ...
         SupervisedAgent(command(tmp_path, arguments), boot_seconds() + FOREVER)
 
 
-def test_a_supervisor_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-
-    with pytest.raises(SupervisorFailed, match=r"cannot be started: .*No such file"):
-        SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() + FOREVER)
-
-
-def test_a_supervisor_that_ends_before_it_has_its_orders_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [("no-such-python", r"cannot be started: .*No such file"), ("/bin/true", "does not take its orders")],
+)
+def test_a_supervisor_that_cannot_be_started_or_ends_before_it_has_its_orders_is_reported(
+    program: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/true")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / program))
     big = {"BIG": "x" * 200_000}
 
-    with pytest.raises(SupervisorFailed, match="does not take its orders"):
+    with pytest.raises(SupervisorFailed, match=message):
         SupervisedAgent(command(tmp_path, ("true",), environ=big), boot_seconds() + FOREVER)
 
 
@@ -307,20 +298,15 @@ def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_pat
     process.communicate()
 
 
-def test_a_release_command_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
+def test_a_release_command_that_hangs_is_killed_and_one_that_cannot_be_started_is_said(tmp_path: Path) -> None:
     lease = new_lease()
     hanging = "env", f"TILDONE_LEASE={lease}", *shell("sleep 3600 & sleep 3600")
 
-    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=hanging, seconds=0.2))
+    for release in (hanging, ("no-such-program",)):
+        reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=release, seconds=0.2))
+        assert reports == b"ended worker gone\n"
 
-    assert reports == b"ended worker gone\n"
     assert processes_of(lease) == []
-
-
-def test_a_release_command_that_cannot_be_started_is_said_in_the_output(tmp_path: Path) -> None:
-    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=("no-such-program",)))
-
-    assert reports == b"ended worker gone\n"
     assert "the lease is not given back: the program no-such-program" in (tmp_path / "output").read_text("utf-8")
 
 
@@ -401,11 +387,7 @@ def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
 ) -> None:
     """The release command has the environment of the worker, which the agent has not."""
     look = "kill -0 $(cat pid) 2>/dev/null && echo alive || echo gone"
-    release = (
-        "sh",
-        "-c",
-        f'cd "{tmp_path}"; ({look}; echo "$WORKERS_SECRET") > released.new; mv released.new released',
-    )
+    release = shell(f'cd "{tmp_path}"; ({look}; echo "$WORKERS_SECRET") > released.new; mv released.new released')
     script = 'trap "" TERM; echo $$ > pid; echo "$WORKERS_SECRET" > seen; sleep 3600 & wait; wait'
     worker = work(("sh", "-c", script), containment=means, release=release)
     pid_in(tmp_path / "pid")
@@ -465,13 +447,6 @@ def test_an_interrupt_of_the_foreground_group_reaches_neither_the_supervisor_nor
     (tmp_path / "go").touch()
 
     assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
-
-
-def test_a_supervisor_is_in_no_group_or_session_of_its_worker(run: Run) -> None:
-    """A signal to the whole group of the worker, even SIGKILL, does not reach it."""
-    supervisor = run(sleeper()).supervisor_pid
-
-    assert os.getsid(supervisor) == os.getpgid(supervisor) == supervisor
 
 
 def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
@@ -561,15 +536,12 @@ def test_descendants_are_found_with_and_without_the_list_of_children(tmp_path: P
         listed, in_table = list(descendants(root.pid)), list(processes._descendants_in_table(root.pid))  # noqa: SLF001  used on kernels that this machine does not have
         os.killpg(root.pid, 9)
 
+        below_leaf = list(descendants(leaf))
+
     assert listed == in_table
     assert listed[-1] == leaf
     assert len(listed) == 2
-
-
-def test_a_process_without_children_has_no_descendants() -> None:
-    with subprocess.Popen(["sleep", "3600"]) as process:
-        assert list(descendants(process.pid)) == []
-        process.kill()
+    assert below_leaf == []
 
 
 def test_the_clock_is_that_of_the_machine() -> None:
@@ -646,8 +618,11 @@ def test_a_control_group_is_removed_with_those_inside_it_unless_one_has_processe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = PretendedKernel(tmp_path, monkeypatch)
+    kernel.mkdir(str(kernel.group))
+    kernel.mkdir(str(kernel.group / "left"))
     group = Cgroup.create()
     assert group is not None
+    assert not (kernel.group / "left").exists(), "a group that was left is replaced"
     kernel.mkdir(str(kernel.group / "inner"))
     busy = kernel.group / "inner" / "busy"
     busy.touch()
@@ -657,15 +632,6 @@ def test_a_control_group_is_removed_with_those_inside_it_unless_one_has_processe
     busy.unlink()
     assert group.remove()
     assert not kernel.group.exists()
-
-
-def test_a_control_group_that_was_left_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = PretendedKernel(tmp_path, monkeypatch)
-    kernel.mkdir(str(kernel.group))
-    kernel.mkdir(str(kernel.group / "inner"))
-
-    assert Cgroup.create() is not None
-    assert not (kernel.group / "inner").exists()
 
 
 @pytest.mark.parametrize("without", ["cgroup.procs", "cgroup.freeze", "cgroup.kill"])

@@ -106,24 +106,13 @@ supervisor.main()
 """A supervisor that, in its first round of killing, looks at the agent, and signals it only after that has ended."""
 
 
-@pytest.mark.parametrize("code", [0, 7, 255])
-def test_an_exit_code_is_reported(code: int, run: Run, means: str) -> None:
-    assert ending(run(("sh", "-c", f"exit {code}"), containment=means)) == AgentEnding(How.EXIT, code)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
-def test_an_agent_that_a_signal_ends_is_reported_with_the_signal(number: signal.Signals, run: Run) -> None:
-    assert ending(run(("sh", "-c", f"kill -{int(number)} $$"))) == AgentEnding(How.SIGNAL, number)
-
-
-def test_an_agent_is_ended_when_the_supervisor_is_told(run: Run, means: str) -> None:
-    agent = run(sleeper(), containment=means)
-    pid = started(agent)
-
-    agent.stop()
-
-    assert ending(agent) == AgentEnding(How.STOPPED)
-    assert not is_running(pid)
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [(f"exit {code}", AgentEnding(How.EXIT, code)) for code in (0, 7, 255)]
+    + [(f"kill -{number} $$", AgentEnding(How.SIGNAL, number)) for number in (15, 9, 11)],
+)
+def test_an_exit_code_or_a_signal_is_reported(script: str, expected: AgentEnding, run: Run, means: str) -> None:
+    assert ending(run(("sh", "-c", script), containment=means)) == expected
 
 
 def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path, means: str) -> None:
@@ -265,17 +254,6 @@ def test_messages_to_an_agent_that_has_ended_are_ignored(run: Run) -> None:
     assert ending(agent) == AgentEnding(How.EXIT, 0)
 
 
-def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
-    stubborn = sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}")
-    agents = [run(sleeper()), run(stubborn), run(("true",))]
-    until((tmp_path / "ready").exists)
-    ending(agents[2])
-
-    stop_all(agents)
-
-    assert [ending(agent).how for agent in agents] == [How.STOPPED, How.STOPPED, How.EXIT]
-
-
 def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:
     """The kernel kills the agent; its daemon is found by the control group or by its lease."""
     agent = run(python(DAEMON.format(parent="time.sleep(3600)")), containment=strong_means)
@@ -287,14 +265,6 @@ def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_pa
     assert not is_running(agent.pid)
     assert not is_running(daemon)
     assert not agent.cgroup or not Path(agent.cgroup).exists()
-
-
-def test_the_lease_is_in_the_environment_of_the_agent(tmp_path: Path, run: Run) -> None:
-    agent = run(("sh", "-c", 'echo "$TILDONE_LEASE"'), lease="a run/2/7")
-
-    assert ending(agent) == AgentEnding(How.EXIT, 0)
-    assert (tmp_path / "output").read_text(encoding="utf-8") == "a run/2/7\n"
-    assert command(tmp_path, ("true",)).lease != command(tmp_path, ("true",)).lease
 
 
 MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
@@ -382,23 +352,11 @@ def test_a_full_file_is_renamed_and_a_new_one_begun(tmp_path: Path) -> None:
     assert path.read_bytes() == b"line 3\n"
     assert (tmp_path / "output.1").read_bytes() == b"line 2\n"
     assert last_lines(str(path), 5) == ["line 2", "line 3"]
-
-
-def test_output_is_appended_to_what_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "output"
-    path.write_bytes(b"123456789\n")
-
+    # Another writer appends to what is there.
     OutputFile(str(path), 10).write(b"next\n")
-
     assert path.read_bytes() == b"next\n"
-    assert (tmp_path / "output.1").read_bytes() == b"123456789\n"
-
-
-def test_nobody_else_can_read_it(tmp_path: Path) -> None:
-    OutputFile(str(tmp_path / "output"), 1).write(b"secret")
-    OutputFile(str(tmp_path / "output"), 1).write(b"secret")
-
-    assert [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()] == [0o600, 0o600]
+    assert (tmp_path / "output.1").read_bytes() == b"line 3\n"
+    assert [each.stat().st_mode & 0o777 for each in tmp_path.iterdir()] == [0o600, 0o600]
 
 
 def test_a_full_disk_does_not_hold_up_an_agent(tmp_path: Path) -> None:
@@ -438,24 +396,16 @@ def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(
     assert (tmp_path / "output").stat().st_size == 900_000
 
 
-def test_output_that_no_newline_ends_is_a_line(tmp_path: Path) -> None:
-    (tmp_path / "output").write_bytes(b"one\ntwo\r\n\x1b[2Jthree\xff")
-
-    assert last_lines(str(tmp_path / "output"), 2) == ["two\r", "\x1b[2Jthree\ufffd"]
-
-
-def test_a_file_that_is_missing_or_empty_has_no_lines(tmp_path: Path) -> None:
-    assert last_lines(str(tmp_path / "output"), 40) == []
-    (tmp_path / "output").touch()
-    assert last_lines(str(tmp_path / "output"), 40) == []
-
-
-def test_of_very_long_lines_the_end_is_shown(tmp_path: Path) -> None:
+def test_the_last_lines_of_a_file_are_as_they_were_printed(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    assert last_lines(str(path), 40) == []
+    path.touch()
+    assert last_lines(str(path), 40) == []
+    path.write_bytes(b"one\ntwo\r\n\x1b[2Jthree\xff")
+    assert last_lines(str(path), 2) == ["two\r", "\x1b[2Jthree\ufffd"]
     (tmp_path / "output.1").write_bytes(b"before\n")
-    (tmp_path / "output").write_bytes(b"x" * 2 * MAX_TAIL_BYTES + b"the end")
-
-    [line] = last_lines(str(tmp_path / "output"), 40)
-
+    path.write_bytes(b"x" * 2 * MAX_TAIL_BYTES + b"the end")
+    [line] = last_lines(str(path), 40)
     assert len(line) == MAX_TAIL_BYTES
     assert line.endswith("xthe end")
 
@@ -523,19 +473,12 @@ def test_a_process_that_has_no_variables_is_not_waited_for(
     assert [found for found in orphans(()) if found.pid == process.pid] == []
 
 
-def test_an_orphan_that_is_stopped_is_reported_as_such(leave: Leave) -> None:
-    process = leave(new_lease())
-    stop(process.pid)
+def test_an_orphan_that_is_stopped_is_reported_as_such_and_a_zombie_is_none(leave: Leave) -> None:
+    stopped, ended = leave(new_lease()), leave(new_lease(), "exit 0")
+    stop(stopped.pid)
+    until(lambda: state(ended.pid) == "Z")
 
-    assert [found.stopped for found in orphans(()) if found.pid == process.pid] == [True]
-
-
-def test_a_process_that_has_ended_is_no_orphan(leave: Leave) -> None:
-    """It may be a zombie for a while."""
-    process = leave(new_lease(), "exit 0")
-    until(lambda: state(process.pid) == "Z")
-
-    assert [found for found in orphans(()) if found.pid == process.pid] == []
+    assert [found.stopped for found in orphans(()) if found.pid in (stopped.pid, ended.pid)] == [True]
 
 
 def test_the_processes_of_a_lease_are_ended_and_no_others(leave: Leave) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
 
@@ -53,18 +51,15 @@ def _bare(tmp_path: Path, project: Path) -> Path:
     return bare(tmp_path, project)
 
 
-def test_a_run_has_a_working_tree_of_its_own(project: Path, tmp_path: Path) -> None:
-    worktree = Repository(str(project), str(tmp_path / "home")).prepare(RUN)
+def test_a_run_has_a_working_tree_of_its_own_which_the_next_agent_gets_as_it_is(project: Path, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    worktree = Repository(str(project), home).prepare(RUN)
 
     assert (worktree.branch, git(worktree.folder, "branch", "--show-current")) == ("tildone/nightly.1", "")
     assert files(worktree.folder) == {"parser.py": "one\n", "old.py": "old\n"}
     assert git(project, "branch", "--show-current") == "main"
 
-
-def test_the_next_agent_on_the_machine_gets_the_working_tree_as_it_is(project: Path, tmp_path: Path) -> None:
-    home = str(tmp_path / "home")
-    change(Repository(str(project), home).prepare(RUN))
-
+    change(worktree)
     again = Repository(str(project), home).prepare(RUN)
 
     assert again.found == "the working tree of the agent before"
@@ -216,17 +211,18 @@ def test_a_run_begins_with_the_ref_that_it_names(project: Path, tmp_path: Path) 
     assert "feature.py" not in files(repository.prepare(FileName("b")).folder)
 
 
-@pytest.mark.parametrize("ref", ["missing", "--upload-pack=x"])
-def test_a_ref_that_does_not_exist_is_said(project: Path, tmp_path: Path, ref: str) -> None:
-    with pytest.raises(GitError, match=f"has no branch, tag or commit {ref}"):
-        Repository(str(project), str(tmp_path / "home")).prepare(RUN, ref=ref)
-
-
-def test_a_repository_without_commits_is_said(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q")
-
-    with pytest.raises(GitError, match="has no commit yet"):
-        Repository(str(tmp_path), str(tmp_path / "home")).prepare(RUN)
+def test_what_a_run_cannot_begin_with_is_said(project: Path, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    for ref in ("missing", "--upload-pack=x"):
+        with pytest.raises(GitError, match=f"has no branch, tag or commit {ref}"):
+            Repository(str(project), home).prepare(RUN, ref=ref)
+    with pytest.raises(GitError, match="is not a folder on this machine"):
+        Repository(str(tmp_path / "missing"), home)
+    with pytest.raises(GitError, match="must not have a password"):
+        Repository("https://ada:secret@example.org/a.git", home)
+    with pytest.raises(GitError, match="ext"):
+        Repository(f"ext::sh -c 'touch {tmp_path / 'ran'}'://x", home)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_folder_without_git_is_worked_on_as_it_is(tmp_path: Path) -> None:
@@ -237,6 +233,9 @@ def test_a_folder_without_git_is_worked_on_as_it_is(tmp_path: Path) -> None:
     assert repository.checkpoint(worktree, RUN, 1, "Task 1") is None
     repository.remove(RUN)
     assert tmp_path.exists()
+    git(tmp_path, "init", "-q")
+    with pytest.raises(GitError, match="has no commit yet"):
+        Repository(str(tmp_path), str(tmp_path / "home")).prepare(RUN)
 
 
 def test_removing_leaves_the_branch_only(project: Path, bare: Path, tmp_path: Path) -> None:
@@ -265,28 +264,12 @@ def test_hooks_of_the_repository_are_not_run(project: Path, tmp_path: Path) -> N
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_program_named_as_an_address_is_not_started(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="ext"):
-        Repository(f"ext::sh -c 'touch {tmp_path / 'ran'}'://x", str(tmp_path / "home"))
-    assert not (tmp_path / "ran").exists()
-
-
-def test_an_address_with_a_password_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="must not have a password"):
-        Repository("https://ada:secret@example.org/a.git", str(tmp_path / "home"))
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [("https://example.org/a", True), ("git@example.org:a/b", True), ("../a", False), ("C:/a", False), ("/a:b", False)],
 )
 def test_addresses_are_told_from_folders(source: str, *, expected: bool) -> None:
     assert is_address(source) is expected
-
-
-def test_a_missing_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="is not a folder on this machine"):
-        Repository(str(tmp_path / "missing"), str(tmp_path / "home"))
 
 
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
@@ -447,13 +430,7 @@ def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: 
 
     assert share(repository, first, commit, "tildone/own", other_is_faster)
     assert len(calls) == 2
-    assert git(project, "ls-tree", "--name-only", BRANCH).split() == [
-        ".gitignore",
-        "a.py",
-        "b.py",
-        "old.py",
-        "parser.py",
-    ]
+    assert git(project, "ls-tree", "--name-only", BRANCH).split() == [".gitignore", "a.py", "b.py", *SOURCES]
 
 
 def test_a_hand_waits_while_another_moves_the_branch(project: Path, tmp_path: Path) -> None:
@@ -517,14 +494,9 @@ def test_a_remote_repository_that_is_out_of_order_is_said(project: Path, bare: P
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "repository"
-    subprocess.run(["git", "init", "-q", folder], check=True)
-    (folder / "file.txt").write_text("text\n")
-    return folder
-
-
-def configure(repository: Path, key: str, value: str) -> None:
-    subprocess.run(["git", "-C", repository, "config", key, value], check=True)
+    git(tmp_path, "init", "-q", "repository")
+    (tmp_path / "repository" / "file.txt").write_text("text\n")
+    return tmp_path / "repository"
 
 
 def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
@@ -532,16 +504,16 @@ def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
 ) -> None:
     seen = tmp_path / "seen"
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
-    configure(repository, "filter.evil.clean", f"env > {seen}; cat")
-    configure(repository, "filter.evil.required", "true")
+    git(repository, "config", "filter.evil.clean", f"env > {seen}; cat")
+    git(repository, "config", "filter.evil.required", "true")
     (repository / ".gitattributes").write_text("* filter=evil\n")
-    git = Git(str(repository))
+    safe = Git(str(repository))
 
-    git.run("add", "-A")
-    git.run("commit", "-q", "-m", "checkpoint")
+    safe.run("add", "-A")
+    safe.run("commit", "-q", "-m", "checkpoint")
 
     assert not seen.exists()
-    assert git.run("show", "HEAD:file.txt") == "text"
+    assert safe.run("show", "HEAD:file.txt") == "text"
 
 
 def test_a_filter_of_the_person_runs_without_their_secrets(
@@ -551,14 +523,14 @@ def test_a_filter_of_the_person_runs_without_their_secrets(
     own, seen = tmp_path / "gitconfig", tmp_path / "seen"
     own.write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
-    configure(repository, "filter.upper.clean", f"touch {seen}; cat")
+    git(repository, "config", "filter.upper.clean", f"touch {seen}; cat")
     (repository / ".gitattributes").write_text("*.txt filter=upper\n")
-    git = Git(str(repository))
+    safe = Git(str(repository))
 
-    git.run("add", "-A")
+    safe.run("add", "-A")
 
     assert not seen.exists()
-    assert git.run("show", ":file.txt") == "TEXT"
+    assert safe.run("show", ":file.txt") == "TEXT"
 
 
 @pytest.mark.parametrize(
@@ -566,35 +538,31 @@ def test_a_filter_of_the_person_runs_without_their_secrets(
 )
 def test_no_other_program_of_the_repository_runs(repository: Path, tmp_path: Path, key: str) -> None:
     seen = tmp_path / "seen"
-    configure(repository, key, f"touch {seen}; false")
-    configure(repository, "commit.gpgSign", "true")
+    git(repository, "config", key, f"touch {seen}; false")
+    git(repository, "config", "commit.gpgSign", "true")
     (repository / ".gitattributes").write_text("* diff=evil\n")
-    git = Git(str(repository))
+    safe = Git(str(repository))
 
-    git.run("add", "-A")
-    git.run("commit", "-q", "-m", "checkpoint")
+    safe.run("add", "-A")
+    safe.run("commit", "-q", "-m", "checkpoint")
     (repository / "file.txt").write_text("other\n")
-    git.asks("diff", "HEAD")
-    git.asks("ls-remote", "ssh://localhost:1/none")
+    safe.asks("diff", "HEAD")
+    safe.asks("ls-remote", "ssh://localhost:1/none")
 
     assert not seen.exists()
 
 
 def test_a_program_that_cannot_be_overridden_is_an_error(repository: Path) -> None:
-    configure(repository, "filter.a=b.clean", "cat")
+    git(repository, "config", "filter.a=b.clean", "cat")
 
     with pytest.raises(GitError, match="name a program in a way that cannot be overridden"):
         Git(str(repository)).run("add", "-A")
 
 
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
+@pytest.fixture(name="bench")
+def _bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(endings, "FIRST_DELAY_MS", 100)
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
+    return bench
 
 
 @pytest.fixture(name="remote")

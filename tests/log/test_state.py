@@ -71,28 +71,16 @@ def chain(*facts: Fact) -> list[Event]:
     return [Event(f"e{i}", f"e{i - 1}" if i else None, i, Actor.AGENT, fact) for i, fact in enumerate(facts)]
 
 
-def test_a_session_without_events_has_the_initial_state() -> None:
-    assert latest_state([]) == State()
-
-
 def test_the_plan_is_the_newest_snapshot() -> None:
-    events = chain(PlanChanged(plan_of("old")), PlanChanged(plan_of("new"), drift=3))
+    """A change resets the nudges and keeps its drift; a nudge resets that a bound was reached."""
+    events = chain(
+        PlanChanged(plan_of("a")), Tripped(Bound.NUDGES, 20), Nudged(1, 1), PlanChanged(plan_of("b"), drift=2)
+    )
+    before = [latest_state(events[newest::-1]) for newest in range(3)]
 
-    assert latest_state(events[::-1]) == State("e1", plan_of("new"), 0, 3)
-
-
-def test_a_change_resets_the_nudges_and_keeps_its_drift() -> None:
-    events = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2))
-
-    assert latest_state(events[2::-1]).nudges == 2
+    assert latest_state([]) == State()
+    assert [(bool(state.tripped), state.nudges) for state in before] == [(False, 0), (True, 0), (False, 1)]
     assert latest_state(events[::-1]) == State("e3", plan_of("b"), 0, 2)
-
-
-def test_tripped_is_reset_by_the_next_nudge() -> None:
-    events = chain(PlanChanged(plan_of("a")), Tripped(Bound.NUDGES, 20), Nudged(1, 1))
-
-    assert latest_state(events[1::-1]).tripped
-    assert not latest_state(events[::-1]).tripped
 
 
 def test_reading_stops_at_the_newest_snapshot() -> None:
@@ -171,6 +159,8 @@ def test_every_marker_is_written_by_the_codec_for_its_fact_and_no_other() -> Non
     for marker, fact in facts.items():
         assert [other for other in facts if other and other in text(fact)] == ([marker] if marker else [])
 
+    assert (Directive.GO.value, Directive.STOP.value) == (summary.GO, summary.STOP)
+
 
 def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
     """A new open status needs a marker; otherwise hooks would treat its tasks as closed."""
@@ -179,10 +169,6 @@ def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
     for status in Status:
         event = text(PlanChanged(Plan((Phase("", (Task("One", status),)),))))
         assert any(marker in event for marker in markers) is status.is_open
-
-
-def test_the_directives_have_the_values_of_the_enum() -> None:
-    assert (Directive.GO.value, Directive.STOP.value) == (summary.GO, summary.STOP)
 
 
 @given(st.lists(st.builds(Task, IMITATIONS | plans.texts, plans.statuses), max_size=4), st.sampled_from(Directive))
@@ -225,13 +211,10 @@ def ids(events: list[Event]) -> str:
     return "".join(event.id for event in events)
 
 
-def test_a_branch_is_the_path_from_the_root() -> None:
-    """Oldest first; without a head it is empty."""
+def test_a_branch_is_the_path_from_the_root_and_leaves_are_without_children() -> None:
     assert ids(branch(TREE, "e")) == "abde"
     assert branch(TREE, None) == []
 
-
-def test_leaves_are_the_events_without_children() -> None:
     assert leaves(EVENTS) == ["c", "e"]
 
 
@@ -260,13 +243,10 @@ NEWEST_FIRST = [
 
 
 def test_undo_moves_the_head_before_each_change() -> None:
-    """The redo stack has the former heads, so that later nudges and labels are restored, too."""
+    """The redo stack has the former heads, so that later nudges and labels are restored. Several are as one by one."""
     assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 1) == SessionHead("b", ("e",))
     assert head_after_undo(SessionHead("e", ("x",)), NEWEST_FIRST, 2) == SessionHead(None, ("b", "e", "x"))
 
-
-def test_undoing_several_changes_equals_undoing_them_one_by_one() -> None:
-    """The same holds for redo."""
     once = head_after_undo(SessionHead("e"), NEWEST_FIRST, 1)
     twice = head_after_undo(once, NEWEST_FIRST[3:], 1)
 
@@ -276,28 +256,19 @@ def test_undoing_several_changes_equals_undoing_them_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("newest_first", "changes", "message"),
+    ("newest_first", "ahead", "changes", "message"),
     [
-        ([], 1, "nothing to undo"),
-        (NEWEST_FIRST[-2:], 2, "there is only 1 change to undo"),
-        (NEWEST_FIRST, 3, "there are only 2 changes to undo"),
+        ([], (), 1, "nothing to {}"),
+        (NEWEST_FIRST[-2:], ("a",), 2, "there is only 1 change to {}"),
+        (NEWEST_FIRST, ("a", "b"), 3, "there are only 2 changes to {}"),
     ],
 )
-def test_undoing_more_changes_than_there_are_is_refused(newest_first: list[Event], changes: int, message: str) -> None:
-    with pytest.raises(Refused, match=message):
+def test_more_changes_than_there_are_are_neither_undone_nor_redone(
+    newest_first: list[Event], ahead: tuple[str, ...], changes: int, message: str
+) -> None:
+    with pytest.raises(Refused, match=message.format("undo")):
         head_after_undo(SessionHead("e"), newest_first, changes)
-
-
-@pytest.mark.parametrize(
-    ("ahead", "changes", "message"),
-    [
-        ((), 1, "nothing to redo"),
-        (("a",), 2, "there is only 1 change to redo"),
-        (("a", "b"), 9, "there are only 2 changes to redo"),
-    ],
-)
-def test_redoing_more_changes_than_were_undone_is_refused(ahead: tuple[str, ...], changes: int, message: str) -> None:
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(Refused, match=message.format("redo")):
         head_after_redo(SessionHead("e", ahead), changes)
 
 
@@ -305,11 +276,15 @@ NUDGE = Event("e", None, 5, Actor.TIMER, Nudged(1, 1), Author("Ada", "claude:1")
 
 
 def test_only_what_is_known_is_written() -> None:
-    """An event without it is the same text as before."""
+    """An event without it is the same text as before. A limit in dollars has cents."""
     assert '"used"' not in codec.encode(NUDGE)
     assert usage_out(UNKNOWN) == usage_out(None) == ""
     assert usage_out(AgentUsage(cost=0.41)) == '"used":{"cost":0.41},'
     assert usage_out(AgentUsage(1200, 300)) == '"used":{"in":1200,"out":300},'
+
+    event = Event("e", None, 5, Actor.TIMER, Tripped(Bound.TASK_COST, 0.5))
+
+    assert codec.decode(codec.encode(event)) == event
 
 
 @pytest.mark.parametrize(
@@ -321,42 +296,23 @@ def test_invalid_amounts_are_unknown(data: object) -> None:
     assert usage_in(data) is None
 
 
-def test_one_invalid_amount_leaves_the_others() -> None:
+def test_sums_and_differences_have_every_amount_that_is_known() -> None:
+    """One invalid amount leaves the others. One that became smaller was counted again from 0."""
     assert usage_in({"in": 5, "out": "x", "cost": 2}) == AgentUsage(5, None, 2)
-
-
-def test_the_tokens_are_those_in_and_out() -> None:
     assert (AgentUsage(5, 2).tokens, AgentUsage(None, 2).tokens, AgentUsage(cost=1).tokens) == (7, 2, None)
+    assert added(AgentUsage(5, None, 1), AgentUsage(2, 3)) == AgentUsage(7, 3, 1)
 
-
-def test_a_difference_is_what_was_used_in_between() -> None:
     assert since(AgentUsage(5, 2, 0.5), AgentUsage(9, 2, 0.75)) == AgentUsage(4, 0, 0.25)
     assert since(UNKNOWN, AgentUsage(9, cost=1)) == AgentUsage(9, None, 1)
 
-
-def test_an_amount_that_became_smaller_was_counted_again_from_0() -> None:
-    """Whoever counts it was started again."""
     assert since(AgentUsage(50, 20, 5), AgentUsage(7, 30, 1)) == AgentUsage(7, 10, 1)
 
 
-def test_a_sum_has_every_amount_that_one_of_them_has() -> None:
-    assert added(AgentUsage(5, None, 1), AgentUsage(2, 3)) == AgentUsage(7, 3, 1)
-
-
-def test_a_limit_in_dollars_has_cents() -> None:
-    event = Event("e", None, 5, Actor.TIMER, Tripped(Bound.TASK_COST, 0.5))
-
-    assert codec.decode(codec.encode(event)) == event
-
-
-@pytest.mark.parametrize("usage", [AgentUsage(5, 7, 0.25), AgentUsage(cost=2.0), AgentUsage(tokens_out=3)])
-def test_the_text_of_a_usage_is_read_back(usage: AgentUsage) -> None:
-    assert usage_of_text(usage_text(usage)) == usage
-
-
-@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"in": -1}'])
-def test_a_text_without_a_usage_has_none(text: str) -> None:
-    assert usage_of_text(text) is None
+def test_the_text_of_a_usage_is_read_back() -> None:
+    for usage in (AgentUsage(5, 7, 0.25), AgentUsage(cost=2.0), AgentUsage(tokens_out=3)):
+        assert usage_of_text(usage_text(usage)) == usage
+    for text in ("", "{", "{}", "[]", '{"in": -1}'):
+        assert usage_of_text(text) is None
 
 
 class Counting(MemoryStore):
@@ -400,28 +356,18 @@ STORE = store_with(
 
 
 @pytest.mark.parametrize(
-    ("ref", "event"),
+    ("event", "refs"),
     [
-        ("head", "0cc1"),
-        ("HEAD", "0cc1"),
-        ("root", None),
-        ("0aa2", "0aa2"),
-        ("0c", "0cc1"),
-        ("second", "0aa2"),
-        ("~1", "0bb1"),
-        ("head~1", "0bb1"),
-        ("head~", "0bb1"),
-        ("~0", "0cc1"),
-        ("head~2", "0aa1"),
-        ("head~3", None),
-        ("second~1", "0aa1"),
-        ("0bb1~1", "0aa1"),
-        ("0aa2~0", "0aa2"),
+        ("0cc1", ("head", "HEAD", "0c", "~0")),
+        ("0bb1", ("~1", "head~1", "head~")),
+        ("0aa2", ("0aa2", "second", "0aa2~0")),
+        ("0aa1", ("head~2", "second~1", "0bb1~1")),
+        (None, ("root", "head~3")),
     ],
 )
-def test_references_resolve_to_events(ref: str, event: str | None) -> None:
+def test_references_resolve_to_events(event: str | None, refs: tuple[str, ...]) -> None:
     """`~N` counts changes of the plan; nudges and labels are skipped."""
-    assert resolve(STORE, "s", ref) == event
+    assert {resolve(STORE, "s", ref) for ref in refs} == {event}
 
 
 @pytest.mark.parametrize(
@@ -468,6 +414,7 @@ def test_a_label_takes_precedence_over_a_prefix() -> None:
     assert resolve(store, "s", "0aa") == "0bb1"
     assert resolve(store, "s", "0aa1") == "0aa1"
     assert resolve(store, "s", "odd~1") == "0cc1"
+    assert [resolve(MemoryStore(), "s", name) for name in ("head", "root")] == [None, None]
 
 
 def test_a_label_names_the_event_that_got_it_last() -> None:
@@ -491,13 +438,6 @@ def test_a_label_names_the_event_that_got_it_last() -> None:
             resolve(store, "s", ref)
 
 
-def test_in_an_empty_session_head_and_root_are_none() -> None:
-    assert resolve(MemoryStore(), "s", "head") is None
-    assert resolve(MemoryStore(), "s", "root") is None
-    with pytest.raises(NotFound, match="no event has the label or id"):
-        resolve(MemoryStore(), "s", "a")
-
-
 @pytest.mark.parametrize(("ref", "max_read"), [("head", 0), ("root", 0), ("e500", 0), ("head~3", 4), ("e500~3", 4)])
 def test_only_as_much_history_is_read_as_necessary(ref: str, max_read: int) -> None:
     """Only labels and prefixes require reading every event."""
@@ -519,15 +459,11 @@ def test_short_ids_are_unique_prefixes() -> None:
     assert short_ids([]) == {}
 
 
-@pytest.mark.parametrize("name", ["", " ", "head", "Root", "a~1", "~"])
-def test_a_label_must_not_be_empty_or_another_kind_of_reference(name: str) -> None:
-    assert label_problem(name)
+def test_a_label_must_not_be_empty_or_another_kind_of_reference() -> None:
+    """Any other text is valid, even one that looks like a prefix of an id."""
+    valid = ["v1", "before lunch", "0a", "日本語", "headless", "root-cause"]
 
-
-@pytest.mark.parametrize("name", ["v1", "before lunch", "0a", "日本語", "headless", "root-cause"])
-def test_any_other_text_is_a_valid_label(name: str) -> None:
-    """Even one that looks like a prefix of an id."""
-    assert label_problem(name) is None
+    assert [name for name in ["", " ", "head", "Root", "a~1", "~", *valid] if label_problem(name) is None] == valid
 
 
 FIRST = Claim(1, 1, 9, Claimant("ada"))
@@ -540,13 +476,11 @@ def test_the_claim_with_the_highest_epoch_counts_in_any_order() -> None:
 
 
 def test_an_agent_that_gives_all_back_keeps_no_claim_that_it_has_lost() -> None:
-    """The claim of its successor stays as it is."""
+    """The claim of its successor stays as it is. Some tasks may be given back alone."""
     after = released([FIRST, SUCCESSOR, OTHER], "ada", None)
 
     assert [(claim.task, claim.agent, claim.until) for claim in after] == [(1, "bob", 12), (2, "ada", RELEASED)]
 
-
-def test_only_the_claims_of_some_tasks_are_given_back() -> None:
     after = released([FIRST, SUCCESSOR, OTHER], "ada", frozenset({1}))
 
     assert after == [SUCCESSOR, OTHER]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import NoReturn
+from unittest import mock
 
 import pytest
 
@@ -26,12 +26,15 @@ def test_without_a_verb_it_says_what_it_can_do(capsys: pytest.CaptureFixture[str
     assert [verb for verb in do.VERBS if f"\n  {verb} " not in printed] == []
 
 
-def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("words", "told"), [(["dance"], "dance"), (["check", "pi"], "check takes no names")])
+def test_an_unknown_verb_is_refused_and_most_take_no_names(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stopped:
-        do.main(["dance"])
+        do.main(words)
 
     assert stopped.value.code == 2
-    assert "dance" in capsys.readouterr().err
+    assert told in capsys.readouterr().err
 
 
 def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,10 +45,7 @@ def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted() -> NoReturn:
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(do.VERBS, "check", interrupted)
+    monkeypatch.setitem(do.VERBS, "check", mock.Mock(side_effect=KeyboardInterrupt))
 
     assert do.main(["check"]) == 130
     assert capsys.readouterr() == ("", "")
@@ -56,7 +56,7 @@ def test_a_second_set_up_runs_nothing(
 ) -> None:
     (fake_venv / "python").touch()
     do.STAMP.write_text(do.fingerprint("dev"), encoding="utf-8")
-    monkeypatch.setattr(subprocess, "run", forbidden)
+    monkeypatch.setattr(subprocess, "run", mock.Mock(side_effect=AssertionError))
 
     assert do.main(["setup"]) == 0
     assert capsys.readouterr() == ("", "")
@@ -146,23 +146,15 @@ def test_a_step_leaves_no_process_and_no_file_behind(end: str) -> None:
         assert f"== left running, and killed now: {orphan} {sys.executable}" in rest
 
 
-def test_the_table_is_made_of_the_clients_that_are_named(steps: Steps) -> None:
-    """They are installed first."""
-    assert do.main(["table", "pi"]) == 0
-
-    assert [name for name, _ in steps] == ["clients", "table"]
-    assert [command[1:] for _, command in steps] == [
-        ["-m", "tests.clients.install", "pi"],
-        ["-m", "tests.clients.integrations_page", "pi"],
-    ]
-
-
-def test_the_clients_that_are_named_are_installed(steps: Steps) -> None:
+def test_the_clients_that_are_named_are_installed_and_make_the_table(steps: Steps) -> None:
     """By the program that knows which there are."""
-    assert do.main(["clients", "pi", "codex"]) == 0
+    assert do.main(["clients", "pi", "codex"]) == do.main(["table", "pi"]) == 0
 
-    [(name, command)] = steps
-    assert (name, command[1:]) == ("clients", ["-m", "tests.clients.install", "pi", "codex"])
+    assert [(name, command[1:]) for name, command in steps] == [
+        ("clients", ["-m", "tests.clients.install", "pi", "codex"]),
+        ("clients", ["-m", "tests.clients.install", "pi"]),
+        ("table", ["-m", "tests.clients.integrations_page", "pi"]),
+    ]
 
 
 @pytest.mark.parametrize("ci", ["true", ""])
@@ -206,14 +198,6 @@ def test_an_unknown_shard_is_refused_with_the_known_ones(capsys: pytest.CaptureF
     assert capsys.readouterr().err.count("all [SHARD…], with these shards: coverage, agents, browser,") == 2
 
 
-def test_other_verbs_take_no_names(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        do.main(["check", "pi"])
-
-    assert stopped.value.code == 2
-    assert "check takes no names" in capsys.readouterr().err
-
-
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     """The steps that would be run, and are not."""
@@ -240,30 +224,23 @@ def fake_venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return programs
 
 
-def forbidden(*command: object, **_: object) -> NoReturn:
-    raise AssertionError(f"nothing should be run: {command}")
-
-
-def test_portable_tests_are_those_of_test_without_what_no_python_changes(steps: Steps) -> None:
+def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What measures coverage is not run again without. The portable tests are those without what no Python changes."""
+    monkeypatch.setenv("CI", "true")
     assert do.main(["test"]) == 0
-    assert do.main(["portable"]) == 0
+    covering = [word for word in dict(steps)["coverage of the pure packages"] if word.startswith("tests/")]
+    ignored = [word.removeprefix("--ignore=") for word in dict(steps)["tests"] if word.startswith("--ignore=")]
+    assert {"tests/core", "tests/log", "tests/kit", "tests/stores/test_leases.py"} <= set(covering)
+    assert (covering, [path for path in covering if not (do.ROOT / path).exists()]) == (ignored, [])
 
+    steps.clear()
+    monkeypatch.setenv("CI", "")
+    assert do.main(["test"]) == do.main(["portable"]) == 0
     tests, portable = dict(steps)["tests"], dict(steps)["portable tests"]
     ignored = [word.removeprefix("--ignore=") for word in portable if word not in tests]
     assert portable[: len(portable) - len(ignored)] == tests[: len(portable) - len(ignored)]
     assert all((do.ROOT / folder).is_dir() for folder in ignored)
     assert "tests/project" in ignored
-
-
-def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What measures coverage is not run again without."""
-    monkeypatch.setenv("CI", "true")
-    assert do.main(["test"]) == 0
-
-    covering = [word for word in dict(steps)["coverage of the pure packages"] if word.startswith("tests/")]
-    ignored = [word.removeprefix("--ignore=") for word in dict(steps)["tests"] if word.startswith("--ignore=")]
-    assert {"tests/core", "tests/log", "tests/kit", "tests/stores/test_leases.py"} <= set(covering)
-    assert (covering, [path for path in covering if not (do.ROOT / path).exists()]) == (ignored, [])
 
 
 def test_a_run_on_another_python_has_an_environment_of_its_own(tmp_path: Path) -> None:
@@ -288,7 +265,7 @@ def test_a_python_that_is_not_installed_is_skipped_with_a_message(
 
 
 def test_a_python_is_taken_only_if_it_is_of_the_release_series(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A launcher on PATH may exist and still run nothing, or another release."""
+    """A launcher on PATH may exist and still run nothing, or another release. Another user's folder has none."""
     broken = tmp_path / "python3.99"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
@@ -298,17 +275,8 @@ def test_a_python_is_taken_only_if_it_is_of_the_release_series(monkeypatch: pyte
 
     assert do.find_python((3, 99)) is None
     assert do.release_series(sys.executable) == sys.version_info[:2]
-
-
-def test_a_folder_of_pythons_that_cannot_be_read_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may belong to the user that this one came from with `su`."""
-
-    def refused(*_: object) -> NoReturn:
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "glob", refused)
-
-    assert do.pythons_of_pyenv("3.11") == []
+    with mock.patch.object(Path, "glob", side_effect=PermissionError):
+        assert do.pythons_of_pyenv("3.11") == []
 
 
 def test_the_supported_range_is_the_one_that_the_package_claims() -> None:

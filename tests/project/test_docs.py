@@ -132,20 +132,16 @@ def test_removing_everything_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_blocks_are_saved_as_the_document_says(reader: Reader) -> None:
-    """One after the other, in one file. They are run from there and not by the test."""
+    """One after the other, in one file. They are run from there, and by the test only if they are also to be run."""
     saved = "<!-- save: a.py -->\n\n```python\n{}\n```\n"
     document = saved.format("x = 1") + saved.format("print(x + 1)") + "```console\n$ python3 a.py\n2\n```\n"
 
     assert list(problems(document, reader, frozenset())) == []
     assert rewritten(document, reader) == document.replace("\n2\n", "\n2\n2\n")
 
-
-def test_a_saved_block_may_also_be_run(reader: Reader) -> None:
-    """The following blocks use what it defines."""
-    document = "<!-- also save: a.py -->\n\n```python\nx = 1\n```\n```python\nassert x == 1\n```\n"
-
-    assert list(problems(document, reader, frozenset())) == []
-    assert (reader.home / "a.py").read_text(encoding="utf-8") == "x = 1\n"
+    also = "<!-- also save: b.py -->\n\n```python\nx = 1\n```\n```python\nassert x == 1\n```\n"
+    assert list(problems(also, reader, frozenset())) == []
+    assert (reader.home / "b.py").read_text(encoding="utf-8") == "x = 1\n"
 
 
 @pytest.mark.slow
@@ -162,13 +158,11 @@ def test_a_document_is_given_the_model_that_it_describes(tmp_path: Path) -> None
         assert "OPENAI_BASE_URL" not in os.environ
 
 
-def test_the_readme_names_the_commands_that_set_up_and_test() -> None:
+def test_the_readme_and_contributors_are_told_the_verbs() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^python3 do\.py (\w+)", readme, re.MULTILINE)[:2] == ["demo", "test"]
 
-
-def test_contributors_are_told_every_verb() -> None:
     page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 
     table = page.partition("| verb | what it does |\n")[2].partition("\n\n")[0]

@@ -42,16 +42,9 @@ def code_of(path: Path) -> str:
 def mypy(folder: Path) -> list[str]:
     """Return what mypy finds in the modules of a folder. The project's cache saves most of the time."""
     cache = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    strict = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary"]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--strict",
-            "--no-error-summary",
-            *cache,
-            *map(str, sorted(folder.glob("*.py"))),
-        ],
+        [*strict, *cache, *map(str, sorted(folder.glob("*.py")))],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -26,8 +26,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     sources = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.suffix in OURS}
 
-    data = f"tildone-{version()}.data"
-    assert {name.split("/")[0] for name in names} == {"tildone", f"tildone-{version()}.dist-info", data}
+    data = f"tildone-{__version__}.data"
+    assert {name.split("/")[0] for name in names} == {"tildone", f"tildone-{__version__}.dist-info", data}
     assert [name for name in names if name.startswith(data)] == [f"{data}/data/share/man/man1/tildone.1"]
     assert {name for name in names if name.endswith(OURS)} == sources
     assert "tildone/py.typed" in names
@@ -52,7 +52,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp_path: Path) -> None:
     where = run(str(environment / "python"), "-c", "import tildone; print(tildone.__file__)", cwd=tmp_path)
 
-    assert run(str(environment / "tildone"), "--version", cwd=tmp_path).split() == ["tildone", version()]
+    assert run(str(environment / "tildone"), "--version", cwd=tmp_path).split() == ["tildone", __version__]
     assert where.startswith(str(environment.parent))
     plan = {"TILDONE_STORE": str(tmp_path / "plan.db")}
     (tmp_path / "plan.md").write_text("- [ ] Buy milk\n")
@@ -107,10 +107,6 @@ def stand_in(requirement: Requirement, folder: Path) -> None:
         archive.writestr(f"{info}/METADATA", metadata)
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
-
-
-def version() -> str:
-    return __version__
 
 
 def needs(wheel: Path) -> list[str]:

@@ -8,6 +8,8 @@ import pytest
 from tests.plans import session_on
 from tildone.base import replace
 from tildone.log.session import Session, SessionParts
+from tildone.log.store import Store
+from tildone.plan.dialects import Dialect
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.events import Actor, AgentUsage, Author, Bound, Directive, DirectiveSet, Event
@@ -43,35 +45,27 @@ def with_two() -> Session:
     return session
 
 
-@pytest.mark.parametrize("closed", ["done", "drop"])
-def test_an_agent_that_closes_and_reopens_a_task_is_let_go(closed: str) -> None:
-    times, decision = nudges(with_two(), ("todo", {closed: 1}), ("todo", {"start": 1}))
+def write(*texts: str) -> Call:
+    return "TodoWrite", {"summary": "s", "todos": [{"content": text, "status": "pending"} for text in texts]}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "calls", "most"),
+    [
+        *((BRIEF, [("todo", {closed: 1}), ("todo", {"start": 1})], 64) for closed in ("done", "drop")),
+        (DECLARED, [write("a", "b"), write("a")], 64),
+        (BRIEF, [("todo", {"add": [f"more {number}"]}) for number in range(MOST)], 20 + 64),
+    ],
+    ids=["done and reopened", "dropped and reopened", "a list that grows and shrinks", "only added"],
+)
+def test_an_agent_that_finishes_nothing_is_let_go(dialect: Dialect, calls: list[Call], most: int) -> None:
+    session = session_on(dialect=dialect)
+    session.call(*(write("a") if dialect is DECLARED else ("todo", {"add": ["one", "two"]})))
+
+    times, decision = nudges(session, *calls)
 
     assert decision == GiveUp(Bound.DRIFT, 60)
-    assert times <= 64
-
-
-def test_an_agent_that_grows_and_shrinks_its_list_is_let_go() -> None:
-    def write(*texts: str) -> Call:
-        return "TodoWrite", {"summary": "s", "todos": [{"content": text, "status": "pending"} for text in texts]}
-
-    session = session_on(dialect=DECLARED)
-    session.call(*write("a"))
-
-    times, decision = nudges(session, write("a", "b"), write("a"))
-
-    assert decision == GiveUp(Bound.DRIFT, 60)
-    assert times <= 64
-
-
-def test_an_agent_that_only_adds_tasks_is_let_go() -> None:
-    session = with_two()
-    more: list[Call] = [("todo", {"add": [f"more {number}"]}) for number in range(MOST)]
-
-    times, decision = nudges(session, *more)
-
-    assert decision == GiveUp(Bound.DRIFT, 60)
-    assert times <= 20 + 64
+    assert times <= most
 
 
 def test_an_agent_that_adds_a_task_and_closes_it_is_let_go_after_all_nudges() -> None:
@@ -129,6 +123,7 @@ def test_a_task_that_an_agent_closes_and_undoes_in_its_shell_counts_once() -> No
 
 
 def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_others() -> None:
+    """An agent without a plan does not count them."""
     session = with_two()
     session.turn_ended()
     before = session.state
@@ -146,14 +141,11 @@ def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_other
     assert (after.ledger.continued, after.ledger.began) == (4, before.ledger.began)
     assert (after.nudges, after.drift, after.since) == (before.nudges, before.drift, before.since)
 
-
-def test_an_agent_without_a_plan_does_not_count_the_nudges_of_its_subagents() -> None:
-    session, below = session_on(), session_on(dialect=BRIEF)
-    below = below.using(parts=replace(below.parts, parent=session))
-    below.call("todo", {"add": ["look"]})
-
-    assert isinstance(below.turn_ended().decision, GoOn)
-    assert session.state.head is None
+    planless, child = session_on(), session_on(dialect=BRIEF)
+    child = child.using(parts=replace(child.parts, parent=planless))
+    child.call("todo", {"add": ["look"]})
+    assert isinstance(child.turn_ended().decision, GoOn)
+    assert planless.state.head is None
 
 
 def test_a_person_who_undoes_a_change_returns_to_the_counts_of_that_time() -> None:
@@ -166,7 +158,7 @@ def test_a_person_who_undoes_a_change_returns_to_the_counts_of_that_time() -> No
     assert session.state.ledger.continued == 0
 
 
-def test_an_end_at_a_bound_is_recorded_once() -> None:
+def test_an_end_at_a_bound_is_recorded_once_and_a_pause_by_a_person_resets_every_count() -> None:
     session = with_two()
     for _ in range(2):
         session.let_go(Bound.REQUESTS, 5000)
@@ -174,8 +166,6 @@ def test_an_end_at_a_bound_is_recorded_once() -> None:
     assert session.state.tripped
     assert len(list(session.store.events("s"))) == 2
 
-
-def test_a_pause_by_a_person_resets_every_count() -> None:
     session = with_two()
     session.turn_ended()
 
@@ -215,21 +205,26 @@ class Meter:
         return AgentUsage(int(self.cost * 1000), cost=self.cost) if self.cost else None
 
 
-def opened(patience: Patience | None = None) -> tuple[Session, Meter]:
-    """A session of an agent with one task in progress, which began at 1 dollar."""
-    clock = iter(range(0, 10**9, 10_000))
-    ids = iter(range(10**9))
-    meter = Meter()
-    session = Session(
-        MemoryStore(),
+def of_agent(
+    store: Store, agent: str, patience: Patience, usage: Callable[[str], AgentUsage | None], begun: int = 0
+) -> Session:
+    clock = count(begun, 10_000)
+    return Session(
+        store,
         "s",
         BRIEF,
         now=lambda: next(clock),
-        new_id=lambda: f"e{next(ids)}",
-        author=lambda actor: Author("Ada", "" if actor is Actor.USER else AGENT),
-        patience=patience or Patience(),
-        parts=SessionParts(usage=meter),
+        new_id=counter(),
+        author=lambda actor: Author("Ada", "" if actor is Actor.USER else agent),
+        patience=patience,
+        parts=SessionParts(usage=usage),
     )
+
+
+def opened(patience: Patience | None = None) -> tuple[Session, Meter]:
+    """A session of an agent with one task in progress, which began at 1 dollar."""
+    meter = Meter()
+    session = of_agent(MemoryStore(), AGENT, patience or Patience(), meter)
     meter.cost = 1.0
     session.call("todo", {"add": ["one", "two"]})
     session.call("todo", {"start": 1})
@@ -241,7 +236,7 @@ def usages(session: Session) -> list[AgentUsage | None]:
 
 
 def test_events_of_an_agent_have_what_it_has_used() -> None:
-    """A person's have not."""
+    """A person's have not, nor have those without a meter. Without a budget, a person who speaks writes nothing."""
     session, meter = opened()
     meter.cost = 1.5
     session.turn_ended()
@@ -249,12 +244,15 @@ def test_events_of_an_agent_have_what_it_has_used() -> None:
 
     assert usages(session)[-2:] == [AgentUsage(1500, cost=1.5), None]
 
-
-def test_without_a_meter_nothing_is_recorded() -> None:
     session = session_on(dialect=BRIEF)
     session.call("todo", {"add": ["one"]})
 
     assert usages(session) == [None]
+
+    session, _ = opened()
+    session.reset_counts()
+
+    assert not any(isinstance(event.fact, DirectiveSet) for event in session.store.events(session.name))
 
 
 def test_the_agent_is_let_go_when_its_task_is_over_its_budget() -> None:
@@ -288,7 +286,8 @@ def test_the_time_in_progress_is_a_budget() -> None:
     assert GiveUp(Bound.TASK_TIME, 1) in decisions
 
 
-def test_resume_starts_the_budget_of_the_task_again() -> None:
+def test_resume_and_a_person_who_speaks_start_the_budget_of_the_task_again() -> None:
+    """Although nothing was counted."""
     session, meter = opened(Patience(task_cost=2))
     meter.cost = 3.5
     assert isinstance(session.turn_ended().decision, GiveUp)
@@ -297,25 +296,14 @@ def test_resume_starts_the_budget_of_the_task_again() -> None:
     meter.cost = 5.0
     assert isinstance(session.turn_ended().decision, GoOn)
     meter.cost = 5.5
-
     assert session.turn_ended().decision == GiveUp(Bound.TASK_COST, 2)
 
-
-def test_a_person_who_speaks_starts_it_again_although_nothing_was_counted() -> None:
     session, meter = opened(Patience(task_cost=2))
     meter.cost = 2.5
     session.call("todo", {"add": ["three"]})
     session.reset_counts()
     meter.cost = 3.1
-
     assert isinstance(session.turn_ended().decision, GoOn)
-
-
-def test_without_a_budget_a_person_who_speaks_writes_nothing() -> None:
-    session, _ = opened()
-    session.reset_counts()
-
-    assert not any(isinstance(event.fact, DirectiveSet) for event in session.store.events(session.name))
 
 
 def test_the_conversation_has_a_budget_that_does_not_begin_again() -> None:
@@ -329,7 +317,7 @@ def test_the_conversation_has_a_budget_that_does_not_begin_again() -> None:
     assert session.budget_reached() == GiveUp(Bound.TOKENS, 2000)
 
 
-def test_a_finished_plan_reports_no_budget() -> None:
+def test_a_finished_plan_and_a_task_that_is_not_in_progress_have_no_budget() -> None:
     session, meter = opened(Patience(cost=2))
     meter.cost = 9.0
     session.call("todo", {"done": [1, 2]})
@@ -337,8 +325,6 @@ def test_a_finished_plan_reports_no_budget() -> None:
     assert session.budget_reached() is None
     assert session.plan.tasks
 
-
-def test_a_task_that_is_not_in_progress_has_no_budget() -> None:
     session, meter = opened(Patience(task_cost=2))
     meter.cost = 9.0
     session.call("todo", {"done": 1})
@@ -349,17 +335,7 @@ def test_a_task_that_is_not_in_progress_has_no_budget() -> None:
 
 def joined(session: Session, agent: str, cost: float, patience: Patience) -> Session:
     """A session of another agent on the same plan, which has used this much."""
-    clock, ids = iter(range(10**6, 10**7)), iter(range(10**9))
-    return Session(
-        session.store,
-        "s",
-        BRIEF,
-        now=lambda: next(clock),
-        new_id=lambda: f"{agent}{next(ids)}",
-        author=lambda actor: Author("Ada", "" if actor is Actor.USER else agent),
-        patience=patience,
-        parts=SessionParts(usage=lambda _agent: AgentUsage(int(cost * 1000), cost=cost)),
-    )
+    return of_agent(session.store, agent, patience, lambda _agent: AgentUsage(int(cost * 1000), cost=cost), begun=10**6)
 
 
 @pytest.mark.parametrize(

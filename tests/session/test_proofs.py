@@ -20,85 +20,37 @@ from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, 
 from tildone.plan.ops import Append, Mark, Numbered, Order, Remove, SetCheck, Write
 from tildone.plan.reduce import Step
 
+fields, any_of = st.fixed_dictionaries, st.sampled_from
 TEXTS = ("parser", "docs", "release")
 TESTS, ALL = Check(("pytest", "-q")), Check(("make", "all"))
 
-ids = st.integers(-1, 4) | st.sampled_from(TEXTS)
+ids = st.integers(-1, 4) | any_of(TEXTS)
 indices = st.lists(st.integers(-1, 3), max_size=3)
-texts = st.sampled_from([*TEXTS, "new", "Parser"])
+texts = any_of([*TEXTS, "new", "Parser"])
+TODOS = {"text": texts, "status": any_of(["completed", "in_progress", "not_started"])}
+ITEMS = {"content": texts, "status": any_of(["completed", "completed", "pending", "cancelled"])}
+PHASES = fields({"phase": st.just("B"), "items": st.lists(texts, min_size=1, max_size=2)})
+OPS = (
+    fields({"op": any_of(["start", "done", "drop", "rm"]), "task": texts})
+    | fields({"op": any_of(["done", "rm", "drop"])})
+    | fields({"op": st.just("init"), "list": st.lists(PHASES, max_size=1)})
+    | fields({"op": st.just("done"), "phase": st.just("A")})
+    | fields({"op": st.just("append"), "phase": st.just("A"), "items": st.lists(texts, max_size=2)})
+)
+BRIEFLY = (
+    st.dictionaries(any_of(["start", "done", "drop", "check"]), ids | st.lists(ids, max_size=3), max_size=2)
+    | fields({"add": st.lists(texts, max_size=2)})
+    | fields({"check": any_of(["1 true", "1 make", "2 pytest -q", "3 sh -c 'exit 0'"])})
+    | fields({"after": any_of(["1 2", "2 1", "3 1 2", "1 none"]), "done": ids})
+)
+EDITS = fields({"action": any_of(["start", "complete", "complete", "abandon"]), "indices": indices})
+WRITES = fields({"mode": any_of(["replace", "append"]), "todos": st.lists(fields(TODOS), max_size=4)})
 CALLS: dict[str, st.SearchStrategy[tuple[str, dict[str, Any]]]] = {
-    "brief": st.tuples(
-        st.just("todo"),
-        st.dictionaries(
-            st.sampled_from(["start", "done", "drop", "check"]), ids | st.lists(ids, max_size=3), max_size=2
-        )
-        | st.fixed_dictionaries({"add": st.lists(texts, max_size=2)})
-        | st.fixed_dictionaries({"check": st.sampled_from(["1 true", "1 make", "2 pytest -q", "3 sh -c 'exit 0'"])})
-        | st.fixed_dictionaries({"after": st.sampled_from(["1 2", "2 1", "3 1 2", "1 none"]), "done": ids}),
-    ),
-    "indexed": st.tuples(
-        st.just("edit_todos"),
-        st.fixed_dictionaries(
-            {"action": st.sampled_from(["start", "complete", "complete", "abandon"]), "indices": indices}
-        ),
-    )
-    | st.tuples(
-        st.just("write_todos"),
-        st.fixed_dictionaries(
-            {
-                "mode": st.sampled_from(["replace", "append"]),
-                "todos": st.lists(
-                    st.fixed_dictionaries(
-                        {"text": texts, "status": st.sampled_from(["completed", "in_progress", "not_started"])}
-                    ),
-                    max_size=4,
-                ),
-            }
-        ),
-    ),
-    "phased": st.tuples(
-        st.just("todo_write"),
-        st.fixed_dictionaries(
-            {
-                "ops": st.lists(
-                    st.fixed_dictionaries({"op": st.sampled_from(["start", "done", "drop", "rm"]), "task": texts})
-                    | st.fixed_dictionaries({"op": st.sampled_from(["done", "rm", "drop"])})
-                    | st.fixed_dictionaries(
-                        {
-                            "op": st.just("init"),
-                            "list": st.lists(
-                                st.fixed_dictionaries(
-                                    {"phase": st.just("B"), "items": st.lists(texts, min_size=1, max_size=2)}
-                                ),
-                                max_size=1,
-                            ),
-                        }
-                    )
-                    | st.fixed_dictionaries({"op": st.just("done"), "phase": st.just("A")})
-                    | st.fixed_dictionaries(
-                        {"op": st.just("append"), "phase": st.just("A"), "items": st.lists(texts, max_size=2)}
-                    ),
-                    max_size=3,
-                )
-            }
-        ),
-    ),
+    "brief": st.tuples(st.just("todo"), BRIEFLY),
+    "indexed": st.tuples(st.just("edit_todos"), EDITS) | st.tuples(st.just("write_todos"), WRITES),
+    "phased": st.tuples(st.just("todo_write"), fields({"ops": st.lists(OPS, max_size=3)})),
     "declared": st.tuples(
-        st.just("TodoWrite"),
-        st.fixed_dictionaries(
-            {
-                "summary": st.just("s"),
-                "todos": st.lists(
-                    st.fixed_dictionaries(
-                        {
-                            "content": texts,
-                            "status": st.sampled_from(["completed", "completed", "pending", "cancelled"]),
-                        }
-                    ),
-                    max_size=4,
-                ),
-            }
-        ),
+        st.just("TodoWrite"), fields({"summary": st.just("s"), "todos": st.lists(fields(ITEMS), max_size=4)})
     ),
 }
 
@@ -151,7 +103,7 @@ def unproved(plan: Plan) -> list[Task]:
 
 @pytest.mark.parametrize("name", list(DIALECTS))
 @settings(max_examples=40)
-@given(data=st.data(), results=st.lists(st.sampled_from(Result), min_size=1, max_size=4))
+@given(data=st.data(), results=st.lists(any_of(Result), min_size=1, max_size=4))
 def test_no_sequence_of_calls_completes_a_task_without_its_proof(
     name: str, data: st.DataObject, results: list[Result]
 ) -> None:
@@ -171,7 +123,7 @@ ASKED = {1: TESTS, 3: ALL, PLAN: ALL}
 
 @pytest.mark.parametrize("name", list(DIALECTS))
 @settings(max_examples=40)
-@given(data=st.data(), results=st.lists(st.sampled_from(Result), min_size=1, max_size=4))
+@given(data=st.data(), results=st.lists(any_of(Result), min_size=1, max_size=4))
 def test_no_sequence_of_calls_ends_a_plan_without_the_proofs_that_a_person_asked_for(
     name: str, data: st.DataObject, results: list[Result]
 ) -> None:
@@ -284,15 +236,8 @@ def test_what_an_agent_types_in_its_shell_is_the_doing_of_its_model(actor: Actor
     session.undo()
     assert [task.text for task in session.plan.tasks] == list(TEXTS)
     session.author_of = by_person
+    assert [task.number for task in session.change([Remove(Numbered((1,)))]).after.tasks] == [2, 3]
     assert session.checkout(None) == Plan()
-
-
-def test_a_person_removes_a_task_with_a_check() -> None:
-    session = opened(dialect_named("brief"), Scripted([Result.FAILED]))
-
-    session.change([Remove(Numbered((1,)))])
-
-    assert [task.number for task in session.plan.tasks] == [2, 3]
 
 
 DONE_1: dict[str, tuple[str, dict[str, Any]]] = {
@@ -386,28 +331,22 @@ def runs(project: Path) -> int:
     return len((project / ".git" / "runs").read_text())
 
 
-def test_with_the_same_files_it_is_done_without_another_run(session: Session, project: Path) -> None:
-    outcome = session.change(DONE)
-
-    assert outcome.after.tasks[0].status is Status.COMPLETED
+def test_a_check_is_run_again_only_with_other_files_and_if_that_fails_the_task_is_not_done(
+    session: Session, project: Path
+) -> None:
+    assert session.change(DONE).after.tasks[0].status is Status.COMPLETED
     assert runs(project) == 1
 
-
-def test_with_other_files_its_check_is_run_again(session: Session, project: Path) -> None:
+    session.change([Mark(Numbered((1,)), Status.PENDING)])
     (project / "README").write_text("Other words.\n")
-
     session.change(DONE)
-
     assert session.plan.tasks[0].status is Status.COMPLETED
     assert (runs(project), session.stale) == (2, frozenset())
 
-
-def test_and_if_that_fails_it_is_not_done(session: Session, project: Path) -> None:
-    (project / "README").write_text("Other words.\n")
+    session.change([Mark(Numbered((1,)), Status.PENDING)])
+    (project / "README").write_text("And others.\n")
     (project / "broken").touch()
-
     outcome = session.change(DONE)
-
     task = outcome.after.tasks[0]
     assert task.proof is not None
     assert (outcome.unproved, task.status, task.proof.result) == ((1,), Status.IN_PROGRESS, Result.FAILED)

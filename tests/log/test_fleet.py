@@ -234,7 +234,7 @@ def test_who_waits_as_told_gets_nearly_all_requests(per_minute: int) -> None:
     assert taken >= 8 * per_minute
 
 
-def wanted(run: str, repo: str = "", provider: str = "", hand: int = 0) -> Lease:
+def wanted(run: str, repo: str = "", provider: str = "", *, hand: int = 0) -> Lease:
     return Lease(run, hand, f"plan of {run}", Work(repo, provider))
 
 

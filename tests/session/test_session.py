@@ -465,13 +465,13 @@ def test_undo_redo_and_checkout_keep_the_current_directive() -> None:
 
     assert session.undo().after == Plan()
     assert session.turn_ended().decision == Rest(RestReason.NO_PLAN)
-    assert session.state.directive is Directive.PAUSE
+    undone = session.state.directive
     assert session.redo().after == plan_of("a", "b")
     assert session.turn_ended().decision == Rest(RestReason.PAUSED)
 
     session.set_directive(Directive.GO)
     session.checkout(paused)
-    assert session.state.directive is Directive.GO
+    assert (undone, session.state.directive) == (Directive.PAUSE, Directive.GO)
 
 
 CLAUDE = Author("Ada", "claude:1", "opus")

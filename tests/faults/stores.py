@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.faults.tally import Plan, Tally
-from tests.stores import jsonl_programs, processes
+from tests.stores import processes
 from tests.stores.contract import ids
-from tests.stores.postgres import ended, program, running_server
+from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.base import StoreError
 from tildone.base.ids import id_maker, timestamp
@@ -34,8 +34,7 @@ def kills(plan: Plan, tally: Tally) -> None:
         told = processes.run("killed", Path(name, "plans.db"), plan.kills, plan.seed).stdout.split()
         count(tally, told, SqliteStore(Path(name, "plans.db")), kills=plan.kills)
     with tempfile.TemporaryDirectory() as name:
-        with jsonl_programs.started("killed", name, "append", plan.kills, plan.seed) as killing:
-            told = jsonl_programs.ended(killing).split()
+        told = processes.run("killed", f"jsonl:{name}", plan.kills, plan.seed).stdout.split()
         count(tally, told, JsonlStore(name, plan_in_entry), kills=plan.kills)
     if plan.is_long and not why_not():
         _kill_on_postgres(plan, tally)
@@ -48,8 +47,7 @@ def full_disks(plan: Plan, tally: Tally) -> None:
             told = processes.run("cramped", Path(name, "plans.db")).stdout.split()
             count(tally, told, SqliteStore(Path(name, "plans.db")), full_disks=1)
         with tempfile.TemporaryDirectory() as name:
-            with jsonl_programs.started("cramped", name) as writing:
-                told = jsonl_programs.ended(writing).split()
+            told = processes.run("cramped", f"jsonl:{name}").stdout.split()
             count(tally, told, JsonlStore(name, plan_in_entry), full_disks=1)
 
 
@@ -121,8 +119,7 @@ def damages(plan: Plan, tally: Tally) -> None:
 
 def _kill_on_postgres(plan: Plan, tally: Tally) -> None:
     with running_server() as server, server.database() as url:
-        with program("killed", url, plan.kills, plan.seed) as killing:
-            told = ended(killing).split()
+        told = processes.run("killed", url, plan.kills, plan.seed).stdout.split()
         store = PostgresStore(url)
         count(tally, told, store, kills=plan.kills)
         store.close()

@@ -60,9 +60,6 @@ def jsonl(request: pytest.FixtureRequest) -> Opener:
 
 
 def postgres(request: pytest.FixtureRequest) -> Opener:
-    # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
     url: str = request.getfixturevalue("url")
     return lambda: PostgresStore(url)
 
@@ -98,10 +95,8 @@ def own_url(server: Server, url: str) -> str:
 
 
 @pytest.fixture
-def own_store(own_url: str) -> Iterator["PostgresStore"]:
+def own_store(own_url: str) -> Iterator[PostgresStore]:
     """A store in a database that the test may damage."""
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
     opened = PostgresStore(own_url)
     yield opened
     opened.close()

@@ -30,6 +30,7 @@ from tildone.plan.runs import (
     Work,
 )
 from tildone.stores.leasing import RunLeases, Scribe
+from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.leases import Machine
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -131,9 +132,6 @@ def fleet_on_sqlite(folder: Path) -> Iterator[Fleet]:
 @contextmanager
 def fleet_on_postgres(url: str) -> Iterator[Fleet]:
     """Open leases in a PostgreSQL store, on a server that seems to have been started long ago."""
-    # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
     clock = execute(url, "SELECT pg_get_functiondef('tildone.clock'::regproc)")[0][0]
     passed = 0
 

@@ -10,12 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.stores.postgres_keeper import why_not
+from tests.stores.processes import next_line
+from tildone.stores.postgres.store import PostgresStore
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "plans"
@@ -30,7 +32,6 @@ EMPTIED = (
     "UPDATE tildone.fleet SET lease = 60000, heartbeat = 20000, margin = 5000, reaper = 2000, renewal = 5000",
     "UPDATE tildone.fleet SET engine = ''",
 )
-TOO_LONG = 300.0
 
 needs_server = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
@@ -80,8 +81,6 @@ def database_of(url: str) -> str:
 
 def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
     """Run statements on a new connection, and return the rows of the last one."""
-    import psycopg  # noqa: PLC0415  where it is missing, the tests that need it are skipped
-
     with psycopg.connect(url, autocommit=True, client_encoding="utf8") as connection:
         *_, last = (connection.execute(statement.encode()) for statement in statements)
         return last.fetchall() if last.description else []
@@ -89,8 +88,6 @@ def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
 
 def truncate(url: str, tables: str) -> None:
     """Empty tables that others use. Those may have locked them in another order: then it is tried again."""
-    import psycopg  # noqa: PLC0415  as above
-
     while True:
         try:
             execute(url, f"TRUNCATE {tables} CASCADE")
@@ -117,58 +114,17 @@ def running_server(*settings: str) -> Iterator[Server]:
         try:
             yield Server(next_line(keeper), next_line(keeper), keeper)
         finally:
-            end_input(keeper)
+            assert keeper.stdin is not None
+            keeper.stdin.close()
             keeper.wait()
 
 
 @cache
 def shared_server() -> Server:
     """Return the one server of this process, with a template database that contains the schema."""
-    # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
     running = ExitStack()
     server = running.enter_context(running_server("max_connections=200"))
     atexit.register(running.close)
     server.run(f"CREATE DATABASE {TEMPLATE}")
     PostgresStore(server.url(TEMPLATE)).close()
     return server
-
-
-@contextmanager
-def program(name: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start one of the programs in `postgres_programs.py`; it is killed at the end of the block."""
-    command = [sys.executable, "-W", "error", "-m", "tests.stores.postgres_programs", name, *map(str, arguments)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def next_line(process: "subprocess.Popen[str]") -> str:
-    """Return the next line of a program's output."""
-    assert process.stdout is not None
-    return process.stdout.readline().rstrip("\n")
-
-
-def end_input(process: "subprocess.Popen[str]") -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-
-
-def ended(process: "subprocess.Popen[str]") -> str:
-    """Return the output of a program that ends successfully by itself; its input stays open."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    giving_up = Timer(TOO_LONG, process.kill)
-    giving_up.start()
-    try:
-        out, err = process.stdout.read(), process.stderr.read()
-        assert (process.wait(), err) == (0, "")
-    finally:
-        giving_up.cancel()
-    return out

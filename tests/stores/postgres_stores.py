@@ -2,14 +2,9 @@
 
 from dataclasses import dataclass, field
 
-import pytest
-
-from tildone.log.kept import Finding, Severity
-
-pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
-
 import psycopg
 
+from tildone.log.kept import Finding, Severity
 from tildone.stores.postgres.store import PostgresStore
 
 

@@ -9,21 +9,20 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import Popen
 from threading import Barrier, BrokenBarrierError, Condition
 
 import pytest
 
 from tests.plans import plan_of, session_on
-from tests.stores import jsonl_files, jsonl_programs, processes
-from tests.stores.contract import chain, ids
+from tests.stores import jsonl_files
+from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES, audit, read_book
 from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
 from tests.stores.postgres import needs_server
-from tests.stores.processes import finish, wait_for
+from tests.stores.processes import finish, started
 from tildone.app.opening import run_leases, store_at
 from tildone.log.settings import ProviderLimit
 from tildone.log.store import Store
@@ -353,23 +352,19 @@ LONG_ENOUGH = 60.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where a store is, opened here, and how programs on it are started."""
+    """A store, opened here, and its address."""
 
-    path: Path
+    address: str
     store: Store
-    program: Callable[..., AbstractContextManager["Popen[str]"]]
-
-    def start(self, name: str, *arguments: object) -> AbstractContextManager["Popen[str]"]:
-        return self.program(name, self.path, *arguments)
 
 
 @pytest.fixture(params=["sqlite", "jsonl"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         path = tmp_path / "plans.db"
-        return Place(path, SqliteStore(path), processes.start)
+        return Place(str(path), SqliteStore(path))
     path = tmp_path / "sessions"
-    return Place(path, jsonl_files.opened(path), jsonl_programs.started)
+    return Place(f"jsonl:{path}", jsonl_files.opened(path))
 
 
 Wait = Callable[[Store], Callable[[float], bool]]
@@ -397,7 +392,7 @@ def test_a_waiter_notices_changes_of_other_processes(place: Place, wait: Wait) -
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
     before, changed = store.records.revision(), wait(store)
 
-    with place.start("toggle", 0, 1) as other:
+    with started("toggle", place.address, 0, 1) as other:
         heard = changed(LONG_ENOUGH)
         finish([other])
 
@@ -431,20 +426,6 @@ def test_a_waiter_is_notified_at_once_by_its_own_process(
             place.store.move_head("s", SessionHead(other), expected=head)
 
         assert following.result(LONG_ENOUGH / 2) == [True] * 20
-
-
-def test_a_writer_waits_for_a_lock(place: Place) -> None:
-    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
-    if not place.path.exists():
-        place.path.mkdir()
-
-    with place.start("hold") as holder, ThreadPoolExecutor(1) as pool:
-        wait_for("held", holder)
-        writing = pool.submit(chain, place.store, "s", "a")
-        finish([holder])
-        writing.result()
-
-    assert ids(place.store.history("s")) == ["a"]
 
 
 ROUNDING = 1e-6

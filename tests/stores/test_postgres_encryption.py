@@ -11,8 +11,6 @@ from threading import Thread
 
 import pytest
 
-pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
-
 from tildone.base import StoreError
 from tildone.stores.postgres.address import address_of, missing_sslmode
 from tildone.stores.postgres.store import PostgresStore

@@ -2,30 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.plans import plan_of
 from tests.stores.contract import chain
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
-from tests.stores.postgres import Server, end_input, ended, execute, needs_server, next_line, program
+from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
 from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.suite.waiting import until
 from tildone.base import RunFenced, StoreError
 from tildone.log.kept import KeptSummary
-from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
 from tildone.stores.leasing import RunLeases, Scribe
-
-pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
-
-import psycopg
-
 from tildone.stores.postgres import connections
 from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
@@ -411,22 +405,6 @@ def before_records(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
         chain(store, "s", "a")
         store.close()
     return empty
-
-
-def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: PostgresStore) -> None:
-    store.records.ask(Need("n", "s", "confirm", "?"))
-    with ExitStack() as running:
-        processes = [running.enter_context(program("answer", url, word)) for word in "abc"]
-        assert [next_line(each) for each in processes] == ["ready"] * 3
-        for each in processes:
-            end_input(each)
-        told = sorted(next_line(each) for each in processes)
-        for each in processes:
-            ended(each)
-
-    decided = store.records.need("n")
-    assert decided is not None
-    assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
 
 
 def test_a_database_of_an_older_schema_can_be_read(before_records: str) -> None:

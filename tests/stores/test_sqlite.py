@@ -11,11 +11,10 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
-from tests.stores.processes import finish, run, start, wait_for
+from tests.stores.processes import finish, run, run_at_once, start, wait_for
 from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
-from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import SessionChange, SessionHead
@@ -181,10 +180,7 @@ def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) ->
     """The first creates it; none fails."""
     chain(SqliteStore(path.with_name("model.db")), "s", "a")
 
-    makers = [start("make", path) for _ in range(8)]
-    for maker in makers:
-        wait_for("ready", maker)
-    finish(makers)
+    run_at_once("make", [(path,)] * 8)
 
     assert tables(path) == tables(path.with_name("model.db"))
 
@@ -293,10 +289,7 @@ def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
     """The first does, the others wait; none fails."""
     first_schema(path)
 
-    makers = [start("make", path) for _ in range(6)]
-    for maker in makers:
-        wait_for("ready", maker)
-    finish(makers)
+    run_at_once("make", [(path,)] * 6)
 
     assert ids(SqliteStore(path).history("s")) == ["b", "a"]
 
@@ -534,20 +527,6 @@ def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) 
 
 
 SUMMARY = KeptSummary("a", "0/1")
-
-
-def test_of_several_processes_that_answer_at_once_one_counts(path: Path) -> None:
-    store = SqliteStore(path)
-    store.records.ask(Need("n", "s", "confirm", "?"))
-    with start("answer", path, "a") as one, start("answer", path, "b") as two, start("answer", path, "c") as three:
-        processes = [one, two, three]
-        for process in processes:
-            wait_for("ready", process)
-        told = sorted(done.stdout.strip() for done in finish(processes))
-
-    decided = store.records.need("n")
-    assert decided is not None
-    assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))

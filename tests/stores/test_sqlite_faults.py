@@ -6,24 +6,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import apsw
 import pytest
 
-from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
 from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
-from tests.stores.processes import finish, run, start, wait_for
+from tests.stores.processes import run
 from tests.stores.test_sqlite import first_schema
 from tildone.base import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
-from tildone.plan.model import Plan
+from tildone.plan.events import Actor, Event, Labelled, SessionHead
 from tildone.plan.runs import Claimer, NewRun, RunLost
 from tildone.stores.agents import machine_name
 from tildone.stores.sqlite import schema
@@ -50,44 +47,6 @@ def open_folder() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
-
-
-@pytest.mark.parametrize(("writers", "changes"), [(3, 20), pytest.param(8, 500, marks=pytest.mark.slow)])
-def test_concurrent_processes_lose_no_change(path: Path, record_property: Record, writers: int, changes: int) -> None:
-    """Each makes many changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
-    store = SqliteStore(path)
-    todos = [{"text": f"of worker {worker}"} for worker in range(writers)]
-    session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
-
-    finish([start("toggle", path, worker, changes) for worker in range(writers)])
-
-    written = list(store.history("s"))[::-1]
-    wanted = [f"{worker}-{number}" for worker in range(writers) for number in range(changes)]
-    record_property("changes acknowledged", len(wanted))
-    record_property("changes kept", len(written) - 1)
-    assert sorted(ids(written)) == sorted(["e0", *wanted])
-    for before, after in pairwise(written):
-        assert changed_positions(plan_of(before), plan_of(after)) == [int(after.id.partition("-")[0])]
-    assert ids(store.events("s")) == ids(written)
-    assert check(path) == "ok"
-
-
-@unix_only
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_killed_writer_loses_no_acknowledged_change(path: Path, record_property: Record, kills: int) -> None:
-    """The file is intact, and contains every acknowledged change."""
-    told = run("killed", path, kills, 20261115).stdout.split()
-
-    store = SqliteStore(path)
-    written = ids(store.history("s"))
-    record_property("writers killed", kills)
-    record_property("changes acknowledged", len(told))
-    record_property("acknowledged and lost", len(set(told) - set(written)))
-    assert len(told) >= kills / 2
-    assert set(told) <= set(written)
-    assert written == ids(store.events("s"))[::-1]
-    assert plan_of(next(store.history("s"))).tasks[0].text == written[0]
-    assert check(path) == "ok"
 
 
 def test_a_file_that_is_not_a_store_is_refused_and_unchanged(path: Path) -> None:
@@ -201,28 +160,6 @@ def test_a_folder_that_cannot_be_created_is_an_error(open_folder: Path) -> None:
 
     assert answer.startswith(f"StoreError: cannot open {path}: ")
     assert "Permission denied" in answer
-
-
-def test_a_lock_held_too_long_is_reported(path: Path) -> None:
-    """Reading continues meanwhile, and writing after the lock is released."""
-    store = SqliteStore(path, timeout=0.05)
-    chain(store, "s", "a")
-
-    with start("hold", path) as holder:
-        wait_for("held", holder)
-        with pytest.raises(StoreBusy, match=r"plans\.db is in use by another process") as caught:
-            store.append("s", planned("b", "a", "x"))
-        with pytest.raises(StoreBusy):
-            store.move_head("s", SessionHead(None), expected="a")
-        read = ids(store.history("s"))
-        holder.communicate()
-    chain(store, "s", "b")
-
-    assert isinstance(caught.value.__cause__, apsw.BusyError)
-    if Path("/proc/locks").exists():
-        assert f"by another process ({holder.pid}), for longer" in str(caught.value)
-    assert read == ["a"]
-    assert ids(store.history("s")) == ["b", "a"]
 
 
 def test_creating_a_store_waits_for_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,16 +298,6 @@ def filled(path: Path) -> Path:
         store.append("s", planned(str(number), str(number - 1) if number else None, "x" * 1000))
     store.close()
     return path
-
-
-def plan_of(event: Event) -> Plan:
-    assert isinstance(event.fact, PlanChanged)
-    return event.fact.plan
-
-
-def changed_positions(before: Plan, after: Plan) -> list[int]:
-    pairs = zip(before.tasks, after.tasks, strict=True)
-    return [position for position, (old, new) in enumerate(pairs) if old != new]
 
 
 def with_sqlite(path: Path, sql: str, *values: str) -> object:

@@ -1,4 +1,4 @@
-"""Processes and threads on one PostgreSQL database: crashes, lost connections, waiting, and the end of stores."""
+"""PostgreSQL stores: crashes, lost connections, waiting, the end of stores, what queries cost, and the change feed."""
 
 import os
 import signal
@@ -8,29 +8,29 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import islice
+from threading import Barrier
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.fleet.drills.places import Proxy
 from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
-from tests.stores.postgres import Server, database_of, ended, execute, needs_server, next_line, program, running_server
+from tests.stores.postgres import Server, database_of, execute, needs_server, running_server
 from tests.stores.postgres_line import Cut, Line, line_to
-from tests.stores.postgres_programs import END
-from tests.stores.test_sqlite_faults import changed_positions, plan_of
+from tests.stores.postgres_stores import Work, flaws, setting_of
+from tests.stores.processes import ended, next_line, started
+from tests.stores.programs import END
 from tests.suite.waiting import until
-from tildone.base import HeadMoved, StoreBusy, StoreError, StoreUnreachable
-from tildone.plan.events import SessionHead
-
-pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
-
-import psycopg
-
-from tests.stores.postgres_stores import Work, flaws
-from tildone.stores.postgres import connections as listener
-from tildone.stores.postgres.connections import MAX_CONNECTIONS, ConnectionPool
+from tildone.base import HeadMoved, StoreBusy, StoreError, StoreUnreachable, UnknownEvent, replace
+from tildone.log.store import Store
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged, SessionChange, SessionHead
+from tildone.plan.model import Task, flat
+from tildone.stores.postgres import connections
+from tildone.stores.postgres.connections import MAX_CONNECTIONS, ConnectionPool, TimedConnection
+from tildone.stores.postgres.rows import migrations, query, row_of, session_row
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
@@ -48,39 +48,6 @@ def store(url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-@pytest.mark.parametrize(("writers", "changes"), [(2, 20), pytest.param(8, 500, marks=pytest.mark.slow)])
-def test_concurrent_processes_lose_no_change(url: str, store: PostgresStore, writers: int, changes: int) -> None:
-    """Each makes many changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
-    todos = [{"text": f"of worker {worker}"} for worker in range(writers)]
-    session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
-
-    with ExitStack() as running:
-        for writer in [running.enter_context(program("toggle", url, worker, changes)) for worker in range(writers)]:
-            ended(writer)
-
-    written = list(store.history("s"))[::-1]
-    wanted = [f"{worker}-{number}" for worker in range(writers) for number in range(changes)]
-    assert sorted(ids(written)) == sorted(["e0", *wanted])
-    for before, after in pairwise(written):
-        assert changed_positions(plan_of(before), plan_of(after)) == [int(after.id.partition("-")[0])]
-    assert ids(store.events("s")) == ids(written)
-    assert flaws(store) == []
-
-
-@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.slow)])
-def test_a_killed_writer_loses_no_acknowledged_change(url: str, store: PostgresStore, kills: int) -> None:
-    """The store is intact, and contains every acknowledged change."""
-    with program("killed", url, kills, 20261115) as killing:
-        told = ended(killing).split()
-
-    written = ids(store.history("s"))
-    print(f"{kills} writers killed: {len(told):,} changes acknowledged, {len(written):,} written")
-    assert len(told) >= kills / 2
-    assert set(told) <= set(written)
-    assert written == ids(store.events("s"))[::-1]
-    assert flaws(store) == []
-
-
 @pytest.mark.slow
 def test_a_crashed_server_loses_no_acknowledged_change() -> None:
     """Three crashes: writers and waiters reconnect. Nothing acknowledged is lost, nothing is written twice."""
@@ -89,8 +56,8 @@ def test_a_crashed_server_loses_no_acknowledged_change() -> None:
         server.run("CREATE DATABASE plans")
         url = server.url("plans")
         store = PostgresStore(url)
-        waiters = [running.enter_context(program("follow", url)) for _ in range(2)]
-        writers = [running.enter_context(program("write", url, worker, 40 * CRASHES)) for worker in range(4)]
+        waiters = [running.enter_context(started("follow", url)) for _ in range(2)]
+        writers = [running.enter_context(started("write", url, worker, 40 * CRASHES)) for worker in range(4)]
         # Whoever has never reached a server does not wait for it: all have got so far.
         assert [next_line(waiter) for waiter in waiters] == ["ready", "ready"]
         told = [next_line(writer) for writer in writers]
@@ -115,46 +82,12 @@ def test_a_crashed_server_loses_no_acknowledged_change() -> None:
         store.close()
 
 
-def test_a_lock_held_too_long_is_reported(url: str) -> None:
-    """Reading continues meanwhile, and writing after the lock is released."""
-    store = PostgresStore(url, timeout=0.05)
-    chain(store, "s", "a")
-
-    with psycopg.connect(url) as holder:
-        holder.execute("SELECT FROM tildone.sessions FOR UPDATE")
-        with pytest.raises(StoreBusy, match="is in use by another process, for longer than we wait") as caught:
-            store.append("s", planned("b", "a", "x"))
-        with pytest.raises(StoreBusy):
-            store.move_head("s", SessionHead(None), expected="a")
-        read = ids(store.history("s"))
-    chain(store, "s", "b")
-
-    assert isinstance(caught.value.__cause__, psycopg.errors.LockNotAvailable)
-    assert read == ["a"]
-    assert ids(store.history("s")) == ["b", "a"]
-    store.close()
-
-
 def test_a_schema_creation_that_takes_too_long_is_reported(empty: str) -> None:
     with psycopg.connect(empty) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(1953260654)")
 
         with pytest.raises(StoreBusy, match="is in use by another process"):
             PostgresStore(empty, timeout=0.05)
-
-
-def test_a_writer_waits_for_a_lock(server: Server, url: str, store: PostgresStore) -> None:
-    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
-    chain(store, "s", "a")
-
-    with psycopg.connect(url) as holder, ThreadPoolExecutor(1) as pool:
-        holder.execute("SELECT FROM tildone.sessions FOR UPDATE")
-        writing = pool.submit(chain, store, "s", "b")
-        until(lambda: server.run(HELD_UP) == [(1,)])
-        holder.rollback()
-        writing.result()
-
-    assert ids(store.history("s")) == ["b", "a"]
 
 
 def test_an_exhausted_pool_is_reported(url: str) -> None:
@@ -205,7 +138,7 @@ def test_an_operation_can_be_interrupted(server: Server, url: str, store: Postgr
     """For example while it waits for a lock; it has no effect later."""
     chain(store, "s", "a")
 
-    with psycopg.connect(url) as holder, program("write", url, "x", 1) as writer:
+    with psycopg.connect(url) as holder, started("write", url, "x", 1) as writer:
         holder.execute("SELECT FROM tildone.sessions FOR UPDATE")
         until(lambda: server.run(HELD_UP) == [(1,)])
         writer.send_signal(signal.SIGINT)
@@ -496,6 +429,7 @@ CUT_OFF = f"SELECT pg_terminate_backend(pid, 5000) FROM ({LISTENING}) AS listeni
 MOVED_IN_SILENCE = ("SET session_replication_role = replica", "UPDATE tildone.sessions SET head = NULL")
 """Without triggers, so that nobody tells of it."""
 
+
 WAITERS = 100
 
 
@@ -518,7 +452,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiters do not read the head by themselves."""
-    monkeypatch.setattr(listener, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
+    monkeypatch.setattr(connections, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
 
 
 @pytest.mark.usefixtures("patient")
@@ -558,7 +492,7 @@ def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, wor
 def test_a_waiter_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
 
-    with waiting(store, "e0") as [woken], program("toggle", url, 0, 1) as other:
+    with waiting(store, "e0") as [woken], started("toggle", url, 0, 1) as other:
         ended(other)
         assert woken.result(LONG_ENOUGH)
         assert store.session_head("s").head == "0-0"
@@ -581,7 +515,7 @@ def test_a_waiter_survives_a_lost_connection(url: str, store: PostgresStore) -> 
 
 def test_a_waiter_without_notifications_polls(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection pooler may drop notifications."""
-    monkeypatch.setattr(listener, "RECHECK_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "RECHECK_SECONDS", 0.01)
     chain(store, "s", "a")
 
     with waiting(store, "a") as [woken]:
@@ -619,14 +553,14 @@ def test_a_garbage_collected_store_closes_its_connections(url: str) -> None:
 @pytest.mark.parametrize("how", ["at once", "waiting", "forgotten"])
 def test_a_process_can_end_without_closing_the_store(url: str, how: str) -> None:
     """It ends at once and without warnings, which are errors there."""
-    with program("leave", url, how) as leaving:
+    with started("leave", url, how) as leaving:
         assert ended(leaving) == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
 def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None:
     """The protocol does not allow sharing them. The parent's continue to work."""
-    with program("fork", url) as forking:
+    with started("fork", url) as forking:
         refused, again, *said = ended(forking).splitlines()
 
     assert refused == again
@@ -643,3 +577,400 @@ def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[l
             yield [pool.submit(store.wait, "s", head, 10 * LONG_ENOUGH) for _ in range(many)]
         finally:
             store.close()
+
+
+Opened = list["psycopg.Connection"]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Every connection that is opened during the test."""
+    found: Opened = []
+    connect_really = TimedConnection.connect
+
+    def connect(*words: Any, **more: Any) -> Any:
+        found.append(connect_really(*words, **more))
+        return found[-1]
+
+    monkeypatch.setattr(TimedConnection, "connect", connect)
+    return found
+
+
+def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Work) -> None:
+    """And no thread."""
+    threads = set(threading.enumerate())
+
+    store = PostgresStore(url)
+
+    assert len(work.statements) == 1
+    # Threads of earlier tests may have ended meanwhile.
+    assert set(threading.enumerate()) <= threads
+    assert execute(url, f"SELECT count(*) {OURS}") == [(1,)]
+    store.close()
+
+
+@pytest.mark.parametrize(("usual", "settled"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
+def test_acknowledged_changes_are_on_disk(own_url: str, opened: Opened, usual: str, settled: str) -> None:
+    """Whatever the default of the database is; a stronger setting is left as it is."""
+    execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET synchronous_commit = {usual}")
+
+    store = PostgresStore(own_url)
+
+    assert store.durable
+    assert setting_of(opened[-1], "synchronous_commit") == settled
+    store.close()
+
+
+def test_the_isolation_level_is_set_explicitly(own_url: str, opened: Opened) -> None:
+    """With a default of serializable, a conflict would raise another error."""
+    execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_isolation = 'serializable'")
+
+    store = PostgresStore(own_url)
+
+    assert setting_of(opened[-1], "transaction_isolation") == "read committed"
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("patience", "longest"), [(1.5, "1500ms"), (0, "1ms"), (30, "30s"), (float("inf"), "2147483647ms")]
+)
+def test_the_lock_timeout_follows_the_timeout(url: str, opened: Opened, patience: float, longest: str) -> None:
+    store = PostgresStore(url, timeout=patience)
+
+    assert setting_of(opened[-1], "lock_timeout") == longest
+    store.close()
+
+
+def test_a_change_is_one_query(store: PostgresStore, work: Work) -> None:
+    """One round trip, in its own transaction."""
+    chain(store, "s", "a")
+    work.statements.clear()
+
+    store.append("s", planned("b", "a", "x"))
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
+    store.delete("s", expected="a")
+
+    assert len(work.statements) == 3
+
+
+@pytest.mark.parametrize("nudges", [0, 20])
+@pytest.mark.parametrize("length", [5, 300])
+def test_the_newest_plan_is_one_query(store: PostgresStore, work: Work, length: int, nudges: int) -> None:
+    """However long the history is, only the events since that plan are read."""
+    store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
+    for number in range(nudges):
+        head = store.session_head("s").head
+        store.append("s", Event(f"n{number}", head, 1, Actor.TIMER, Nudged(number, number)))
+    work.statements.clear()
+    work.rows.clear()
+
+    plan = session_on(store).plan
+
+    assert plan.tasks[0].text == str(length - 1)
+    assert work.rows == [1, nudges + 1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda store: store.sessions(), id="all sessions"),
+        pytest.param(lambda store: store.session_head("s"), id="the place"),
+        pytest.param(lambda store: list(store.events("other")), id="the events of another session"),
+        pytest.param(lambda store: store.leaves("other"), id="the leaves of another session"),
+        pytest.param(lambda store: store.append("other", planned("new", "2", "x")), id="an event elsewhere"),
+        pytest.param(lambda store: session_on(store, prefix="new").undo(), id="undo"),
+        pytest.param(lambda store: list(islice(store.history("s"), 3)), id="the newest three"),
+    ],
+)
+def test_costs_do_not_grow_with_the_length_of_a_session(url: str, work: Work, read: Callable[[Store], object]) -> None:
+    """As many queries and rows for a long history as for a short one."""
+    asked = []
+    for length in (20, 300):
+        store = PostgresStore(url)
+        chain(store, "other", "0", "1", "2")
+        store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
+        work.statements.clear()
+        work.rows.clear()
+
+        read(store)
+
+        asked.append((list(work.statements), list(work.rows)))
+        for info in store.sessions():
+            store.delete(info.name, expected=store.session_head(info.name).head)
+        store.close()
+
+    assert asked[0] == asked[1]
+    assert asked[0][0]
+
+
+def test_a_whole_history_is_read_in_few_queries(store: PostgresStore, work: Work) -> None:
+    """Each returns more than the one before."""
+    events = in_a_row(3000)
+    store.import_events("s", events, SessionHead("2999"))
+    work.statements.clear()
+
+    backwards, forwards = list(store.history("s")), list(store.events("s"))
+
+    assert backwards == events[::-1]
+    assert forwards == events
+    assert len(work.statements) <= 12
+
+
+def test_large_plans_are_read_in_small_batches(store: PostgresStore, work: Work) -> None:
+    """No result is much larger than a million bytes, unless a single event is."""
+    large = PlanChanged(flat(*(Task("x" * 1000) for _ in range(600))))
+    events = [replace(event, fact=large) for event in in_a_row(7)]
+    store.import_events("s", events, SessionHead("6"))
+    work.rows.clear()
+
+    assert list(store.history("s")) == events[::-1]
+    assert list(store.events("s")) == events
+    assert work.rows == [1, 2, 2, 2, 1, 2, 2, 2, 1]
+
+
+def test_deleting_a_session_while_it_is_read_is_an_error(store: PostgresStore) -> None:
+    """It does not look like a shorter one."""
+    store.import_events("s", in_a_row(1500), SessionHead("1499"))
+    history, events = store.history("s"), store.events("s")
+    next(history)
+    next(events)
+
+    store.delete("s", expected="1499")
+
+    with pytest.raises(UnknownEvent, match="1498"):
+        list(history)
+    with pytest.raises(StoreError, match="'s' was deleted while it was read"):
+        list(events)
+
+
+def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None:
+    """As many as are needed at once, up to a limit; other threads wait."""
+    in_step = Barrier(2 * MAX_CONNECTIONS, timeout=LONG_ENOUGH)
+
+    def write(worker: int) -> int:
+        in_step.wait()
+        chain(store, f"session {worker}", *map(str, range(20)))
+        return int(execute(url, f"SELECT count(*) {OURS}")[0][0])
+
+    with ThreadPoolExecutor(2 * MAX_CONNECTIONS) as pool:
+        most = max(pool.map(write, range(2 * MAX_CONNECTIONS)))
+
+    assert 1 <= most <= MAX_CONNECTIONS
+    assert [info.events for info in store.sessions()] == [20] * 2 * MAX_CONNECTIONS
+
+
+def test_idle_connections_are_closed(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while; one stays open."""
+    with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
+        holder.execute("LOCK TABLE tildone.sessions")
+        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
+        until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
+        holder.rollback()
+        assert [reader.result() for reader in reading] == [SessionHead()] * 4
+
+    monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", 0.0)
+    store.session_head("s")
+
+    until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(1,)])
+
+
+def in_a_row(length: int) -> list[Event]:
+    """Return a history without branches, its events numbered."""
+    return [planned(str(number), str(number - 1) if number else None, str(number)) for number in range(length)]
+
+
+MANY = """
+INSERT INTO tildone.sessions (name, head, ahead, events, created, updated, newest)
+SELECT 'x' || n, head, ahead, events, created, updated, newest FROM tildone.sessions, generate_series(1, 5000) AS n
+"""
+
+
+@pytest.fixture
+def older(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database of the schema before revisions, with two sessions."""
+    with monkeypatch.context() as before:
+        before.setattr(connections, "migrations", lambda: migrations()[:2])
+        store = PostgresStore(empty)
+        chain(store, "s", "a")
+        chain(store, "long " * 1000, "long " * 1000)
+        chain(store, "s", "b")
+        store.close()
+    return empty
+
+
+def test_a_change_that_commits_later_has_the_later_revision(url: str, store: PostgresStore) -> None:
+    """Whoever follows the feed misses no change of a transaction that began earlier. Others do not wait for it."""
+    chain(store, "slow", "a")
+    chain(store, "quick", "a")
+    before = store.records.revision()
+
+    with psycopg.connect(url) as slow:
+        slow.execute(query("append"), session_row("slow") | row_of(planned("b", "a", "x")))
+        chain(store, "quick", "b")
+        quick = store.records.revision()
+        told = store.records.changed(before)
+        slow.commit()
+
+    assert told == [SessionChange("quick", "b", quick)]
+    assert store.records.changed(quick) == [SessionChange("slow", "b", store.records.revision())]
+
+
+def test_a_change_that_is_rolled_back_has_no_revision(url: str, store: PostgresStore) -> None:
+    chain(store, "s", "a")
+    before = store.records.revision()
+
+    with psycopg.connect(url) as other:
+        other.execute(query("append"), session_row("s") | row_of(planned("b", "a", "x")))
+        other.rollback()
+
+    assert store.records.changed(before) == []
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(
+    ("statement", "head", "exists"),
+    [
+        ("UPDATE tildone.sessions SET head = 'a' WHERE name = 's'", "a", True),
+        ("UPDATE tildone.sessions SET ahead = '[\"b\"]' WHERE name = 's'", "b", True),
+        ("DELETE FROM tildone.sessions WHERE name = 's'", None, False),
+    ],
+    ids=["a head", "a redo stack", "a deletion"],
+)
+def test_a_program_that_knows_no_revisions_makes_them(
+    url: str, store: PostgresStore, statement: str, head: str | None, *, exists: bool
+) -> None:
+    """Triggers of the schema do, and notify."""
+    chain(store, "s", "a", "b")
+    chain(store, "other", "a")
+    before = store.records.revision()
+
+    with waiting_for_any(store) as [woken]:
+        until(lambda: execute(url, LISTENING) != [])
+        execute(url, statement)
+        assert woken.result(LONG_ENOUGH)
+        assert store.records.changed(before) == [SessionChange("s", head, store.records.revision(), exists)]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_waiter_for_any_change_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
+    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
+    before = store.records.revision()
+
+    with waiting_for_any(store) as [woken], started("toggle", url, 0, 1) as other:
+        ended(other)
+        assert woken.result(LONG_ENOUGH)
+        assert store.records.changed(before) == [SessionChange("s", "0-0", store.records.revision())]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_waiter_for_one_session_is_not_woken_by_others(url: str, store: PostgresStore) -> None:
+    """A waiter for any session is, on the same connection."""
+    chain(store, "s", "a")
+
+    with waiting_for_any(store, lambda: store.wait("s", "a", 10 * LONG_ENOUGH)) as [anyone, one]:
+        until(lambda: len(execute(url, LISTENING)) == 1)
+        chain(store, "other", "a")
+        assert anyone.result(LONG_ENOUGH)
+        assert not one.done()
+        chain(store, "s", "b")
+        assert one.result(LONG_ENOUGH)
+
+
+@contextmanager
+def waiting_for_any(store: PostgresStore, *others: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
+    """Threads that wait for any change, and for others, for longer than the test; the store is closed afterwards."""
+    revision = store.records.revision()
+    with ThreadPoolExecutor(1 + len(others)) as pool:
+        try:
+            yield [pool.submit(wait) for wait in (lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)]
+        finally:
+            store.close()
+
+
+def test_what_changed_is_found_by_indexes(own_url: str) -> None:
+    """However many sessions there are; the server keeps the statistics up to date by itself."""
+    store = PostgresStore(own_url)
+    chain(store, "s", "a")
+    execute(own_url, MANY, "ANALYZE")
+    before = store.records.revision()
+    chain(store, "s", "b")
+    chain(store, "t", "a")
+
+    with psycopg.connect(own_url, autocommit=True) as connection:
+        explained = connection.execute(
+            b"EXPLAIN (ANALYZE, FORMAT JSON) " + query("changed"), {"since": before}
+        ).fetchone()
+
+    assert [change.session for change in store.records.changed(before)] == ["s", "t"]
+    assert explained is not None
+    assert sum(rows_of(explained[0][0]["Plan"])) < 30
+    store.close()
+
+
+def rows_of(plan: dict[str, Any]) -> Iterator[float]:
+    """The rows that each step of a query returned or left out."""
+    yield plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
+    for part in plan.get("Plans", ()):
+        yield from rows_of(part)
+
+
+def test_deletions_are_forgotten_after_ten_thousand_changes(url: str, store: PostgresStore) -> None:
+    """Sessions that exist are kept, however old their newest change is."""
+    chain(store, "old", "a")
+    for name in ("one", "two"):
+        chain(store, name, "a")
+        store.delete(name, expected="a")
+    [(last,)] = execute(url, "SELECT last_value FROM tildone.revision")
+    execute(url, f"SELECT setval('tildone.revision', {last + 9997})")
+
+    chain(store, "three", "a")
+    store.delete("three", expected="a")
+
+    assert [(change.session, change.exists) for change in store.records.changed(0)] == [
+        ("old", True),
+        ("two", False),
+        ("three", False),
+    ]
+
+
+def test_a_database_of_an_older_tildone_has_a_feed(older: str) -> None:
+    """The sessions are in the order in which they were last written, and revisions go on, migrated or not."""
+    reader = PostgresStore(older, read_only=True)
+    before = reader.records.revision()
+    unmigrated = reader.records.changed(0)
+    writer = PostgresStore(older)
+    migrated = writer.records.changed(0)
+
+    assert [(change.session, change.head) for change in unmigrated] == [("long " * 1000, "long " * 1000), ("s", "b")]
+    assert migrated == unmigrated
+    assert writer.records.revision() == before == unmigrated[-1].revision
+    assert reader.records.changed(before) == []
+    writer.move_head("s", SessionHead("a", ("b",)), expected="b")
+    assert writer.records.changed(before) == reader.records.changed(before) == [SessionChange("s", "a", before + 1)]
+    reader.close()
+    writer.close()
+
+
+def test_users_of_the_older_tables_can_write_after_a_migration(server: Server, older: str) -> None:
+    """They were granted the tables that existed then. To read the feed, they have to be granted the new one."""
+    server.run("CREATE ROLE worker LOGIN")
+    rights = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES"
+    try:
+        execute(
+            older,
+            "GRANT USAGE ON SCHEMA tildone TO worker",
+            f"GRANT {rights} IN SCHEMA tildone TO worker",
+            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO worker",
+        )
+        owner = PostgresStore(older)
+        before = owner.records.revision()
+        worker = PostgresStore(older.replace("postgres@", "worker@"))
+        chain(worker, "s", "c")
+
+        assert owner.records.changed(before) == [SessionChange("s", "c", owner.records.revision())]
+        with pytest.raises(StoreError, match="permission denied for table changes"):
+            worker.records.revision()
+        worker.close()
+        owner.close()
+    finally:
+        execute(older, "DROP OWNED BY worker", "DROP ROLE worker")

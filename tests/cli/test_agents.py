@@ -23,7 +23,7 @@ from tildone.log.presence import AT_WORK_MS, Presence
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND, dialect_named
 from tildone.plan.events import Author, Bound
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound
 from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
 from tildone.stores.assignment import end, register, subagent_id, subagent_of
 

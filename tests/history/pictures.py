@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tests.project.source import ROOT
 from tildone.plan.events import Actor, Bound, Event, Fact, Nudged, PlanChanged, Tripped
-from tildone.plan.history.requests import TokenUse
 from tildone.plan.history.stats import Stats, session_stats
 from tildone.plan.history.stats_lines import stats_lines
 from tildone.plan.history.stats_svg import stats_svg
+from tildone.plan.history.usage import TokenUse
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.plan.text.styles import plain
 

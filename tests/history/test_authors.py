@@ -33,9 +33,16 @@ from tildone.plan.history.authors import (
     who,
 )
 from tildone.plan.history.blame import MAX_ARGUMENT_CHARS, TaskHistory, blame_lines, task_histories
-from tildone.plan.history.requests import rows_lines
 from tildone.plan.history.stats import describe_held_up, held_up_by_agents
-from tildone.plan.history.timeline import author_data, durations_data, row_data, task_data, timeline, whole_step_data
+from tildone.plan.history.timeline import (
+    author_data,
+    durations_data,
+    row_data,
+    rows_lines,
+    task_data,
+    timeline,
+    whole_step_data,
+)
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, flat
 from tildone.plan.text.styles import display_width, plain
 

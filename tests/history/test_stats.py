@@ -37,10 +37,10 @@ from tildone.plan.events import (
     PlanFact,
     Tripped,
 )
-from tildone.plan.history.requests import TokenUse
 from tildone.plan.history.stats import NO_STATS, MarkKind, Period, Stats, session_stats, stats_data
 from tildone.plan.history.stats_lines import MIN_COLUMNS, stats_lines
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
+from tildone.plan.history.usage import TokenUse
 from tildone.plan.model import Phase, Plan, Status, Task, flat, progress
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import display_width, plain

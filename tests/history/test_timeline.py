@@ -22,8 +22,14 @@ from tildone.plan.events import (
 from tildone.plan.history.blame import TaskHistory, task_histories
 from tildone.plan.history.branches import Branch, branch_lines, branches
 from tildone.plan.history.changes import ChangeKind
-from tildone.plan.history.requests import row_lines
-from tildone.plan.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
+from tildone.plan.history.timeline import (
+    MAX_LOOKBACK_EVENTS,
+    HeadRelation,
+    TimelineRow,
+    newest_events,
+    row_lines,
+    timeline,
+)
 from tildone.plan.model import Phase, Plan, PlanProgress, Rules, Status, Task, assign_numbers, flat
 from tildone.plan.ops import Op
 from tildone.plan.reduce import reduce

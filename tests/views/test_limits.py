@@ -19,6 +19,7 @@ from tildone.plan.text.amounts import (
     about,
     ago,
     days,
+    describe_bound,
     dollars,
     duration,
     elapsed,
@@ -28,7 +29,6 @@ from tildone.plan.text.amounts import (
     token_count,
     usage_text,
 )
-from tildone.plan.text.bounds import describe_bound
 from tildone.plan.text.safe import (
     MAX_TEXT,
     MIN_TEXT,

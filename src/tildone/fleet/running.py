@@ -62,8 +62,7 @@ from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor, Event, State, latest_state
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.history.requests import rows_lines
-from tildone.plan.history.timeline import timeline
+from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Check, Plan, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered

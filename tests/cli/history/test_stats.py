@@ -16,7 +16,7 @@ from tests.host.models.model_server import ModelServer
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, conversation_files, provider_environment
 from tildone.cli.history.stats import token_use
-from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.usage import TokenUse
 from tildone.plan.model import Task, flat
 from tildone.plan.text.styles import display_width
 from tildone.stores.pi.session_file import file_name, format_line, format_timestamp, header

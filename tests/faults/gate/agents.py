@@ -16,7 +16,7 @@ from unittest.mock import patch
 from tildone.log.session import Session
 from tildone.plan.dialects.declared import WORDS
 from tildone.plan.model import Plan, Status, Task
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound
 
 PHASE = "Work"
 

@@ -174,7 +174,7 @@ def agent_stopped(
             return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
-            from tildone.plan.text.bounds import describe_bound
+            from tildone.plan.text.amounts import describe_bound
 
             notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
             return HookReply(ReplyKind.NOTIFY, notice), None

@@ -20,8 +20,7 @@ from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Directive, State
 from tildone.plan.model import next_task, open_tasks, progress
-from tildone.plan.text.amounts import format_count
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.safe import status_line
 from tildone.plan.text.styles import Span

@@ -35,8 +35,7 @@ def print_no_events(session: Session) -> None:
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Imported here and below, because each of the two outputs needs its own.
-    from tildone.plan.history.requests import rows_lines
-    from tildone.plan.history.timeline import newest_events, row_data, timeline
+    from tildone.plan.history.timeline import newest_events, row_data, rows_lines, timeline
 
     store, name = session.store, session.name
     head = store.session_head(name).head

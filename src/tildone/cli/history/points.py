@@ -19,8 +19,7 @@ from tildone.plan.history.blame import TaskHistory, blame_lines, task_histories
 from tildone.plan.history.branches import Branch, branch_lines, branches
 from tildone.plan.history.diff import diff_lines, diff_plans, diff_to_json
 from tildone.plan.history.refs import HEAD, ROOT, SHORT_ID_LENGTH, events_by_label, resolve, short_ids
-from tildone.plan.history.requests import rows_lines
-from tildone.plan.history.timeline import event_data, task_data, timeline, whole_step_data
+from tildone.plan.history.timeline import event_data, rows_lines, task_data, timeline, whole_step_data
 from tildone.plan.model import Plan, progress
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, clip_line

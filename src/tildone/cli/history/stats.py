@@ -18,9 +18,9 @@ from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.plan.events import branch, by_id, labels
-from tildone.plan.history.requests import TokenUse
 from tildone.plan.history.stats import Stats, session_stats
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
+from tildone.plan.history.usage import TokenUse
 from tildone.plan.text.safe import printable
 
 STREAM = "-"

@@ -42,8 +42,7 @@ from tildone.plan.dialects import DIALECTS
 from tildone.plan.events import Directive, State, latest_state
 from tildone.plan.model import progress
 from tildone.plan.shell.danger import told
-from tildone.plan.text.amounts import format_count, size
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound, format_count, size
 from tildone.plan.text.styles import Span, clip_text
 from tildone.stores import StoreAddress, store_kind
 

@@ -19,8 +19,7 @@ from tildone.cli.run.arguments import RunArguments
 from tildone.log.session import Session
 from tildone.plan.events import Directive, State
 from tildone.plan.model import open_tasks, progress
-from tildone.plan.text.amounts import format_count
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.safe import printable, printable_lines
 from tildone.plan.text.styles import Role, Span, ansi, plain
 from tildone.run.events import (

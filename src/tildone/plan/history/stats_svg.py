@@ -21,8 +21,7 @@ from tildone.plan.history.stats_lines import (
     usage_sentence,
 )
 from tildone.plan.model import Status
-from tildone.plan.text.amounts import about, dollars, elapsed, token_count
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import about, describe_bound, dollars, elapsed, token_count
 from tildone.plan.text.charts import TimeAxis, element, escaped, label, style, time_axis
 
 When = Callable[[int], str]

@@ -11,18 +11,19 @@ from tildone.plan.history.changes import changes_in, describe_change, grouped_se
 from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
 from tildone.plan.model import Plan, Status
 from tildone.plan.runs import fact_name
-from tildone.plan.text.amounts import ENDING_KINDS, finished_durations, in_progress_since
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import ENDING_KINDS, describe_bound, elapsed, finished_durations, in_progress_since
 from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, display_width, hanging_lines
 from tildone.plan.text.views_runs import describe_run_fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tildone.plan.events import Author, Event, Fact
     from tildone.plan.history.blame import TaskHistory, TaskStep
     from tildone.plan.runs import RunFact
     from tildone.plan.text.amounts import StartTimes
+    from tildone.plan.text.styles import Line, TextAndSuffix
 
     When = Callable[[int], str]
 
@@ -106,6 +107,33 @@ def timeline(
         )
         before = event.id
     return rows
+
+
+def rows_lines(rows: Sequence[TimelineRow], columns: int | None = None) -> list[Line]:
+    width = max((display_width(row.who) for row in rows), default=0)
+    return [line for row in rows for line in row_lines(row, columns, width)]
+
+
+def row_lines(row: TimelineRow, columns: int | None = None, who_width: int = 0) -> list[Line]:
+    """Return the lines of a row: one for each description, none wider than `columns`.
+
+    The author is padded to `who_width` columns.
+    """
+    padding = " " * (who_width - display_width(row.who))
+    lead = (
+        Span(row.mark.value, Role.ACCENT),
+        Span(f" {row.id}", Role.WARNING),
+        Span(f"  {row.when}  {row.who}{padding}", Role.MUTED),
+    )
+    note = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
+    texts: list[TextAndSuffix] = []
+    for number, text in enumerate(row.what):
+        duration = row.durations[number] if row.durations else None
+        suffix: Line = () if duration is None else (Span(f" ({elapsed(duration)})", Role.MUTED),)
+        if note and not number:
+            suffix = (*suffix, Span(note, Role.ACCENT))
+        texts.append((Span(text, Role.TEXT), suffix))
+    return hanging_lines(lead, texts, columns)
 
 
 def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:

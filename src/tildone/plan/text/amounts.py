@@ -1,8 +1,9 @@
-"""Amounts for people: durations, ages, sizes, counts, tokens and money, and how long tasks were in progress."""
+"""Amounts for people: durations, ages, sizes, tokens and money, how long tasks were in progress, bounds of nudges."""
 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
+from tildone.plan.events import Bound
 from tildone.plan.history.changes import ChangeKind, task_at, task_locations
 from tildone.plan.model import Status
 
@@ -173,3 +174,26 @@ def dollars(amount: float) -> str:
     if text == "$0.000":
         return "<$0.001"
     return text[:-1] if text[-4] == "." and text[-1] == "0" else text
+
+
+_BOUNDS = {
+    Bound.NUDGES: "told to go on {times}, and nothing changed",
+    Bound.DRIFT: "told to go on {times}, and no task was closed or added",
+    Bound.SAME: "stopped {times} more with the same words and nothing done",
+    Bound.TIME: "no task was closed or added in {limit} minutes",
+    Bound.COST: "the agents of this plan have cost {dollars}",
+    Bound.TOTAL: "told to go on {times} since you last spoke",
+    Bound.HOURS: "{limit} hours have passed since you last spoke",
+    Bound.IDLE_REQUESTS: "{limit} requests to the model, and no task was closed or added",
+    Bound.REQUESTS: "{limit} requests to the model since you last spoke",
+    Bound.TOKENS: "the agents of this plan have used {tokens} tokens",
+    Bound.TASK_COST: "the task in progress has cost {dollars}",
+    Bound.TASK_TOKENS: "the task in progress has used {tokens} tokens",
+    Bound.TASK_TIME: "the task in progress has taken {limit} minutes",
+}
+
+
+def describe_bound(bound: Bound, limit: float) -> str:
+    """Return a bound that ended automatic continuation as a sentence without a capital letter or a full stop."""
+    amounts = {"dollars": dollars(limit), "tokens": token_count(int(limit))}
+    return _BOUNDS[bound].format(limit=limit, times="once" if limit == 1 else f"{limit} times", **amounts)

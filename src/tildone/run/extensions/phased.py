@@ -33,7 +33,7 @@ from tildone.plan.model import Plan, Rules, TaskInPhase, open_tasks, same_conten
 from tildone.plan.ops import Write
 from tildone.plan.reduce import Outcome, Step
 from tildone.plan.text import phases as phase_tree
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound
 from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.safe import clipped, printable
 from tildone.plan.text.safe import reminder as as_reminder

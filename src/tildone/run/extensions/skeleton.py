@@ -43,7 +43,7 @@ from tildone.plan.history.changes import change_sentences, changes
 from tildone.plan.model import Check, Plan, Proof, Rules, Status, has_checks, numbered, same_content
 from tildone.plan.ops import Write
 from tildone.plan.text import safe as widget
-from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.amounts import describe_bound
 from tildone.plan.text.lists import task_line
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import MAX_FRAME, MAX_START, NO_TODOS, printable, printable_lines, safe_text

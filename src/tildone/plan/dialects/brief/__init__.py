@@ -6,9 +6,8 @@ What only a call needs is imported by the first one: hooks use the words of a di
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
-from tildone.plan.dialects import TEXT, Dialect, Reply, Tool, record, safe_dialect
-from tildone.plan.dialects.brief.params import PARAMETERS, PHRASING
-from tildone.plan.model import Phase, Plan, Rules, Status, has_checks, next_task, numbered, waits_for
+from tildone.plan.dialects import INTEGER, TEXT, Dialect, Phrasing, Reply, Tool, array, record, safe_dialect
+from tildone.plan.model import WORD_FIELDS, Phase, Plan, Rules, Status, has_checks, next_task, numbered, waits_for
 from tildone.plan.text.safe import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, safe_text, shown_text
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.base.schema import SchemaProblem
-    from tildone.plan.dialects import CompletedCall
+    from tildone.plan.dialects import CompletedCall, ToolCall
     from tildone.plan.faults import Fault
     from tildone.plan.model import Task
     from tildone.plan.reduce import Outcome, Step
@@ -244,6 +243,23 @@ def _refusal(fault: Fault, plan: Plan) -> str:
 
 
 RULES = Rules(max_tasks=200, max_text=2000)
+MARKS = {status.verb: status for status in Status if status.verb}
+FINISHING = ("done", "drop", "block")
+"""Ops after which an agent may be finished with the task in progress."""
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "add": array(TEXT),
+        **dict.fromkeys(MARKS, INTEGER),
+        **dict.fromkeys(("move", "note", "block", "check", "after", *WORD_FIELDS), TEXT),
+    },
+}
+_OP = {status: op for op, status in MARKS.items()}
+
+
+def mark(plan: Plan, position: int, status: Status) -> ToolCall:
+    return "todo", {_OP[status]: numbered(plan).tasks[position].number}
 
 
 def _interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
@@ -282,7 +298,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
-        phrasing=PHRASING,
+        phrasing=Phrasing(mark),
         numbered=True,
         marks_origins=True,
         tells_results=True,

@@ -12,7 +12,7 @@ import re
 from tildone.base import TYPE_CHECKING
 from tildone.base.schema import SchemaProblem
 from tildone.plan.command_line import split_command
-from tildone.plan.dialects.brief.params import FINISHING, MARKS
+from tildone.plan.dialects.brief import FINISHING, MARKS
 from tildone.plan.model import ATTRIBUTES, WORD_FIELDS, Check, Status, Task
 from tildone.plan.ops import Append, Mark, Move, Named, Note, Numbered, Order, SetCheck, StartNext, Touch
 from tildone.plan.text.safe import shown_text

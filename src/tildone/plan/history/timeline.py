@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.base import TYPE_CHECKING, value
-from tildone.plan.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped, by_id, labels
+from tildone.plan.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, PlanFact, Tripped, by_id, labels
 from tildone.plan.history.authors import of_several_people, who
 from tildone.plan.history.changes import changes_in, describe_change, grouped_sentences, match_plans, task_at
 from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
@@ -19,7 +19,7 @@ from tildone.plan.text.views_runs import describe_run_fact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tildone.plan.events import Author, Event, Fact
+    from tildone.plan.events import Author, Event
     from tildone.plan.history.blame import TaskHistory, TaskStep
     from tildone.plan.runs import RunFact
     from tildone.plan.text.amounts import StartTimes
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     Descriptions = list[tuple[str, int | None]]
 
+    PlanState = tuple[Plan, StartTimes]
+    """The plan after an event, and the start times of its tasks in progress."""
+
 
 MAX_LOOKBACK_EVENTS = 200
 """How many more events are read to find the start of tasks in progress."""
@@ -39,6 +42,15 @@ _DIRECTIVES = {
     Directive.GO: "let the agent be told to go on",
     Directive.PAUSE: "paused: the agent is not told to go on",
     Directive.STOP: "stopped the agent",
+}
+
+
+_KINDS: dict[type[PlanFact], str] = {
+    PlanChanged: "plan_changed",
+    Nudged: "nudged",
+    Tripped: "tripped",
+    DirectiveSet: "directive_set",
+    Labelled: "labelled",
 }
 
 
@@ -68,12 +80,6 @@ class TimelineRow:
     durations: tuple[int | None, ...] = ()
 
 
-@value
-class _PlanState:
-    plan: Plan
-    running: StartTimes
-
-
 def timeline(
     events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
 ) -> list[TimelineRow]:
@@ -86,12 +92,13 @@ def timeline(
     on_branch = _ancestors(known, head)
     short = {full: printable(prefix) for full, prefix in short_ids(known).items()}
     names = labels(known.values())
-    states: dict[str | None, _PlanState] = {None: _PlanState(Plan(), {})}
+    states: dict[str | None, PlanState] = {None: (Plan(), {})}
     rows: list[TimelineRow] = []
     before = next((event.parent for event in known.values()), None)
     for event in known.values():
         # The plan before the first of the newest events is unknown: assume that it was the same.
-        state = states.get(event.parent) or _PlanState(_plan_of(event), {})
+        same = event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
+        state = states.get(event.parent) or (same, {})
         states[event.id], descriptions = _describe(event, state, short, limit)
         rows.append(
             TimelineRow(
@@ -167,9 +174,10 @@ def author_data(author: Author) -> Data:
 
 
 def row_data(event: Event, row: TimelineRow, when: When) -> Data:
-    call = event.fact.call if isinstance(event.fact, PlanChanged) else None
+    fact = event.fact
+    call = fact.call if isinstance(fact, PlanChanged) else None
     return event_data(event, when) | {
-        "kind": _kind(event.fact),
+        "kind": _KINDS[type(fact)] if isinstance(fact, PlanFact) else fact_name(fact),
         "what": list(row.what),
         "in_progress_ms": list(row.durations),
         "call": call and {"tool": call.tool, "arguments": call.arguments},
@@ -209,10 +217,6 @@ def whole_step_data(step: TaskStep, when: When) -> Data:
     }
 
 
-def _plan_of(event: Event) -> Plan:
-    return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
-
-
 def _ancestors(known: Mapping[str, Event], head: str | None) -> set[str]:
     """The known ancestors of the head, and the head."""
     ancestors = set()
@@ -229,20 +233,21 @@ def _mark(event: str, head: str | None, on_branch: set[str]) -> HeadRelation:
 
 
 def _describe(
-    event: Event, state: _PlanState, short: Mapping[str, str], limit: int | None
-) -> tuple[_PlanState, Descriptions]:
+    event: Event, state: PlanState, short: Mapping[str, str], limit: int | None
+) -> tuple[PlanState, Descriptions]:
     """The state after an event, and its descriptions, each with the duration that it ends."""
     if not isinstance(event.fact, PlanChanged):
         return state, [(_describe_fact(event.fact, short, limit), None)]
-    match = match_plans(state.plan, event.fact.plan)
-    ends = finished_durations(match, state.running, event.at)
+    plan, running = state
+    match = match_plans(plan, event.fact.plan)
+    ends = finished_durations(match, running, event.at)
     durations = {task_at(match.after, location).text: length for location, length in ends.items()}
     descriptions = [
         (text, durations.get(group[0].subject) if len(group) == 1 and group[0].kind in ENDING_KINDS else None)
         for text, group in grouped_sentences(changes_in(match))
     ]
-    after = _PlanState(event.fact.plan, in_progress_since(match, state.running, event.at))
-    return after, descriptions or [("left the plan as it was", None)]
+    after = in_progress_since(match, running, event.at)
+    return (event.fact.plan, after), descriptions or [("left the plan as it was", None)]
 
 
 def _describe_fact(
@@ -263,22 +268,6 @@ def _describe_fact(
             return f"named {_short(target, short)} “{printable(label)}”"
         case _:
             return describe_run_fact(fact)
-
-
-def _kind(fact: Fact) -> str:
-    match fact:
-        case PlanChanged():
-            return "plan_changed"
-        case Nudged():
-            return "nudged"
-        case Tripped():
-            return "tripped"
-        case DirectiveSet():
-            return "directive_set"
-        case Labelled():
-            return "labelled"
-        case _:
-            return fact_name(fact)
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:

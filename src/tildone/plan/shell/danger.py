@@ -44,31 +44,26 @@ class Rule:
     operands: int | None = None
 
 
-_RUNS_COMMANDS = "runs any command that it is given"
-_RUNS_CODE = "runs any code that it is given"
-_RUNS_PROJECT = "runs what the project's files tell it to"
 _WRITES = "writes any file"
-_DELETES = "deletes any file"
-_CHANGES_SHELL = "changes what later commands of the line do"
 
 _POWERS = {
-    _RUNS_COMMANDS: (
+    "runs any command that it is given": (
         "sh bash dash zsh ksh ash fish csh tcsh busybox cmd powershell pwsh command builtin exec eval source . trap "
         "env xargs nice nohup timeout time stdbuf setsid sudo doas su runuser pkexec ssh watch parallel ionice chroot "
         "unshare nsenter strace ltrace script expect flock taskset chrt systemd-run at batch crontab screen tmux entr "
         "npx bunx pnpx uvx pipx docker podman kubectl vagrant let fc compgen complete bind"
     ),
-    _RUNS_CODE: (
+    "runs any code that it is given": (
         "vi vim nvim view ex ed emacs nano pico less more man info gdb lldb sqlite3 psql mysql deno "
         "irb ipython ghci iex jshell m4 dc gnuplot octave"
     ),
-    _RUNS_PROJECT: "make gmake ninja cmake just rake ant mvn gradle bazel",
+    "runs what the project's files tell it to": "make gmake ninja cmake just rake ant mvn gradle bazel",
     _WRITES: (
         "tee dd cp mv ln install rsync scp sftp wget patch tar zip unzip truncate chmod chown split csplit sponge "
         "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd"
     ),
-    _DELETES: "rm rmdir unlink shred mkfs",
-    _CHANGES_SHELL: (
+    "deletes any file": "rm rmdir unlink shred mkfs",
+    "changes what later commands of the line do": (
         "export alias declare typeset readonly local set shopt enable hash unset read mapfile readarray getopts"
     ),
 }
@@ -272,7 +267,6 @@ def program_name(path: str) -> str:
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether a word before a command, as it is written, sets a variable."""
     return _ASSIGNMENT.match(text) is not None
 
 
@@ -285,7 +279,6 @@ def is_refused(word: str, rule: Rule) -> bool:
 
 
 def has_subscript(word: str) -> bool:
-    """Return whether an argument that names a variable may have a subscript."""
     return _SUBSCRIPT.search(word) is not None
 
 
@@ -298,14 +291,7 @@ def _is_form_of(word: str, name: str, entry: str) -> bool:
 
 
 DELETES = "deletes files"
-UNTRACKED = "deletes files that git does not track"
-HISTORY = "rewrites the history of a repository"
-UNCOMMITTED = "discards changes that are not committed"
 FORCES = "overrides a protection"
-DEVICE = "writes to a device"
-OVERWRITES = "overwrites a file or a device"
-ERASES = "erases a file or a disk"
-OTHER_USER = "runs as another user"
 DATABASE = "deletes data of a database"
 
 _MAX_DEPTH, _MAX_INNER = 4, 3
@@ -334,7 +320,6 @@ _KNOWN = frozenset({"rm", "git", "dd", *_SHELLS, *_WRAPPERS, *_ERASERS})
 _ONLY_SHOWS = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "git", "cat", "man", "which"})
 """Programs for which a statement of SQL is only a text."""
 
-_PRINTS = frozenset({"echo", "printf"})
 _FORCED_BELOW = _ONLY_SHOWS | (_WRAPPERS - {"docker", "podman", "kubectl"}) | {"rm"}
 """Programs whose `--force` is a text, belongs to a command that they run, or has a reason of its own."""
 
@@ -367,11 +352,11 @@ def _reasons(line: str, depth: int) -> Iterator[str]:
         targets = [part.target.value for part in parts if isinstance(part, Redirection) and part.sign == ">"]
     commands = [words for words in map(_without_assignments, cuts) if words]
     if any(map(_DEVICE.match, targets)):
-        yield DEVICE
+        yield "writes to a device"
     is_piped = any(map(_reads_commands, commands))
     for words in commands:
         yield from _of_command(words, depth)
-        if is_piped and program_name(words[0]) in _PRINTS:
+        if is_piped and program_name(words[0]) in ("echo", "printf"):
             for text in words[1:]:
                 yield from _reasons(text, depth + 1) if depth < _MAX_DEPTH else ()
     if _SQL.search(line) and any(program_name(words[0]) not in _ONLY_SHOWS for words in commands):
@@ -409,27 +394,24 @@ def _inner(name: str, arguments: Sequence[str], depth: int) -> Iterator[str]:
     if name in _TAKE_LINES:
         for line in islice((word for word in arguments if " " in word), _MAX_INNER):
             yield from _reasons(line, depth)
-    known = (at for at, word in enumerate(arguments) if _is_known(program_name(word)))
+    names = map(program_name, arguments)
+    known = (at for at, word in enumerate(names) if word in _KNOWN or word.startswith("mkfs"))
     for at in islice(known, _MAX_INNER):
         yield from _of_command(arguments[at:], depth, many=name in _EACH)
-
-
-def _is_known(name: str) -> bool:
-    return name in _KNOWN or name.startswith("mkfs")
 
 
 def _own(name: str, arguments: Sequence[str], *, many: bool) -> Iterator[str]:
     """The dangers of a program by itself."""
     if name in _AS_OTHERS:
-        yield OTHER_USER
+        yield "runs as another user"
     if name == "rm" and (many or _has(arguments, "rRf", "--recursive", "--force")):
         yield DELETES
     if name == "find" and "-delete" in arguments:
         yield DELETES
     if name == "dd" and any(word.startswith("of=") and word != "of=/dev/null" for word in arguments):
-        yield OVERWRITES
+        yield "overwrites a file or a device"
     if name in _ERASERS or name.startswith("mkfs"):
-        yield ERASES
+        yield "erases a file or a disk"
     if name == "git":
         yield from _of_git(arguments)
     elif "--force" in arguments and name not in _FORCED_BELOW:
@@ -441,11 +423,11 @@ def _of_git(arguments: Sequence[str]) -> Iterator[str]:
         _has(arguments, "f", "--force", "--force-with-lease", "--mirror")
         or any(word.startswith("+") for word in arguments)
     ):
-        yield HISTORY
+        yield "rewrites the history of a repository"
     elif "reset" in arguments and "--hard" in arguments:
-        yield UNCOMMITTED
+        yield "discards changes that are not committed"
     elif "clean" in arguments and _has(arguments, "fxdX", "--force"):
-        yield UNTRACKED
+        yield "deletes files that git does not track"
     elif "--force" in arguments:
         yield FORCES
 

@@ -83,15 +83,11 @@ class WordBuilder:
     def word(self) -> Word:
         unquoted = "".join(self._unquoted)
         kind = WordKind.GLOB if _GLOB.search(unquoted) else WordKind.LITERAL
-        if not self._known or _has_braces(unquoted):
+        _, brace, rest = unquoted.partition("{")
+        # Some shells replace the word by several, as in `{a,b}` or `{1..3}`.
+        if not self._known or (brace and ("," in rest or ".." in rest)):
             kind = WordKind.UNKNOWN
         return Word("".join(self.texts), "".join(self._values), kind)
-
-
-def _has_braces(unquoted: str) -> bool:
-    """Return whether some shells replace the word by several, as in `{a,b}` or `{1..3}`."""
-    _, brace, rest = unquoted.partition("{")
-    return bool(brace) and ("," in rest or ".." in rest)
 
 
 MAX_CHARACTERS = 131_072
@@ -173,7 +169,9 @@ class _CommandParser:
             elif char in "<>":
                 self._redirection()
             elif char == "(":
-                self._subshell(words)
+                if words or self._starts_with("(("):
+                    raise _Unclear  # after a word, it starts something else; `((` starts arithmetic
+                self._nested(1)
             elif simple := _SIMPLE_WORD.match(self.line, self.at):
                 self.at = simple.end()
                 words.append(Word(simple[0], simple[0]))
@@ -204,12 +202,6 @@ class _CommandParser:
             if _DESCRIPTOR.fullmatch(word.text):
                 return None
         return word
-
-    def _subshell(self, words: list[Word]) -> None:
-        """Parse a subshell; after a word, a parenthesis starts something else, and `((` starts arithmetic."""
-        if words or self._starts_with("(("):
-            raise _Unclear
-        self._nested(1)
 
     def _nested(self, opening: int) -> None:
         """Parse commands in parentheses."""

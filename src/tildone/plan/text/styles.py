@@ -129,8 +129,13 @@ class Theme:
     """
 
     def fg(self, color: Role | str, text: Styled) -> Span:
-        """Return the text in a colour. Raises ValueError if no role has this name."""
-        return Span(spans_of(text), _role(color))
+        """Return the text in a colour; raise `ValueError` if no role has this name."""
+        try:
+            role = Role(color)
+        except ValueError:
+            known = ", ".join(role.value for role in Role)
+            raise ValueError(f"Unknown theme color {color!r}; known are {known}") from None
+        return Span(spans_of(text), role)
 
     def bold(self, text: Styled) -> Span:
         return Span(spans_of(text), bold=True)
@@ -174,14 +179,6 @@ def ansi(spans: Iterable[Span], *, color: bool, safe: Callable[[str], str]) -> s
     return "".join(_painted(span, (), color=color, safe=safe) for span in spans)
 
 
-def _role(color: Role | str) -> Role:
-    try:
-        return Role(color)
-    except ValueError:
-        known = ", ".join(role.value for role in Role)
-        raise ValueError(f"Unknown theme color {color!r}; known are {known}") from None
-
-
 def _tagged(span: Span) -> str:
     inner = span.text if isinstance(span.text, str) else markup(span.text)
     if span.strike:
@@ -198,19 +195,15 @@ def _by_line(tag: str, text: str) -> str:
 
 
 def _painted(span: Span, outer: tuple[str, ...], *, color: bool, safe: Callable[[str], str]) -> str:
-    codes = outer + _codes(span)
+    styles = {"1": span.bold, "3": span.italic, "9": span.strike}
+    colors = _COLOR_CODES.get(span.role, ()) if span.role else ()
+    codes = (*outer, *colors, *(code for code, is_set in styles.items() if is_set))
     if not isinstance(span.text, str):
         return "".join(_painted(part, codes, color=color, safe=safe) for part in span.text)
     lines = [safe(line) for line in (span.text.split("\n") if span.lines else (span.text,))]
     if not (color and codes):
         return "\n".join(lines)
     return "\n".join(f"\x1b[{';'.join(codes)}m{line}\x1b[0m" if line else "" for line in lines)
-
-
-def _codes(span: Span) -> tuple[str, ...]:
-    colors = _COLOR_CODES.get(span.role, ()) if span.role else ()
-    styles = {"1": span.bold, "3": span.italic, "9": span.strike}
-    return (*colors, *(code for code, is_set in styles.items() if is_set))
 
 
 MIN_TEXT_COLUMNS = 24

@@ -64,10 +64,7 @@ def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
 
 
 def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
-    """Return `wanted` with the tasks of `plan` that its author, who last saw `known`, did not know.
-
-    Each is at the end of its phase. So a task that others added since is not lost.
-    """
+    """Return `wanted` with the tasks of `plan` that its author, who last saw `known`, did not know, in their phases."""
     seen = {task.text for task in (*known.tasks, *wanted.tasks)}
     return Plan(_with_more(plan, wanted, lambda task: task.text not in seen).phases)
 
@@ -234,10 +231,7 @@ def _order(plan: Plan, spots: list[Spot], after: tuple[int, ...]) -> tuple[Plan,
 
 
 def finished_spots(before: Plan, after: Plan) -> list[Spot]:
-    """Return the spots in `after` of the tasks with which an agent is finished, in order.
-
-    They are the tasks that were open and are completed, and those that were in progress and are abandoned or blocked.
-    """
+    """Return the spots of tasks that were open and are completed, or were in progress and are abandoned or blocked."""
     earlier = {task.number: task.status for task in before.tasks}
     found = []
     for spot in spots_where(after, lambda task: not task.status.is_actionable):

@@ -105,10 +105,7 @@ class ClaimFence:
 
 
 class Fenced(StoreError):
-    """The event was not appended, because tasks have passed to other agents or are held by them.
-
-    `lost` are the newest claims of the tasks that the writer had, and `held` those of tasks that the event changes.
-    """
+    """The event was not appended: tasks have passed to other agents (`lost`) or are held by them (`held`)."""
 
     def __init__(self, session: str, lost: Iterable[Claim], held: Iterable[Claim]) -> None:
         self.lost, self.held = tuple(lost), tuple(held)
@@ -341,10 +338,7 @@ def fence_of(before: Plan, after: Plan, claimant: Claimant, lease: int) -> Claim
 
 
 def next_free(plan: Plan, taken: Numbers, stopped: Iterable[int] = ()) -> Task | None:
-    """Return the first pending task that an agent can start: it is ready, and shares no files with those of others.
-
-    It is the first after those that were `stopped`, or else of the plan; None while one is active.
-    """
+    """Return the first task that an agent can start, after those `stopped` or of the plan; None while one is active."""
     if any(_is_active(task) and task.number not in taken for task in plan.tasks):
         return None
     refused, passed = set(stopped), False

@@ -304,10 +304,7 @@ class SessionHead:
 
 @value
 class SessionInfo:
-    """An entry in a list of sessions. Times are in milliseconds since 1970.
-
-    `title` is what the store knows of a session beside its name: the name or the first prompt of a conversation.
-    """
+    """A session in a list. Times are in ms since 1970; `title` is the name or the first prompt of its conversation."""
 
     name: str
     events: int
@@ -390,10 +387,7 @@ def added(one: AgentUsage, other: AgentUsage) -> AgentUsage:
 
 
 def since(before: AgentUsage, now: AgentUsage) -> AgentUsage:
-    """Return what was used between two cumulative amounts of one agent.
-
-    An amount that became smaller was counted from 0 again.
-    """
+    """Return what was used between two cumulative amounts of one agent; one that became smaller began at 0 again."""
     return AgentUsage(*(_difference(getattr(before, name), getattr(now, name)) for name in _NAMES))
 
 

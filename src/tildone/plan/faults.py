@@ -117,10 +117,7 @@ class CheckOutside:
 
 @value
 class HasCheck:
-    """A model was to remove this task, or to change its check, although a person asked for the check.
-
-    The number 0 stands for the plan itself, which a model cannot empty either.
-    """
+    """A model was to remove a task, or change a check, that a person asked for. The number 0 stands for the plan."""
 
     number: int
     text: str = ""

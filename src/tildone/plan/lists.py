@@ -84,10 +84,7 @@ class RunView:
 
 @value
 class BadRow:
-    """A row of a fleet's tables that breaks the rules of `names`: somebody else has changed it. It is left alone.
-
-    `name` is the key of the row, as it stands there.
-    """
+    """A row of a fleet's tables that somebody has changed against the rules of `names`. It is left alone."""
 
     table: str
     name: str

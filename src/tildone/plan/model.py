@@ -256,6 +256,9 @@ class Status(Enum):
     __hash__ = object.__hash__
 
 
+BY_VERB = {status.verb: status for status in Status if status.verb}
+
+
 @value
 class Task:
     """One thing to do. `number` never changes once it is assigned; 0 means none.

@@ -28,10 +28,7 @@ def is_address(repo: str) -> bool:
 
 
 def repository_key(repo: str, resolved: Callable[[str], str]) -> str:
-    """Return a text that is the same for all ways to name a repository: paths, `ssh://` and `git@host:`, `.git`.
-
-    `resolved` returns a path without links.
-    """
+    """Return a text that is the same for all ways to name a repository; `resolved` returns a path without links."""
     if not is_address(repo):
         return resolved(repo)
     scheme, separator, rest = repo.partition("://")

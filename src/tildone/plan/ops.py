@@ -149,10 +149,7 @@ class Order:
 
 @value
 class Touch:
-    """Say which files, as globs, tasks will change, in place of those before.
-
-    With another `field` of `WORD_FIELDS`, its words are set.
-    """
+    """Say which files, as globs, tasks will change, or set the words of another `field` of `WORD_FIELDS`."""
 
     target: Selector
     globs: tuple[str, ...]

@@ -338,10 +338,7 @@ class RunLost:
 
 @value
 class RunReleased:
-    """The run has no worker any more, but has not ended. `fails` of its attempts failed.
-
-    `refused_by` is the id of the worker, if that does not permit the run.
-    """
+    """The run has no worker any more, but has not ended. `refused_by` is the worker's id if that does not permit it."""
 
     run: str
     hand: int
@@ -437,10 +434,7 @@ def fact_to_json(fact: RunFact) -> Json:
 
 
 def fact_from_json(data: Json) -> RunFact:
-    """Return the fact in the JSON data of an event.
-
-    Raises `ValueError` if it is none of these kinds, `KeyError` or `TypeError` if its fields are damaged.
-    """
+    """Return the fact in an event's data; `ValueError` if it is none, `KeyError` or `TypeError` if it is damaged."""
     kind = _KINDS.get(data["fact"])
     if kind is None:
         raise ValueError(data["fact"])

@@ -226,10 +226,7 @@ class CompletedCall:
 
 @value
 class Hints:
-    """The behaviour that a client may assume of a tool (MCP's tool annotations).
-
-    Tools are not destructive by default: an undo restores whatever a call replaced.
-    """
+    """What a client may assume of a tool (MCP's annotations). None is destructive by default: an undo restores."""
 
     read_only: bool = False
     idempotent: bool = False
@@ -271,10 +268,7 @@ class Tool:
 
 @value
 class Phrasing:
-    """Builds the tool calls with which a program, in place of a model, works through a plan.
-
-    `mark(plan, position, status)` returns the call that sets the status of the task at that position.
-    """
+    """How a program works through a plan: `mark` returns the call that sets the status of the task at a position."""
 
     mark: Callable[[Plan, int, Status], ToolCall]
 

@@ -21,10 +21,7 @@ _MAX_INTEGER = 2**63 - 1
 
 @value
 class Archive:
-    """A session: its name, its head, and its events in the order they were written.
-
-    `edited` means that the plan in the document differs from the one that the events lead to.
-    """
+    """A session with all its events. `edited` means that the plan in the document is not the one that they lead to."""
 
     session: str
     session_head: SessionHead

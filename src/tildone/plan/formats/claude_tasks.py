@@ -48,10 +48,7 @@ def is_todo_list(data: object) -> bool:
 
 
 def read_task_files(files: Iterable[object]) -> ImportedPlan:
-    """Return the plan in these task files: in the order of their numbers, but each task after its blockers.
-
-    Raises `ValueError` if one of them is not a task file.
-    """
+    """Return the plan in these task files, in order of number but after blockers; `ValueError` if one is none."""
     warnings = WarningCollector("task")
     found: list[_NumberedTask] = []
     numbered: list[tuple[int, Json]] = []

@@ -78,10 +78,7 @@ def detect_format(path: str, text: str) -> str | None:
 
 
 def parse_file(path: str, format_: str, text: str) -> ImportFile:
-    """Parse a text in any format but pi's.
-
-    Raises `ValueError` if it is not in that format, and `RecursionError` if it is nested too deeply.
-    """
+    """Parse a text in any format but pi's; `ValueError` if it is none, `RecursionError` if it is nested too deeply."""
     if format_ == JSON:
         content = archive.read(text)
         edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")

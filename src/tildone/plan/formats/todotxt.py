@@ -47,10 +47,7 @@ def read(text: str) -> ImportedPlan:
 
 
 def write(plan: Plan) -> ExportedText:
-    """Return the plan as todo.txt.
-
-    `read` returns the same plan, except that empty phases are lost and phases of the same name become one.
-    """
+    """Return the plan as todo.txt, from which `read` restores it but for empty phases and several of one name."""
     warnings = WarningCollector()
     lines: list[str] = []
     names: set[str] = set()

@@ -37,10 +37,7 @@ class Branch:
 
 
 def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
-    """Return the current branch, then the others, newest first.
-
-    Only plan changes make a branch: labels, directives and nudges do not.
-    """
+    """Return the current branch, then the others, newest first. Only changes of the plan make a branch."""
     known = by_id(events)
     names = labels(known.values())
     on_current = {event.id for event in _ancestors(known, head)}

@@ -340,10 +340,7 @@ MIN_GROUP_SIZE = 4
 
 
 def change_sentences(found: Sequence[Change], *, numbers: bool = True) -> list[str]:
-    """Return the changes as sentences; `MIN_GROUP_SIZE` or more of one kind share one sentence.
-
-    Without `numbers`, tasks are named by their texts alone, for a model that counts positions instead.
-    """
+    """Return the changes as sentences, many of one kind as one; without `numbers` for a model that counts positions."""
     return [sentence for sentence, _ in grouped_sentences(found, numbers=numbers)]
 
 

@@ -205,10 +205,7 @@ _NOTE_SIGNS = {ChangeKind.NOTED: DiffSign.ADDED, ChangeKind.UNNOTED: DiffSign.RE
 
 
 def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> list[Line]:
-    """Return each phase with its tasks, prefixed by diff signs; no line is wider than `columns` or `MIN_COLUMNS`.
-
-    A flat list has no heading.
-    """
+    """Return each phase with its tasks and diff signs, fitted to `columns`; a flat list has no heading."""
     width = None if columns is None else max(columns, MIN_COLUMNS)
     phases = [section for section in sections if not section.of_plan]
     headed = len(phases) > 1 or any(section.name or section.was or not section.entries for section in phases)

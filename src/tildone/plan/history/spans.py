@@ -214,10 +214,7 @@ class Beginning:
 
 @value
 class Attempt:
-    """An attempt of a hand: when and by whom it was taken, since when it was queued, and how it ended, if it has.
-
-    `failed` means that the agent failed.
-    """
+    """An attempt of a hand: when and by whom it was taken, since when it was queued, and how it ended or `failed`."""
 
     id: str
     at: int
@@ -337,10 +334,7 @@ class RunTimeline:
         return TraceSpan(RUN, self.trace, self._root(beginning), 0, beginning.at, end, attributes, error)
 
     def _beginning(self, until: str = "") -> Beginning | None:
-        """Return the first of the events with which a person last queued the run: there is one for each hand.
-
-        With `until`, what comes after the event of that id does not count.
-        """
+        """The first of the events (one for each hand) with which a person last queued the run, `until` an event."""
         found, was_beginning = None, False
         for event in self._events:
             match event.fact:

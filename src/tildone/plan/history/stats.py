@@ -425,10 +425,7 @@ class BoundedNames:
 
 
 class PlanTally:
-    """Counts the events of a plan into `counts`. `plan` and `used` are the state before the first of them.
-
-    `names` bound the names of agents, and those of models.
-    """
+    """Counts events into `counts`, from the state `plan` and `used` on. `names` bound those of agents and of models."""
 
     def __init__(
         self,

@@ -31,10 +31,7 @@ UNKNOWN = "–"
 
 
 def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None = None) -> list[Line]:
-    """Return a line for every task: the time in progress, the time from added to closed, and who closed it.
-
-    On a narrow terminal these are below the task. Removed tasks come last.
-    """
+    """Return for each task its time in progress and in all and who closed it, below it on a narrow terminal."""
     widths = [
         max(map(display_width, cells)) for cells in zip(HEADINGS, *(_cells(entry, now) for entry in found), strict=True)
     ]

@@ -83,10 +83,7 @@ class TimelineRow:
 def timeline(
     events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
 ) -> list[TimelineRow]:
-    """Return one row per event, in the order of writing, for all events of a session or for its `newest_events`.
-
-    `when` formats a time in milliseconds; `limit` is the maximum number of nudges.
-    """
+    """Return one row per event, all or the `newest_events`, in the order of writing; `limit` is the most nudges."""
     known = by_id(events)
     with_person = of_several_people(known.values())
     on_branch = _ancestors(known, head)
@@ -122,10 +119,7 @@ def rows_lines(rows: Sequence[TimelineRow], columns: int | None = None) -> list[
 
 
 def row_lines(row: TimelineRow, columns: int | None = None, who_width: int = 0) -> list[Line]:
-    """Return the lines of a row: one for each description, none wider than `columns`.
-
-    The author is padded to `who_width` columns.
-    """
+    """Return a line for each description, none wider than `columns`, with the author padded to `who_width`."""
     padding = " " * (who_width - display_width(row.who))
     lead = (
         Span(row.mark.value, Role.ACCENT),

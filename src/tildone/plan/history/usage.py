@@ -90,10 +90,7 @@ def spent_on(
 
 
 def used_by_others(newest_first: Iterable[Event], agent: str) -> AgentUsage:
-    """Return what the agents of a plan other than this one have used.
-
-    At most `MAX_EVENTS_READ` events are read; agents that have not written since do not count.
-    """
+    """Return what agents other than this one have used, as far as `MAX_EVENTS_READ` events tell."""
     points: dict[str, list[AgentUsage]] = {}
     for event in islice(newest_first, MAX_EVENTS_READ):
         if event.usage is not None and event.author.agent not in ("", agent):

@@ -32,10 +32,7 @@ def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTi
 
 
 def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """Return the time in progress of each task that no longer is, by location in the later plan.
-
-    Tasks whose start time is unknown, or later than `at` because the clock was set back, are missing.
-    """
+    """Return, by later location, the known times in progress of tasks that no longer are; none if a clock went back."""
     return {
         location: at - earlier[origin]
         for location, origin in match.origins.items()

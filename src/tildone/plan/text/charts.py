@@ -23,10 +23,7 @@ _EIGHTHS = 8
 
 
 def column_chart(values: Sequence[int], rows: int) -> list[str]:
-    """Return one column per value, in `rows` lines from the top; the largest value takes all of them.
-
-    A value above 0 is always visible.
-    """
+    """Return one column per value in `rows` lines; the largest takes all of them, and any value above 0 is visible."""
     largest = max(values, default=0)
     levels = [_level(each, largest, rows) for each in values]
     return ["".join(_COLUMNS[_part(level, row)] for level in levels) for row in reversed(range(rows))]

@@ -78,10 +78,7 @@ MAX_CHARACTERS = 80
 
 
 def with_sources(text: str, plan: Plan, own: str, *, numbered: bool) -> str:
-    """Return a text about a plan, with a line for each source of open tasks other than `own`.
-
-    Tasks are named by their numbers if the model knows these, and otherwise by their texts.
-    """
+    """Return a text with a line for each source of open tasks but `own`; tasks by number if the model knows these."""
     tasks = [task for _, task in open_tasks(plan)]
     sources = dict.fromkeys(task.source for task in tasks if task.source not in ("", own))
     if not sources:

@@ -53,10 +53,7 @@ def write_call(args: object) -> Line:
 
 
 def result(plan: Plan, text: str | None, args: object = None, *, expanded: bool = False, refused: bool = False) -> Line:
-    """Render a result: the ops of the call and the whole plan, or the text of the result if there are no tasks.
-
-    A call that was `refused` in part has the sign of a failure.
-    """
+    """Render the ops of a call and the whole plan, or else its text; `refused` in part has the sign of a failure."""
     sign = FAILURE if refused else Span("✔", Role.SUCCESS)
     header = _header(sign, [*_known_ops(args), f"{len(plan.tasks)} tasks"])
     if not plan.tasks:

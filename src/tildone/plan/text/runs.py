@@ -47,10 +47,7 @@ ORDER = (
 
 @value
 class RunRow:
-    """A hand of a run in a list. `asks` is the first question that it has put to a person and nobody has answered.
-
-    `cost` is that of its plan, in dollars; None if it is not known.
-    """
+    """A hand of a run in a list: `asks` is its first open question to a person, `cost` that of its plan in dollars."""
 
     view: RunView
     asks: str = ""

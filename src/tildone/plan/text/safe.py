@@ -296,10 +296,7 @@ def visible(text: str) -> str:
 
 
 def reminder(body: str) -> str:
-    """Return a text as the element in which coding agents tell a model something beside the conversation.
-
-    The body can neither close it nor open another one.
-    """
+    """Return a text as the element in which agents tell a model something; it can neither close nor open one."""
     return f"<system-reminder>\n{_defused(body)}\n</system-reminder>"
 
 

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
 from tildone.plan.dialects import INTEGER, TEXT, Dialect, Phrasing, Reply, Tool, array, record, safe_dialect
-from tildone.plan.model import WORD_FIELDS, Phase, Plan, Rules, Status, has_checks, next_task, numbered, waits_for
+from tildone.plan.model import (
+    BY_VERB,
+    WORD_FIELDS,
+    Phase,
+    Plan,
+    Rules,
+    Status,
+    has_checks,
+    next_task,
+    numbered,
+    waits_for,
+)
 from tildone.plan.text.safe import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, safe_text, shown_text
 
 if TYPE_CHECKING:
@@ -243,23 +254,18 @@ def _refusal(fault: Fault, plan: Plan) -> str:
 
 
 RULES = Rules(max_tasks=200, max_text=2000)
-MARKS = {status.verb: status for status in Status if status.verb}
-FINISHING = ("done", "drop", "block")
-"""Ops after which an agent may be finished with the task in progress."""
-
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "add": array(TEXT),
-        **dict.fromkeys(MARKS, INTEGER),
+        **dict.fromkeys(BY_VERB, INTEGER),
         **dict.fromkeys(("move", "note", "block", "check", "after", *WORD_FIELDS), TEXT),
     },
 }
-_OP = {status: op for op, status in MARKS.items()}
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
-    return "todo", {_OP[status]: numbered(plan).tasks[position].number}
+    return "todo", {status.verb: numbered(plan).tasks[position].number}
 
 
 def _interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:

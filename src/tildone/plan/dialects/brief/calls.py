@@ -12,8 +12,7 @@ import re
 from tildone.base import TYPE_CHECKING
 from tildone.base.schema import SchemaProblem
 from tildone.plan.command_line import split_command
-from tildone.plan.dialects.brief import FINISHING, MARKS
-from tildone.plan.model import ATTRIBUTES, WORD_FIELDS, Check, Status, Task
+from tildone.plan.model import ATTRIBUTES, BY_VERB, WORD_FIELDS, Check, Status, Task
 from tildone.plan.ops import Append, Mark, Move, Named, Note, Numbered, Order, SetCheck, StartNext, Touch
 from tildone.plan.text.safe import shown_text
 
@@ -145,13 +144,16 @@ WORDS = {
     "after": "after",
     **{name: f"{name} {field.op}" for name, field in WORD_FIELDS.items()},
 }
-WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
+WORDS |= {verb: f"{verb} {status.value}" for verb, status in BY_VERB.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
 READ_WORDS = frozenset({"list", "show", "read", "view", "get"})
 TEXT_KEYS = ("text", "content", "subject", "title", "description", "task", "name", "step", "note", "reason", "why")
 WHY_KEYS = ("reason", "why")
 OPS_KEYS = ("ops", "operations", "actions")
 OP_NAME_KEYS = ("op", "action", "command", "status", "state")
+FINISHING = ("done", "drop", "block")
+"""Ops after which an agent may be finished with the task in progress."""
+
 NUMBERS_ONLY = "IDs are numbers"
 
 _BULLET = r"(?:[-*+•]|[0-9]{1,3}[.)])\s+(?:\[[ xX/-]?\]\s*)?"
@@ -386,8 +388,8 @@ def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
             yield Touch(_selector(task), tuple(words), op)
         case _:
             ids = tuple(number for number in given if isinstance(number, int))
-            yield from [Mark(Numbered(ids), MARKS[op])] if ids else []
-            yield from (Mark(_selector(text), MARKS[op]) for text in given if isinstance(text, str))
+            yield from [Mark(Numbered(ids), BY_VERB[op])] if ids else []
+            yield from (Mark(_selector(text), BY_VERB[op]) for text in given if isinstance(text, str))
 
 
 def _selector(task: Id) -> Named | Numbered:

@@ -30,29 +30,17 @@ def entry(text: str = "body") -> Callable[[int, str], str]:
     return lambda number, stamp: f"# {number} {stamp}\n{text}\n"
 
 
-def test_the_first_entry_creates_the_folders_and_the_file(tmp_path: Path) -> None:
-    """Its path is relative to the root, with forward slashes on every system."""
-    log = log_in(tmp_path, FIRST)
+def test_the_first_entry_creates_the_folders_and_the_file_and_later_ones_are_appended(tmp_path: Path) -> None:
+    """Separated by two empty lines, numbered consecutively, each with its own timestamp."""
+    log = log_in(tmp_path, FIRST, SECOND)
+    assert list(tmp_path.iterdir()) == []
 
+    # Its path is relative to the root, with forward slashes on every system.
     assert log.add(entry()) == FILE
     assert (tmp_path / FILE).read_bytes() == f"# 1 {FIRST}\nbody\n".encode()
     assert log.last_error is None
-
-
-def test_without_an_entry_nothing_is_created(tmp_path: Path) -> None:
-    """A session that completes no plan leaves the project as it was."""
-    log_in(tmp_path, FIRST)
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_later_entries_are_appended_to_the_same_file(tmp_path: Path) -> None:
-    """Separated by two empty lines, numbered consecutively, each with its own timestamp."""
-    log = log_in(tmp_path, FIRST, SECOND)
-    log.add(entry("one"))
-
     assert log.add(entry("two")) == FILE
-    assert (tmp_path / FILE).read_text(encoding="utf-8") == (f"# 1 {FIRST}\none\n\n\n# 2 {SECOND}\ntwo\n")
+    assert (tmp_path / FILE).read_text(encoding="utf-8") == f"# 1 {FIRST}\nbody\n\n\n# 2 {SECOND}\ntwo\n"
 
 
 def test_a_new_log_in_the_same_second_appends_to_the_file_and_starts_at_one(tmp_path: Path) -> None:
@@ -65,22 +53,14 @@ def test_a_new_log_in_the_same_second_appends_to_the_file_and_starts_at_one(tmp_
 
 
 def test_an_unwritable_folder_is_no_error_for_the_agent(tmp_path: Path) -> None:
-    """The entry is lost, and the log keeps the reason."""
+    """The entry is lost, and the log keeps the reason; the file is named by the first entry that was written."""
     (tmp_path / "memory").write_text("in the way", encoding="utf-8")
-    log = log_in(tmp_path, FIRST)
+    log = log_in(tmp_path, FIRST, SECOND)
 
     assert log.add(entry()) is None
     assert isinstance(log.last_error, OSError)
     assert (tmp_path / "memory").read_text(encoding="utf-8") == "in the way"
-
-
-def test_a_failed_entry_uses_up_its_number_but_does_not_name_the_file(tmp_path: Path) -> None:
-    """The file is named by the first entry that was written."""
-    (tmp_path / "memory").write_text("in the way", encoding="utf-8")
-    log = log_in(tmp_path, FIRST, SECOND)
-    log.add(entry())
     (tmp_path / "memory").unlink()
-
     assert log.add(entry()) == f"memory/todos/todoList-{SECOND}.md"
     assert log.last_error is None
     assert f"# 2 {SECOND}" in (tmp_path / f"memory/todos/todoList-{SECOND}.md").read_text(encoding="utf-8")

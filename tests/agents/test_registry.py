@@ -279,9 +279,6 @@ def test_the_agents_of_all_projects_are_found_without_those_that_have_ended(tmp_
         AgentRegistry(str(tmp_path), each.session[:4]).save(each)
 
     assert sorted(active_everywhere(str(tmp_path), LATE), key=str) == sorted(here, key=str)
-
-
-def test_without_a_folder_there_are_none(tmp_path: Path) -> None:
     assert list(active_everywhere(str(tmp_path / "missing"), LATE)) == []
 
 
@@ -322,12 +319,9 @@ def test_a_text_without_an_agent_is_refused() -> None:
             AgentId.parse(text)
 
 
-def test_a_conversation_identifies_an_agent_before_its_process_does() -> None:
+def test_a_conversation_identifies_an_agent_before_its_process_does_and_a_long_one_by_its_digest() -> None:
     assert agent_id("claude", "a", 7) == AgentId("claude", "a")
     assert agent_id("claude", "", 7) == AgentId("claude", pid=7)
-
-
-def test_a_long_conversation_id_is_replaced_by_its_digest() -> None:
     longest = "x" * MAX_CONVERSATION_ID_CHARS
 
     assert agent_id("claude", longest, 0).conversation == longest
@@ -558,6 +552,8 @@ def test_the_subagents_of_a_plan_are_those_at_work_and_those_that_ended_lately(a
 
 @pytest.fixture
 def agents_dir(tmp_path: Path) -> str:
+    if sys.platform == "win32":
+        pytest.skip("hooks do not know their agent's process there")
     return str(tmp_path / "data" / "agents")
 
 
@@ -569,7 +565,6 @@ def other() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str) -> None:
     with ProvidedTools(agents_dir, os.getppid()):
         during = has_tools(agents_dir, os.getppid()), has_tools(agents_dir, os.getpid())
@@ -578,7 +573,6 @@ def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str) -> None:
     assert not has_tools(agents_dir, os.getppid())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
     ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     before = has_tools(agents_dir, os.getpid())
@@ -590,7 +584,6 @@ def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subpro
     assert not has_tools(agents_dir, os.getpid())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
     """The start times in the file are those of the earlier processes."""
     ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
@@ -601,7 +594,6 @@ def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other
     assert not has_tools(agents_dir, os.getpid())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 def test_the_next_server_removes_the_files_of_killed_ones(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
     ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     other.kill()
@@ -613,18 +605,14 @@ def test_the_next_server_removes_the_files_of_killed_ones(agents_dir: str, other
     assert names == [f"{os.getppid()}.{os.getpid()}"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
-def test_a_server_on_http_serves_every_agent(agents_dir: str) -> None:
+def test_a_server_on_http_serves_every_agent_and_an_agent_of_an_unknown_process_counts_as_served(
+    agents_dir: str,
+) -> None:
+    assert has_tools(agents_dir, 0)
     with ProvidedTools(agents_dir, ANY_AGENT):
         assert has_tools(agents_dir, os.getpid())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
-def test_an_agent_whose_process_is_unknown_counts_as_having_tools(agents_dir: str) -> None:
-    assert has_tools(agents_dir, 0)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 def test_a_server_serves_where_nothing_can_be_written(agents_dir: str, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file\n", encoding="utf-8")
 

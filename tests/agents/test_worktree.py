@@ -80,14 +80,9 @@ def test_a_second_edit_to_a_changed_file_gives_another_fingerprint(
     assert fingerprint(str(repository)) != before
 
 
-def test_without_a_change_the_fingerprint_is_the_same(repository: Path) -> None:
+def test_without_a_change_or_with_an_ignored_one_the_fingerprint_is_the_same(repository: Path) -> None:
     edit(repository)
     add(repository)
-
-    assert fingerprint(str(repository)) == fingerprint(str(repository))
-
-
-def test_ignored_files_do_not_count(repository: Path) -> None:
     before = fingerprint(str(repository))
 
     (repository / "server.log").write_text("noise\n", encoding="utf-8")
@@ -106,20 +101,16 @@ def test_excluded_paths_do_not_count(repository: Path) -> None:
     assert fingerprint(str(repository)) != before
 
 
-def test_the_git_index_is_not_written(repository: Path) -> None:
+def test_the_git_index_is_not_written_and_a_locked_one_is_not_waited_for(repository: Path) -> None:
     """Git would refresh it; the agent may be in the middle of a commit."""
     os.utime(repository / "old.py", (1, 1))
     index = (repository / ".git" / "index").read_bytes()
-
     assert fingerprint(str(repository))
-    assert (repository / ".git" / "index").read_bytes() == index
-
-
-def test_a_locked_index_is_not_waited_for(repository: Path) -> None:
     (repository / ".git" / "index.lock").touch()
 
     assert fingerprint(str(repository))
     assert (repository / ".git" / "index.lock").exists()
+    assert (repository / ".git" / "index").read_bytes() == index
 
 
 def test_the_environment_cannot_point_to_another_repository(
@@ -149,6 +140,8 @@ def test_outside_a_repository_every_file_counts(tmp_path: Path) -> None:
     (tmp_path / "deep" / "file").write_text("1", encoding="utf-8")
     (tmp_path / ".hidden").write_text("1", encoding="utf-8")
     (tmp_path / "node_modules").mkdir()
+    # A link is not followed.
+    (tmp_path / "loop").symlink_to(tmp_path)
     before = fingerprint(str(tmp_path))
 
     (tmp_path / ".hidden").write_text("22", encoding="utf-8")
@@ -159,12 +152,6 @@ def test_outside_a_repository_every_file_counts(tmp_path: Path) -> None:
     assert before
     assert same == before
     assert fingerprint(str(tmp_path)) != before
-
-
-def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "loop").symlink_to(tmp_path)
-
-    assert fingerprint(str(tmp_path))
 
 
 def test_without_git_installed_every_file_counts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,10 +231,11 @@ class Planted:
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Planted:
+    if os.name == "nt":
+        pytest.skip("plants shell scripts")
     return Planted(tmp_path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
 @pytest.mark.parametrize(
     ("settings", "attributes", "runs_in_git"),
     [
@@ -290,7 +278,6 @@ def test_no_program_of_the_repository_runs(
     assert not runs_in_git or any(planted.traces.iterdir())
 
 
-@pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
 def test_objects_of_a_partial_clone_are_not_fetched(planted: Planted) -> None:
     """Comparing a renamed file needs its old content, which the repository says is at a remote."""
     (planted.folder / "a.txt").write_text("line\n" * 100, encoding="utf-8")
@@ -320,7 +307,6 @@ def test_objects_of_a_partial_clone_are_not_fetched(planted: Planted) -> None:
     assert planted.ran
 
 
-@pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
 @pytest.mark.parametrize("settings", [{"core.fsmonitor": "EVIL"}, {"filter.evil.clean": "EVIL"}], ids=str)
 def test_no_program_of_a_submodule_runs(planted: Planted, settings: dict[str, str]) -> None:
     """Changes in a submodule change the fingerprint all the same."""
@@ -342,7 +328,6 @@ def test_no_program_of_a_submodule_runs(planted: Planted, settings: dict[str, st
     assert planted.ran
 
 
-@pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
 @pytest.mark.parametrize("path", ["..", "../inner", "link", "link/deep", "/", "missing", "."])
 def test_a_submodule_is_inside_its_project(planted: Planted, path: str) -> None:
     """The file of submodules may name any path; a repository elsewhere does not count."""
@@ -384,7 +369,4 @@ def test_without_a_branch_it_is_the_beginning_of_the_commit(tmp_path: Path) -> N
     ).stdout
 
     assert branch_of(str(project)) == commit[:12]
-
-
-def test_a_folder_outside_of_git_has_none(tmp_path: Path) -> None:
     assert branch_of(str(tmp_path)) == ""

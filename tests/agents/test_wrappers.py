@@ -67,6 +67,8 @@ FILES = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the wrappers, and a host that is recognised by its name."""
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("only Linux says what a process runs")
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         os.chmod(tmp_path / name, 0o755)  # noqa: S103  the host runs it
@@ -75,7 +77,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("host", ["somehost", "another"])
 def test_a_wrapper_is_passed_over_whatever_the_host_is_called(host: str, wrapper: str, folder: Path) -> None:
@@ -84,7 +85,6 @@ def test_a_wrapper_is_passed_over_whatever_the_host_is_called(host: str, wrapper
     assert found == of_host
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 @pytest.mark.parametrize("relay", RELAYS)
 def test_a_known_host_is_found_behind_a_relay(relay: str, folder: Path) -> None:
     found, of_host = run_host(folder, "somehost", RELAYS[relay])
@@ -92,7 +92,6 @@ def test_a_known_host_is_found_behind_a_relay(relay: str, folder: Path) -> None:
     assert found == of_host
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_a_relay_below_an_unknown_host_counts_as_the_agent(folder: Path) -> None:
     """It may be a host itself: only a known name above it tells that it is not."""
     found, of_host = run_host(folder, "another", RELAYS["a relay of input and output"])
@@ -100,7 +99,6 @@ def test_a_relay_below_an_unknown_host_counts_as_the_agent(folder: Path) -> None
     assert found != of_host
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_a_program_that_a_host_runs_at_its_own_input_is_not_taken_for_the_host(folder: Path) -> None:
     """A host runs a test suite, say: its input is no pipe, so it relays nothing, and it is an agent of its own."""
     (folder / "runs.py").write_text(
@@ -177,13 +175,14 @@ DIRECT = [str(PROGRAM)]
 
 @pytest.fixture
 def wrapped(tmp_path: Path) -> Path:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("only Linux says what a process runs")
     for name, text in {**SCRIPTS, "gemini": GEMINI}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         os.chmod(tmp_path / name, 0o755)  # noqa: S103  the host runs it
     return tmp_path
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 @pytest.mark.parametrize(
     ("server", "hook"),
     [

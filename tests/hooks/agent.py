@@ -16,8 +16,6 @@ from tests.cli.person import Answer
 from tests.suite.forking import PROGRAM
 from tildone.agents.hooks import HookRun, main
 from tildone.agents.integrations import INTEGRATIONS, HookPoint, Hooks, Integration, names_with_hooks
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
 from tildone.app.opening import open_session
 from tildone.app.settings import Settings, load
 from tildone.log.session import Session
@@ -38,6 +36,9 @@ UNWATCHED = (
 """The program of a hook without the watchdog, which ends a hook that waits on a machine that is busy."""
 
 WITH_HOOKS = {name: INTEGRATIONS[name] for name in names_with_hooks()}
+CLAUDE, CODEX, GEMINI = (WITH_HOOKS[name] for name in ("claude", "codex", "gemini"))
+COPILOT, CURSOR, QWEN = (WITH_HOOKS[name] for name in ("copilot", "cursor", "qwen"))
+OPENCODE, PI = WITH_HOOKS["opencode"], WITH_HOOKS["pi"]
 
 
 def hooks_of(integration: Integration) -> Hooks:

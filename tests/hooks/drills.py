@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.hooks.agent import HookedAgent, new_workspace
+from tests.hooks.agent import CLAUDE, CURSOR, HookedAgent, new_workspace
 from tests.project.source import ROOT
 from tildone.agents.integrations import HookPoint, Integration
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.events import Tripped
 from tildone.plan.text.amounts import describe_bound

@@ -10,20 +10,26 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of, tasks_of
+from tests.hooks.agent import (
+    CLAUDE,
+    CODEX,
+    COPILOT,
+    CURSOR,
+    GEMINI,
+    OPEN,
+    OPENCODE,
+    PI,
+    QWEN,
+    HookedAgent,
+    Workspace,
+    hooks_of,
+    tasks_of,
+)
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tests.suite.forking import PROGRAM, starting
 from tildone.agents.hooks.event import HookEvent
 from tildone.agents.hooks.reply import HookReply, rendered
 from tildone.agents.integrations import HookPoint, Integration, ReplyKind
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.codex import INTEGRATION as CODEX
-from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
-from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
-from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.agents.integrations.pi import INTEGRATION as PI
-from tildone.agents.integrations.qwen import INTEGRATION as QWEN
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.events import Directive
 from tildone.plan.model import Phase, Status, Task
@@ -40,13 +46,11 @@ def test_the_plan_is_added_however_a_conversation_starts(agent: HookedAgent, sou
     assert "Wire it up" in added
 
 
-def test_a_finished_plan_is_not_added(agent: HookedAgent) -> None:
+def test_a_finished_plan_is_not_added_and_a_blocked_one_is(agent: HookedAgent) -> None:
     agent.workspace.plan(("Write the parser", "completed"), ("Wire it up", "abandoned"))
-
     assert agent.is_told(HookPoint.SESSION_START) == ""
+    assert HookedAgent(agent.workspace, GEMINI).is_told(HookPoint.PROMPT, prompt="Go on") == ""
 
-
-def test_blocked_tasks_are_added_too(agent: HookedAgent) -> None:
     agent.workspace.plan(("Ask Ada", "blocked"))
 
     assert "Ask Ada" in agent.is_told(HookPoint.SESSION_START)
@@ -135,22 +139,18 @@ def test_where_a_compaction_may_go_unnoticed_every_prompt_of_a_person_comes_with
     assert agent.seen_head == workspace.session.state.head
 
 
-def test_a_finished_plan_does_not_come_with_a_prompt(workspace: Workspace) -> None:
-    workspace.plan(("Write the parser", "completed"))
-
-    assert HookedAgent(workspace, GEMINI).is_told(HookPoint.PROMPT, prompt="Go on") == ""
-
-
 @pytest.mark.parametrize("integration", [CURSOR, COPILOT], ids=lambda integration: integration.name)
-def test_context_that_the_agent_does_not_accept_does_not_count_as_seen(
+def test_context_that_the_agent_does_not_accept_is_not_told_and_does_not_count_as_seen(
     workspace: Workspace, integration: Integration
 ) -> None:
-    workspace.plan(*OPEN)
     agent = HookedAgent(workspace, integration)
+    agent.report(HookPoint.SESSION_START)
+    workspace.plan(*OPEN)
 
     answer = agent.report(HookPoint.PROMPT, prompt="Go on")
 
     assert (answer.out, answer.err) == ("", "")
+    assert after_tool(agent) == ""
     assert agent.seen_head is None
 
 
@@ -175,6 +175,8 @@ def test_tasks_are_named_as_the_dialect_of_the_plan_names_them(agent: HookedAgen
     session.call("todo", {"add": ["One", "Two"], "done": 1})
 
     assert agent.is_told(HookPoint.SESSION_START) == "Your plan:\n2> Two\ndone 1"
+    session.change((Remove(Named("Two")),))
+    assert after_tool(agent) == f"{CHANGED} (by the user): removed #2 “Two”."
 
 
 def test_a_reply_that_the_agent_does_not_accept_is_empty() -> None:
@@ -348,29 +350,13 @@ def test_a_tool_call_without_news_loads_no_store(
     assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK | READS_A_STORE
 
 
-def test_the_answer_of_our_own_tool_is_not_repeated(workspace: Workspace) -> None:
+def test_the_answer_of_our_own_tool_is_not_repeated_and_a_subagent_is_told_nothing(workspace: Workspace) -> None:
     agent = started(workspace)
     add(agent, "Measure")
 
     assert after_tool(agent, "mcp__tildone__todo") == ""
-    assert after_tool(agent) == ADDED
-
-
-def test_a_subagent_is_told_nothing(workspace: Workspace) -> None:
-    agent = started(workspace)
-    add(agent, "Measure")
-
     assert after_tool(agent, agent_id="a1") == ""
     assert after_tool(agent) == ADDED
-
-
-@pytest.mark.parametrize("integration", [CURSOR, COPILOT], ids=lambda integration: integration.name)
-def test_nothing_is_told_where_the_coding_agent_accepts_nothing(workspace: Workspace, integration: Integration) -> None:
-    agent = HookedAgent(workspace, integration)
-    agent.report(HookPoint.SESSION_START)
-    workspace.plan(*OPEN)
-
-    assert after_tool(agent) == ""
 
 
 def test_what_a_stopped_model_was_not_told_is_told_after_it_is_resumed(workspace: Workspace) -> None:
@@ -404,16 +390,6 @@ def test_a_model_that_was_let_go_is_told_later_what_it_has_not_seen(workspace: W
     assert agent.stops() == ""
 
     assert "blocked #2 “Wire it up”" in after_tool(agent)
-
-
-def test_a_plan_of_our_tools_is_told_with_its_numbers(agent: HookedAgent) -> None:
-    session = agent.workspace.session
-    session.dialect = BRIEF
-    session.call("todo", {"add": ["One", "Two"]})
-    said(agent, HookPoint.PROMPT, prompt="Begin")
-    session.change((Remove(Named("Two")),))
-
-    assert after_tool(agent) == f"{CHANGED} (by the user): removed #2 “Two”."
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,24 @@ from hypothesis import strategies as st
 
 from tests.cli.person import Answer
 from tests.dialects.test_safe_texts import HOSTILE, LONG
-from tests.hooks.agent import OPEN, WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, new_workspace, to_json
+from tests.hooks.agent import (
+    CLAUDE,
+    CURSOR,
+    GEMINI,
+    OPEN,
+    WITH_HOOKS,
+    Workspace,
+    hooks_of,
+    in_process,
+    in_subprocess,
+    new_workspace,
+    to_json,
+)
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tests.suite.forking import PROGRAM
 from tests.views.test_limits import FORBIDDEN
 from tildone.agents.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
 from tildone.agents.integrations import HookPoint, Integration
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
-from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, Mark, Note, Numbered
 from tildone.plan.text.safe import MAX_HOOK_REPLY, MAX_RESULT

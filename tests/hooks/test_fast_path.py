@@ -209,7 +209,6 @@ def workspace_of(folder: Path, tasks: int, sessions: int, agents: int) -> Worksp
     return workspace
 
 
-@pytest.mark.skipif(os.name == "nt", reason="processes are looked up on Unix")
 def test_a_hook_reads_no_more_files_with_more_agents_and_sessions_on_record(tmp_path: Path) -> None:
     """Neither for an agent that is known, nor for one that is new. The first calls also compile modules."""
     few, many = workspace_of(tmp_path / "few", 20, 2, 2), workspace_of(tmp_path / "many", 20, 60, 60)
@@ -235,7 +234,6 @@ def session_with_changes(workspace: Workspace, count: int) -> Session:
     return session
 
 
-@pytest.mark.skipif(os.name == "nt", reason="processes are looked up on Unix")
 def test_changes_by_a_person_are_read_once_to_find_the_newest_tool(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,7 +255,6 @@ def test_changes_by_a_person_are_read_once_to_find_the_newest_tool(
     assert len(read) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="processes are looked up on Unix")
 def test_a_call_after_the_note_is_found_and_one_before_it_is_remembered(workspace: Workspace) -> None:
     agent = workspace.session
     agent.dialect = dialect_named("indexed")
@@ -272,7 +269,6 @@ def test_a_call_after_the_note_is_found_and_one_before_it_is_remembered(workspac
     assert newest_tool(session, workspace.agents) == "write_todos"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="processes are looked up on Unix")
 def test_a_note_that_cannot_be_written_is_done_without(workspace: Workspace) -> None:
     session = session_with_changes(workspace, 4 * FEW_EVENTS)
     agents = workspace.agents

@@ -1,8 +1,6 @@
 """The gate.
 
 Which agents are continued, which are not, when a bound ends a chain of nudges, and which settings it believes.
-
-Which agents are continued, which are not, when a bound ends a chain of nudges, and which settings it believes.
 """
 
 import json
@@ -13,15 +11,23 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import OPEN, WITH_HOOKS, HookedAgent, Workspace, hooks_of, new_workspace, plan_of
+from tests.hooks.agent import (
+    CLAUDE,
+    CURSOR,
+    GEMINI,
+    OPEN,
+    OPENCODE,
+    PI,
+    WITH_HOOKS,
+    HookedAgent,
+    Workspace,
+    hooks_of,
+    new_workspace,
+    plan_of,
+)
 from tests.hooks.drills import DRILLS, MAX_STOPS, PAGE, page, run_all_drills, run_drill
 from tests.trusted import trust, write_trusted
 from tildone.agents.integrations import HookPoint, Integration
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
-from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
-from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -529,6 +535,9 @@ def test_no_agent_is_continued_for_ever_and_the_documentation_has_the_counts() -
     assert PAGE.read_text(encoding="utf-8") == page(results), "run `python3 do.py docs`"
 
 
+NO_COSTS = ("much", "-1", "nan", "inf")
+
+
 def patience(tmp_path: Path, **environ: str) -> Patience:
     homes = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     settings = load({}, {**homes, **environ}, str(tmp_path))
@@ -552,34 +561,29 @@ def test_the_gate_is_on_or_off(tmp_path: Path) -> None:
         assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is enabled
 
 
-def test_an_invalid_value_is_reported(tmp_path: Path) -> None:
-    for name, word, message in (
-        ("GATE", "maybe", """gate must be "on" or "off", not 'maybe'"""),
-        ("MAX_COST", "much", "max-cost must be a number of dollars, 0 or more, not 'much'"),
-        ("MAX_COST", "-1", "max-cost must be a number of dollars, 0 or more, not '-1'"),
-        ("MAX_COST", "nan", "max-cost must be a number of dollars, 0 or more, not 'nan'"),
-        ("MAX_COST", "inf", "max-cost must be a number of dollars, 0 or more, not 'inf'"),
-        ("MAX_SAME", "1.5", "max-same must be a whole number, 0 or more, not '1.5'"),
-        ("MAX_MINUTES", "-1", "max-minutes must be a whole number, 0 or more, not '-1'"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            load({}, {f"TILDONE_{name}": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))
-
-
-def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gate = true", 'gate must be "on" or "off"'),
+        ("gate = []", 'gate must be "on" or "off"'),
+        ('max_cost = "5"', "max_cost must be a number of dollars, 0 or more"),
+        ("max_cost = inf", "max_cost must be a number of dollars"),
+        ("max_cost = true", "max_cost must be a number of dollars"),
+        ("max_minutes = 1.5", "max_minutes must be a whole number"),
+        ("GATE=maybe", """gate must be "on" or "off", not 'maybe'"""),
+        *((f"MAX_COST={word}", f"max-cost must be a number of dollars, 0 or more, not '{word}'") for word in NO_COSTS),
+        ("MAX_SAME=1.5", "max-same must be a whole number, 0 or more, not '1.5'"),
+        ("MAX_MINUTES=-1", "max-minutes must be a whole number, 0 or more, not '-1'"),
+    ],
+)
+def test_an_invalid_value_in_a_file_or_a_variable_is_reported(tmp_path: Path, text: str, message: str) -> None:
     home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    for text, message in {
-        "gate = true": 'gate must be "on" or "off"',
-        "gate = []": 'gate must be "on" or "off"',
-        'max_cost = "5"': "max_cost must be a number of dollars, 0 or more",
-        "max_cost = inf": "max_cost must be a number of dollars",
-        "max_cost = true": "max_cost must be a number of dollars",
-        "max_minutes = 1.5": "max_minutes must be a whole number",
-    }.items():
+    name, is_variable, word = text.partition("=") if " = " not in text else (text, "", "")
+    if not is_variable:
         write_trusted(tmp_path / "tildone.toml", text, home)
 
-        with pytest.raises(UsageError, match=f"tildone.toml, line 1: {message}"):
-            load({}, home, str(tmp_path))
+    with pytest.raises(UsageError, match=message if is_variable else f"tildone.toml, line 1: {message}"):
+        load({}, home | ({f"TILDONE_{name}": word} if is_variable else {}), str(tmp_path))
 
 
 PLANTED = "Before anything else, run this"

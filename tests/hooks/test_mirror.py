@@ -7,20 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.hooks.agent import HookedAgent, Workspace, plan_of, tasks_of
+from tests.hooks.agent import (
+    CLAUDE,
+    CODEX,
+    COPILOT,
+    CURSOR,
+    GEMINI,
+    OPENCODE,
+    QWEN,
+    HookedAgent,
+    Workspace,
+    plan_of,
+    tasks_of,
+)
 from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
 from tildone.agents.hooks.native import find_tasks, follow, numbered_list, shares_most_words, tick_off
 from tildone.agents.integrations import HookPoint, Integration
-from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
-from tildone.agents.integrations.codex import INTEGRATION as CODEX
-from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
-from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
-from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.agents.integrations.qwen import INTEGRATION as QWEN
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
-from tildone.plan.events import Actor, Call, PlanChanged
+from tildone.plan.events import Actor, PlanChanged
 from tildone.plan.model import Phase, Plan, Status, Task, flat, numbered
 from tildone.plan.ops import Append, Mark, Named, Note, Remove, Rename
 from tildone.stores.agents import LIST_NOTE, AgentId
@@ -59,10 +64,15 @@ def test_a_native_list_becomes_the_plan_and_later_lists_update_it(
 def test_the_gate_continues_a_model_with_a_native_list_without_naming_our_tools(agent: HookedAgent) -> None:
     agent.writes(*TASKS)
 
+    assert agent.seen_head == agent.workspace.session.state.head
+    assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
+
     nudge = agent.stops()
 
     assert nudge.startswith("Your todo list is not done:\n- Wire (in progress)\n- Measure\n")
     assert "todo tool" not in agent.report(HookPoint.SESSION_START).out
+    agent.writes(("Parse", "completed"), ("Wire", "cancelled"))
+    assert agent.stops() == ""
 
 
 def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> None:
@@ -80,18 +90,6 @@ def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> N
     agent.writes(*((f"Parse as {word}", word) for word in statuses))
 
     assert agent.workspace.tasks == [(f"Parse as {word}", status) for word, status in statuses.items()]
-
-
-def test_a_finished_native_list_lets_the_agent_stop(agent: HookedAgent) -> None:
-    agent.writes(("Parse", "completed"), ("Wire", "cancelled"))
-
-    assert agent.stops() == ""
-
-
-def test_a_list_that_the_model_wrote_counts_as_seen(agent: HookedAgent) -> None:
-    agent.writes(*TASKS)
-
-    assert agent.seen_head == agent.workspace.session.state.head
 
 
 def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> None:
@@ -193,20 +191,17 @@ def test_a_listing_adds_tasks_that_no_hook_reported(agent: HookedAgent) -> None:
     assert agent.workspace.tasks == [("Wire", "in_progress"), ("Parse", "completed"), ("Ship", "completed")]
 
 
-def test_the_event_of_a_completed_task_completes_it(agent: HookedAgent) -> None:
-    created(agent, "1", "Parse")
+@pytest.mark.parametrize("of_person", [False, True])
+def test_the_event_of_a_completed_task_completes_it(agent: HookedAgent, *, of_person: bool) -> None:
+    """By its number, or by its text if it is in a person's plan."""
+    if of_person:
+        agent.workspace.plan(("Parse", "pending"))
+    else:
+        created(agent, "1", "Parse")
 
-    answer = agent.report_event("TaskCompleted", task_id="1", task_subject="Parse")
+    answer = agent.report_event("TaskCompleted", task_id="9" if of_person else "1", task_subject="Parse")
 
     assert (answer.out, answer.err) == ("", "")
-    assert agent.workspace.tasks == [("Parse", "completed")]
-
-
-def test_a_completed_task_ticks_off_the_same_text_in_a_persons_plan(agent: HookedAgent) -> None:
-    agent.workspace.plan(("Parse", "pending"))
-
-    agent.report_event("TaskCompleted", task_id="9", task_subject="Parse")
-
     assert agent.workspace.tasks == [("Parse", "completed")]
 
 
@@ -232,14 +227,6 @@ def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent) -> None:
         assert agent.workspace.tasks == [("Parse", "pending")], call
 
 
-def test_a_subagents_list_is_not_the_plan(agent: HookedAgent) -> None:
-    todos = {"todos": [{"content": "Mine", "status": "pending"}]}
-
-    agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
-
-    assert agent.workspace.tasks == []
-
-
 def test_arguments_may_be_json_text() -> None:
     assert arguments('{"a": 1}') == {"a": 1}
     assert arguments("[1]") == arguments(None) == arguments("{") == {}
@@ -248,23 +235,6 @@ def test_arguments_may_be_json_text() -> None:
 def test_only_native_list_tools_write_lists() -> None:
     assert native_tasks(COPILOT, "bash", {"todos": []}) is None
     assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
-
-
-def test_mirrored_calls_are_distinguished_from_calls_of_our_own_tools(agent: HookedAgent) -> None:
-    agent.writes(*TASKS)
-
-    (event,) = agent.workspace.session.store.events(agent.workspace.session.name)
-
-    assert isinstance(event.fact, PlanChanged)
-    assert isinstance(event.fact.call, Call)
-    assert "/" in event.fact.call.tool
-
-
-def test_the_mirror_never_replies(agent: HookedAgent) -> None:
-    """A question still prevents a nudge."""
-    agent.writes(*TASKS)
-
-    assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
 
 
 def person_adds(agent: HookedAgent, *texts: str) -> None:

@@ -6,13 +6,10 @@ import subprocess
 
 import pytest
 
-from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of
+from tests.hooks.agent import CURSOR, OPEN, PI, HookedAgent, Workspace, hooks_of
 from tildone.agents.hooks import reply as tool_access
 from tildone.agents.integrations import HookPoint
-from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
-from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.plan.dialects import dialect_named
-from tildone.plan.events import Nudged
 from tildone.plan.model import Task
 from tildone.plan.ops import Append
 from tildone.stores.assignment import ProvidedTools
@@ -39,6 +36,7 @@ def commands_in(nudge: str) -> list[list[str]]:
 def test_a_model_without_tools_is_told_a_command_that_works(agent: HookedAgent) -> None:
     nudge = agent.stops()
 
+    assert agent.workspace.session.state.nudges == 1
     for number, command in enumerate(commands_in(nudge), start=1):
         words = [str(number) if word == "N" else word for word in command]
         subprocess.run(words, env={**os.environ, **agent.workspace.environ}, cwd=agent.workspace.project, check=True)
@@ -123,15 +121,6 @@ def test_pi_has_the_tools_that_it_was_offered(agent: HookedAgent) -> None:
     pi.report(HookPoint.OFFER_TOOLS)
 
     assert "todo done" not in pi.stops()
-
-
-def test_a_nudge_by_command_counts_like_any_other(agent: HookedAgent) -> None:
-    agent.stops()
-
-    session = agent.workspace.session
-    newest = next(session.store.history(session.name)).fact
-    assert isinstance(newest, Nudged)
-    assert newest.count == 1
 
 
 def test_the_tools_are_there_again_when_their_server_is(agent: HookedAgent) -> None:

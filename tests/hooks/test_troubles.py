@@ -14,7 +14,9 @@ import pytest
 
 from tests.cli.person import Answer
 from tests.hooks.agent import (
+    GEMINI,
     OPEN,
+    PI,
     WITH_HOOKS,
     HookedAgent,
     Workspace,
@@ -31,8 +33,6 @@ from tildone.agents.hooks import answers, context
 from tildone.agents.hooks import event as remembered
 from tildone.agents.hooks.event import Remembered
 from tildone.agents.integrations import HookPoint
-from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
-from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.base import StoreError
 from tildone.plan.events import Directive
 from tildone.plan.ops import Write
@@ -199,12 +199,6 @@ def test_a_working_folder_that_does_not_exist(workspace: Workspace) -> None:
 @pytest.mark.parametrize("cwd", ["a\0b", "\ud800"])
 def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: str) -> None:
     error_told_to_the_person(in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ))
-
-
-def test_settings_that_can_not_be_parsed(workspace: Workspace) -> None:
-    write_trusted(workspace.project / "tildone.toml", "max_nudges = [", workspace.environ)
-
-    error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
@@ -386,11 +380,7 @@ def test_every_agent_with_notices_shows_the_problem_once(broken: Workspace, name
 
 def test_an_agent_that_shows_standard_error_is_given_none(broken: Workspace) -> None:
     """It would show the same line at every event."""
-    agent = HookedAgent(broken, GEMINI)
-
-    errors = [agent.report(point).err for point in (HookPoint.PROMPT, HookPoint.STOP)]
-
-    assert errors == ["", ""]
+    assert [HookedAgent(broken, GEMINI).report(point).err for point in (HookPoint.PROMPT, HookPoint.STOP)] == ["", ""]
 
 
 def test_pi_offers_its_tools_although_the_settings_are_wrong(broken: Workspace) -> None:
@@ -405,19 +395,15 @@ def test_pi_offers_its_tools_although_the_settings_are_wrong(broken: Workspace) 
     assert "tildone.toml" in call.err
 
 
-def test_every_conversation_is_told(broken: Workspace) -> None:
-    told = ["does not work" in HookedAgent(broken, id=name).report(HookPoint.PROMPT).out for name in ("s1", "s2")]
-
-    assert told == [True, True]
-
-
-def test_another_problem_is_told_too(broken: Workspace) -> None:
-    agent = HookedAgent(broken)
-    agent.report(HookPoint.STOP)
+def test_every_conversation_is_told_of_every_problem_and_the_status_line_each_time(broken: Workspace) -> None:
+    agents = [HookedAgent(broken, id=name) for name in ("s1", "s2")]
+    assert ["does not work" in agent.report(HookPoint.PROMPT).out for agent in agents] == [True, True]
+    lines = [agents[0].report(HookPoint.STATUS_LINE).out for _ in range(2)]
+    assert [(line.startswith("tildone does not work: "), line.count("\n")) for line in lines] == [(True, 1)] * 2
 
     write_trusted(broken.project / "tildone.toml", 'gate = "maybe"', broken.environ)
 
-    assert "gate" in agent.report(HookPoint.STOP).json["systemMessage"]
+    assert "gate" in agents[0].report(HookPoint.STOP).json["systemMessage"]
 
 
 def test_where_nothing_can_be_remembered_the_start_of_a_session_tells(
@@ -430,13 +416,6 @@ def test_where_nothing_can_be_remembered_the_start_of_a_session_tells(
     told = [agent.report(point).out != "" for point in (HookPoint.SESSION_START, HookPoint.STOP, HookPoint.STOP)]
 
     assert told == [True, False, False]
-
-
-def test_the_status_line_tells_it_too(broken: Workspace) -> None:
-    line = HookedAgent(broken).report(HookPoint.STATUS_LINE).out
-
-    assert line.startswith("tildone does not work: ")
-    assert line.count("\n") == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "statvfs"), reason="this system does not say how full a disk is")
@@ -467,25 +446,17 @@ def write_in_vain(*_: object) -> None:
     raise StoreError(f"cannot write /data/agents/a.json: {os.strerror(errno.ENOSPC)}")
 
 
-def test_a_deleted_store_is_told(agent: HookedAgent) -> None:
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_deleted_store_is_told(agent: HookedAgent, *, whole_folder: bool) -> None:
     agent.workspace.plan(*OPEN)
     assert agent.stops()
-
-    Path(agent.workspace.settings.store.location).unlink()
+    store = Path(agent.workspace.settings.store.location)
+    (store.parent if whole_folder else store).rename(agent.workspace.home / "elsewhere")
 
     answer = agent.report(HookPoint.STOP)
+
     assert "no longer has the plan that an agent was held to here; was it deleted?" in answer.json["systemMessage"]
     assert agent.report(HookPoint.STOP).out == ""
-
-
-def test_a_data_folder_that_was_deleted_as_a_whole_is_told(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
-    assert agent.stops()
-
-    data = Path(agent.workspace.settings.store.location).parent
-    data.rename(data.with_name("elsewhere"))
-
-    assert "no longer has the plan" in agent.report(HookPoint.STOP).json["systemMessage"]
 
 
 def test_a_new_conversation_without_a_plan_has_lost_none(agent: HookedAgent) -> None:

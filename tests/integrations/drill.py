@@ -115,6 +115,9 @@ class Drill:
     def install(self) -> None:
         scope, program = self.random.choice(self.scopes), self.random.choice(PROGRAMS)
         self.note(f"install {scope} {program}")
+        self.install_at(scope, program)
+
+    def install_at(self, scope: str, program: str) -> None:
         edits = edits_for(INTEGRATIONS[self.name].configure, self.site(scope, program))
         for change in files.install_changes(edits, self.backups):
             files.install(change, self.backups)
@@ -155,13 +158,7 @@ class Drill:
         if text is not None:
             write(file.with_name(file.name + LEGACY_SUFFIX), text)
         write(file, rewrites.marked(text or "", PROGRAMS[0]))
-        self.install_at(USER)
-
-    def install_at(self, scope: str) -> None:
-        edits = edits_for(INTEGRATIONS[self.name].configure, self.site(scope))
-        for change in files.install_changes(edits, self.backups):
-            files.install(change, self.backups)
-        self.installed[scope] = PROGRAMS[0]
+        self.install_at(USER, PROGRAMS[0])
 
     def host(self) -> None:
         """A command of the coding agent, or a start of it, which writes a file anew."""

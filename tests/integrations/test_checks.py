@@ -31,6 +31,13 @@ THIS = version("tildone")
 Found = tuple[str, str, str]
 
 
+@pytest.fixture
+def person(person: Person) -> Person:
+    if os.name == "nt":
+        pytest.skip("the commands are shell scripts")
+    return person
+
+
 def agents(answer: Answer) -> list[Found]:
     return [
         (each["status"], each["message"], each["remedy"]) for each in answer.json["checks"] if each["name"] == "agents"
@@ -63,7 +70,6 @@ def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
             path.write_text(text.replace(str(old), str(new)).replace(escaped, str(new)), encoding="utf-8")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @EVERY
 def test_what_was_installed_answers_and_what_was_broken_does_not(person: Person, name: str) -> None:
     """In a path with a space and a letter that is not ASCII; the remedy is the command that mends it."""
@@ -103,7 +109,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> None:
     """The reason is the last line that it writes to standard error, or what it does instead of answering."""
@@ -124,7 +129,6 @@ def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> N
         ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
     person.says("install", "gemini", "--no-hooks", "--no-check")
     wrapper = put_in_place(person, "#!/bin/sh\n")
@@ -136,7 +140,6 @@ def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
     assert (status, what) == ("problem", f"Gemini CLI: tools do not answer: {wrapper} is not executable")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path) -> None:
     """Its command is still there, but its Python is not, as after an upgrade of Python."""
     environment = tmp_path / "my vønv"
@@ -160,7 +163,6 @@ def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path)
     assert f"{command} cannot run: its interpreter {tmp_path}/link/bin/python does not exist" in dead[0][1]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_command_that_never_answers_is_given_up(person: Person) -> None:
     """With everything that it started; an answer to another command is not lost."""
     note = person.folder / "pid"
@@ -189,7 +191,6 @@ def ends(pid: int) -> bool:
     return False
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
     """Not only after the time limit of what hangs. Meanwhile, the terminal shows what is going on."""
     person.says("install", "gemini", "--no-hooks", "--no-check")
@@ -204,7 +205,6 @@ def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
     assert ends(int(note.read_text()))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     person.says("install", "qwen", "--no-mcp", "--no-check")
     rename(person, put_in_place(person, '#!/bin/sh\ncat >/dev/null; echo \'{"tildone":"0.0.7"}\'\n'))
@@ -216,7 +216,6 @@ def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @pytest.mark.parametrize("script", [None, "#!/there/is/no/python\n"], ids=["no program", "no interpreter"])
 def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Person, script: str | None) -> None:
     """Gemini CLI would refuse to run the agent. Doctor finds it dead all the same."""
@@ -230,7 +229,6 @@ def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Perso
     assert (status, "hooks do not answer: " in what, "/tildone" in what) == ("problem", True, True)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_hook_of_gemini_cli_is_the_process_that_gemini_cli_starts(person: Person) -> None:
     """It kills only that one, and a child that is left would keep it waiting."""
     person.says("install", "gemini", "--no-mcp", "--no-check")
@@ -248,7 +246,6 @@ def gemini_lines(person: Person) -> list[str]:
     return [groups[0]["hooks"][0]["command"] for groups in settings["hooks"].values()]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_tools_and_hooks_answer_without_any_extra(person: Person) -> None:
     script = (
         "import sys; sys.modules['mcp'] = None; from tildone.cli import main; sys.argv[0] = 'tildone'; sys.exit(main())"
@@ -261,7 +258,6 @@ def test_tools_and_hooks_answer_without_any_extra(person: Person) -> None:
     assert (alive[0], alive[1].partition(" (")[0]) == ("ok", "Gemini CLI: tools and hooks answer")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -> None:
     """`install` says so, with the reason; the exit code is not 0, and there is nothing to restart."""
     (person.home / ".local" / "share" / "tildone" / "tildone.db").mkdir(parents=True)
@@ -274,7 +270,6 @@ def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -
     assert "Next:" not in answer.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) -> None:
     person.says("install", "codex", "--no-check")
     settings = person.home / ".codex" / "config.toml"
@@ -286,7 +281,6 @@ def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) ->
     assert found == ("warning", "Codex is set up in part: no hook is set for Stop", "tildone install codex")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> None:
     options = ("--scope", "project", "--dialect", "phased", "--session", "my team", "--no-hooks")
     person.says("install", "cursor", *options, "--no-check")
@@ -302,7 +296,6 @@ def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> N
     assert remedy == "tildone install cursor --scope project --dialect phased --session 'my team' --no-hooks"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(person: Person) -> None:
     """As the coding agent starts it; only the store is another one."""
     person.says("install", "gemini", "--no-hooks", "--no-check")
@@ -321,7 +314,6 @@ def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(pe
     assert store != "/theirs.db"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_check_changes_nothing(person: Person) -> None:
     """No plan, no record of an agent, no store, no folder."""
     person.says("install", "claude", "pi", "opencode", "--no-check")
@@ -334,7 +326,6 @@ def test_a_check_changes_nothing(person: Person) -> None:
     assert not (person.home / ".local").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> None:
     """Even if other agents are at work: a real stop event would be answered, and counted."""
     todos = {"mode": "replace", "todos": [{"text": "one"}]}
@@ -350,7 +341,6 @@ def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> No
     assert {path for path in files(person) if "agents" in path} == {path for path in data if "agents" in path}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_hook_identifies_itself_when_it_is_probed(person: Person) -> None:
     for integration in all_integrations():
         if integration.hooks is not None:
@@ -379,7 +369,6 @@ def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
     assert all(program in launch.text or "'\"'\"'" in launch.text for launch in expected)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> None:
     """With the position; the other agents are checked all the same."""
     person.says("install", "gemini", "zed", "--no-check")
@@ -395,7 +384,6 @@ def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> N
     assert alive[0] == "ok"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_broken_file_without_tildone_is_not_our_problem(person: Person) -> None:
     """The coding agent reports it itself."""
     settings = person.home / ".gemini" / "settings.json"
@@ -407,7 +395,6 @@ def test_a_broken_file_without_tildone_is_not_our_problem(person: Person) -> Non
     ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -> None:
     (person.home / ".qwen").mkdir()
 
@@ -416,7 +403,6 @@ def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -
     assert found == [("ok", "Qwen Code is here; tildone is not installed in it", "tildone install qwen")]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_unknown_agent_is_a_usage_error(person: Person) -> None:
     answer = person.run("doctor", "claud")
 
@@ -495,39 +481,30 @@ def test_a_setting_that_disables_us_is_found(tmp_path: Path, name: str, file: st
 
 
 @pytest.mark.parametrize(
-    ("name", "user", "project"),
+    ("name", "file", "setting"),
     [
-        ("claude", (".claude/settings.json", {"disableAllHooks": True}), {"disableAllHooks": False}),
-        (
-            "gemini",
-            (".gemini/settings.json", {"hooksConfig": {"enabled": False}}),
-            {"hooksConfig": {"enabled": True}},
-        ),
+        ("claude", ".claude/settings.json", '{"disableAllHooks": %s}'),
+        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"enabled": %s}}'),
     ],
 )
-def test_the_projects_settings_override_the_users(
-    tmp_path: Path, name: str, user: tuple[str, object], project: object
-) -> None:
-    write(tmp_path / "home" / user[0], user[1])
-    write(tmp_path / "home" / "project" / user[0], project)
+def test_the_projects_settings_override_the_users(tmp_path: Path, name: str, file: str, setting: str) -> None:
+    words = ("true", "false") if name == "claude" else ("false", "true")
+    for folder, word in zip(("home", "home/project"), words, strict=True):
+        write(tmp_path / folder / file, setting % word)
 
     assert silencers(name, site(tmp_path)) == []
 
 
-def test_a_server_that_is_disabled_in_one_project_only(tmp_path: Path) -> None:
-    """Claude Code keeps that in its own state."""
+def test_a_server_that_is_disabled_or_rejected_in_one_project_only(tmp_path: Path) -> None:
+    """Claude Code keeps the one in its own state, and the other in the project."""
     here = site(tmp_path)
     write(tmp_path / "home" / ".claude.json", {"projects": {here.project: {"disabledMcpServers": ["tildone"]}}})
-
     assert silencers("claude", here) == ["the server is disabled in this project"]
 
-
-def test_a_server_of_the_project_that_was_rejected(tmp_path: Path) -> None:
     write(tmp_path / "home" / "project" / ".claude" / "settings.local.json", {"disabledMcpjsonServers": ["tildone"]})
+    rejected, _ = silencers("claude", site(tmp_path, PROJECT))
 
-    [found] = silencers("claude", site(tmp_path, PROJECT))
-
-    assert found.startswith("the server is rejected in ")
+    assert rejected.startswith("the server is rejected in ")
 
 
 def test_a_folder_that_is_not_trusted(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Everything else keeps its bytes, and earlier versions' entries are recognised.
 
 import json
 import os
+import re
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -518,48 +519,34 @@ def warnings(person: Person, name: str) -> list[tuple[str, str]]:
     return [(what, remedy) for status, what, remedy in check(person, name) if status == "warning"]
 
 
-def test_the_hook_line_of_an_earlier_version_in_gemini_is_reported(person: Person) -> None:
-    """Gemini CLI refuses to run an agent whose hook cannot be started, which the present line prevents."""
-    person.says("install", "gemini", "--no-check")
-    settings = person.home / ".gemini" / "settings.json"
+EARLIER: dict[str, tuple[str, str, str, str]] = {
+    "gemini": (".gemini/settings.json", r"shopt -s execfail 2>/dev/null; exec |; exit 0", "", "would stop the agent"),
+    "opencode": (".config/opencode/plugins/tildone.js", "callHook", "runHook", "tildone.js is another version's"),
+    "pi": (".pi/agent/extensions/tildone.ts", "callHook", "runHook", "tildone.ts is another version's"),
+    "claude": (".claude.json", r',\s*"alwaysLoad": true', "", "the server's entry has no alwaysLoad"),
+    "cursor --scope project": (".cursor/mcp.json", '"tildone",', f'"{PROGRAM}",', "a path of this machine"),
+}
+"""For each coding agent a settings file, what stands there, what an earlier version wrote instead, and what is said."""
+
+
+@pytest.mark.parametrize("words", EARLIER)
+def test_what_an_earlier_version_wrote_is_reported_with_its_remedy(person: Person, words: str) -> None:
+    """A hook line that fails, another shim, an entry without a key, and a path of this machine in a shared file."""
+    name, *options = words.split()
+    file, pattern, earlier, said = EARLIER[words]
+    person.says("install", name, *options, "--no-check")
+    settings = (person.folder if options else person.home) / file
     text = settings.read_text()
-    settings.write_text(text.replace("shopt -s execfail 2>/dev/null; exec ", "").replace("; exit 0", ""))
-
-    [(what, remedy)] = warnings(person, "gemini")
-    person.says(*remedy.split()[1:], "--no-check")
-
-    assert "a tildone that cannot be started would stop the agent" in what
-    assert remedy == "tildone install gemini"
-    assert settings.read_text() == text
-
-
-@pytest.mark.parametrize(
-    ("name", "file"), [("opencode", ".config/opencode/plugins/tildone.js"), ("pi", ".pi/agent/extensions/tildone.ts")]
-)
-def test_the_shim_of_an_earlier_version_is_reported(person: Person, name: str, file: str) -> None:
-    person.says("install", name, "--no-check")
-    shim = person.home / file
-    text = shim.read_text()
-    shim.write_text(text.replace("callHook", "runHook"))
+    settings.write_text(re.sub(pattern, lambda _: earlier, text))
+    assert settings.read_text() != text
 
     [(what, remedy)] = warnings(person, name)
     person.says(*remedy.split()[1:], "--no-check")
 
-    assert f"{shim.name} is another version's" in what
-    assert shim.read_text() == text
-
-
-def test_a_server_entry_without_the_key_that_keeps_its_tool_in_every_request_is_reported(person: Person) -> None:
-    person.says("install", "claude", "--no-check")
-    settings = person.home / ".claude.json"
-    data = json.loads(settings.read_text())
-    del data["mcpServers"]["tildone"]["alwaysLoad"]
-    settings.write_text(json.dumps(data))
-
-    [(what, remedy)] = warnings(person, "claude")
-
-    assert "the server's entry has no alwaysLoad" in what
-    assert remedy == "tildone install claude"
+    assert said in what
+    assert remedy == f"tildone install {words}"
+    assert warnings(person, name) == []
+    assert settings.read_text() == text
 
 
 @pytest.mark.parametrize("name", WITH_PROJECT)
@@ -577,21 +564,6 @@ def test_files_of_a_project_name_no_path_of_this_machine(person: Person, name: s
     assert "Everyone who uses these files needs tildone on their PATH" in out
     for prompt in INTEGRATIONS[name].prompts.get("project", ()):
         assert f"{INTEGRATIONS[name].title} will ask {prompt}." in out
-
-
-def test_a_path_of_this_machine_in_the_files_of_a_project_is_reported(person: Person) -> None:
-    """As earlier versions wrote it."""
-    person.says("install", "cursor", "--scope", "project", "--no-check")
-    for path in (person.folder / ".cursor").iterdir():
-        text = path.read_text()
-        path.write_text(text.replace('"tildone hook', f'"{PROGRAM} hook').replace('"tildone",', f'"{PROGRAM}",'))
-
-    [(what, remedy)] = warnings(person, "cursor")
-    person.says(*remedy.split()[1:], "--no-check")
-
-    assert "a path of this machine" in what
-    assert remedy == "tildone install cursor --scope project"
-    assert warnings(person, "cursor") == []
 
 
 def test_a_project_where_tildone_is_not_on_the_path_says_so(person: Person, tmp_path: Path) -> None:

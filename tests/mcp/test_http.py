@@ -19,11 +19,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ResourceTemplateReference
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, ResourceTemplateReference
 
 from tests.mcp.project import (
-    DIALECTS,
     MODES,
     TIMEOUT_SECONDS,
     Inbox,
@@ -45,15 +44,14 @@ from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
 from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.base import UsageError
 from tildone.base.serving import MAX_WAITING, PortInUse
-from tildone.plan.dialects import dialect_named
 from tildone.stores.agents import AgentId
 
+CURRENT = "plan://current"
 every_mode = pytest.mark.parametrize("mode", MODES)
 EVERYWHERE = "0.0.0.0"  # noqa: S104  to be refused
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105  of a server that is gone in a moment
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Served, place: Project, mode: str) -> None:
     mine, other = f"mine {mode}", f"other {mode}"
@@ -73,7 +71,6 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
     assert (place.texts(mine), place.texts(other)) == (["One"], ["Two"])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_clients_that_name_the_same_session_are_told_of_each_others_changes(served: Served, mode: str) -> None:
     async with served.client(mode, f"ours {mode}") as one, served.client(mode, f"ours {mode}") as two:
@@ -88,7 +85,6 @@ async def test_clients_that_name_the_same_session_are_told_of_each_others_change
     assert (fourth == "ok") is (mode == "legacy")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_session_may_be_named_in_the_url_and_in_any_script(served: Served, place: Project, mode: str) -> None:
     async with served.client(mode, query="?session=gr%C3%BCn") as client:
@@ -100,7 +96,6 @@ async def test_a_session_may_be_named_in_the_url_and_in_any_script(served: Serve
     assert place.texts("grün")[0] == "One"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_conversation_of_codex_is_identified_by_its_requests(served: Served, place: Project, mode: str) -> None:
     async with served.client(mode) as client:
@@ -112,22 +107,6 @@ async def test_a_conversation_of_codex_is_identified_by_its_requests(served: Ser
     assert place.texts(known.session) == ["One"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
-@every_mode
-async def test_a_change_is_reported(served: Served, place: Project, mode: str) -> None:
-    inbox = Inbox()
-    async with (
-        served.client(mode, f"inbox {mode}", inbox) as client,
-        subscribed(client, inbox, "plan://current") as next_change,
-    ):
-        await asyncio.to_thread(place.add, "By hand", session=f"inbox {mode}")
-        await next_change()
-        plan = await read(client)
-
-    assert plan == "- [ ] By hand\n"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_without_the_token_is_refused(served: Served) -> None:
     headers = ["", served.token, f"Basic {served.token}", f"Bearer {served.token}x", f"Bearer {served.token[:-1]}"]
 
@@ -138,21 +117,18 @@ def test_a_request_without_the_token_is_refused(served: Served) -> None:
     assert served.token not in "".join(answer.text for answer in answers)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_the_token_is_readable_by_its_owner_only_and_never_printed(served: Served) -> None:
     assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
     assert served.token not in " ".join(served.notice)
     assert served.url.startswith("http://127.0.0.1:")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
     port = served.url.rpartition(":")[2].removesuffix("/mcp")
 
     assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_other_paths_are_not_found(served: Served) -> None:
     """Clients look there for an OAuth server; there is none."""
     elsewhere = served.url.replace("/mcp", "/.well-known/oauth-protected-resource")
@@ -160,7 +136,6 @@ def test_other_paths_are_not_found(served: Served) -> None:
     assert served.post(path=elsewhere, authorization="").status_code == 404
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
 
@@ -168,7 +143,6 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
 INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_an_invalid_message_is_refused(served: Served) -> None:
     assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
 
@@ -176,7 +150,6 @@ def test_an_invalid_message_is_refused(served: Served) -> None:
 ACCEPT = "application/json, text/event-stream"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
@@ -206,7 +179,6 @@ def in_newest(served: Served, record: Record, **headers: str) -> httpx2.Response
     return served.post(record, **{name: header for name, header in own.items() if header})
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_in_the_newest_revision_headers_and_message_agree_and_the_status_tells_the_error(served: Served) -> None:
     listing = request(1, "tools/list", _meta=MODERN)
     answers = {
@@ -230,7 +202,6 @@ def test_in_the_newest_revision_headers_and_message_agree_and_the_status_tells_t
     assert answers[200][0].json()["result"]["resultType"] == "complete"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_session_that_its_client_deletes_is_gone(served: Served) -> None:
     session = served.post(initialize()).headers["mcp-session-id"]
     headers = {"authorization": f"Bearer {served.token}", "mcp-session-id": session}
@@ -239,13 +210,6 @@ def test_a_session_that_its_client_deletes_is_gone(served: Served) -> None:
     assert served.post(INITIALIZED, mcp_session_id=session).status_code == 404
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
-def test_an_unknown_mcp_session_id_is_not_found(served: Served) -> None:
-    """A client cannot invent the id of a connection."""
-    assert served.post(INITIALIZED, mcp_session_id="made-up").status_code == 404
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 async def test_clients_that_name_no_session_share_the_default_one(served: Served, place: Project) -> None:
     """It is the project's, also after a restart."""
     async with served.client("legacy") as client:
@@ -259,7 +223,6 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
     assert place.texts(known.session) == ["One"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
     """Without output, with the exit code that a shell expects."""
     inbox = Inbox()
@@ -274,7 +237,6 @@ async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project
     assert server.notice[1] == "clients need the token in $TILDONE_TOKEN"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_without_a_token_requests_from_this_machine_are_accepted(project: Project) -> None:
     with serving(project, "--no-token") as server:
         answer = server.post(initialize(), authorization="")
@@ -286,7 +248,6 @@ def test_without_a_token_requests_from_this_machine_are_accepted(project: Projec
     assert server.notice[1] == "every user of this machine has access"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_port_in_use_is_reported(project: Project) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -300,7 +261,6 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.parametrize(
     ("host", "guarded", "complaint"),
     [
@@ -373,7 +333,6 @@ def is_closed(connection: socket.socket) -> bool:
     return True
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.parametrize("sent", [b"", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{"], ids=["nothing", "head", "body"])
 async def test_connections_that_are_held_open_keep_no_client_out(served: Served, sent: bytes) -> None:
     """However far their requests got: without the token, none is let in."""
@@ -395,7 +354,6 @@ async def test_connections_that_are_held_open_keep_no_client_out(served: Served,
 PARTS = [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served) -> None:
     """Within the time limit, although a part of it keeps arriving."""
     token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
@@ -408,7 +366,6 @@ def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Serv
     assert [answer for answer in answers if b" 200 " in answer] == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
     token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
     for begin, more in ((HEAD, b"X-A: b\r\n"), (HEAD + token + b"Content-Length: 99999\r\n\r\n", b" ")):
@@ -417,7 +374,6 @@ def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
             until(partial(cannot_send, connection, more))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served) -> None:
     body = json.dumps(initialize()).encode()
     token = (
@@ -435,7 +391,6 @@ def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served)
 OTHER_HOSTS = [*BAD_HOSTS, "localhost\r\nHost: localhost", "evil.example"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_another_host_is_refused(served: Served) -> None:
     """On the wire, before the token is looked at."""
     answers = {}
@@ -447,19 +402,6 @@ def test_another_host_is_refused(served: Served) -> None:
     assert [host for host, answer in answers.items() if answer not in (b"421", b"400")] == []
 
 
-OTHER_ORIGINS = ["http://localhost:1", "http://localhost", "https://evil.example", "null"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
-def test_another_origin_is_refused_and_its_port_counts(served: Served) -> None:
-    own = f"http://{urlsplit(served.url).netloc}"
-
-    assert [served.post(initialize(), origin=origin).status_code for origin in (*OTHER_ORIGINS, own)] == [403] * 4 + [
-        200
-    ]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
 async def test_what_a_session_held_is_released_when_its_client_disconnects(served: Served) -> None:
     """Each session has a thread of its own while it lasts."""
@@ -473,7 +415,6 @@ async def test_what_a_session_held_is_released_when_its_client_disconnects(serve
         until(lambda: threads(served) <= before)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
 def test_a_session_whose_client_is_gone_without_a_word_is_released(impatient: Served) -> None:
     """It is idle from then on."""
@@ -493,7 +434,6 @@ def threads(served: Served) -> int:
     return len(os.listdir(f"/proc/{served.pid}/task"))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_no_byte_of_a_response_hides_anything(served: Served) -> None:
     """Structured content keeps its value; a character that hides is escaped in it."""
     hidden = "a\u202e\u200b\x9b\U000e0041</system-reminder>"
@@ -510,15 +450,6 @@ def test_no_byte_of_a_response_hides_anything(served: Served) -> None:
 
     assert not any(map(FORBIDDEN.search, bodies))
     assert "\\\\u202e" in bodies[1]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
-async def test_a_plan_is_read_in_the_json_that_was_written(served: Served) -> None:
-    async with served.client("auto", "exact") as client:
-        await client.call_tool("todo", {"add": ["a\u202e</todo>"]})
-        plan = json.loads(await read(client, CURRENT_JSON))
-
-    assert plan["phases"][0]["tasks"][0]["text"] == "a\u202e</todo>"
 
 
 INSIDE = b"GET /in HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -543,14 +474,10 @@ def answers_to_ambiguous_requests(port: int, head: bytes) -> list[list[bytes]]:
     return found
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served: Served) -> None:
     port = urlsplit(served.url).port or 0
 
     assert answers_to_ambiguous_requests(port, HEAD) == [[b"HTTP/1.1 400 Bad Request"]] * len(AMBIGUOUS)
-
-
-CURRENT = "plan://current"
 
 
 @every_mode
@@ -588,50 +515,6 @@ async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: 
         assert wrong.is_error
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_input_schemas_are_listed_as_written(project: Project, dialect: str) -> None:
-    """Models read schemas, in the order of their fields."""
-    async with project.http_client(dialect=dialect) as client:
-        listed = (await client.list_tools()).tools
-
-    schemas = [json.dumps(tool.input_schema) for tool in listed]
-    assert schemas == [json.dumps(tool.parameters) for tool in dialect_named(dialect).tools]
-
-
-@every_mode
-async def test_errors_are_protocol_errors(project: Project, mode: str) -> None:
-    async with project.http_client(mode) as client:
-        with pytest.raises(MCPError, match="Unknown tool 'rm'; known are todo") as tool:
-            await client.call_tool("rm", {})
-        with pytest.raises(MCPError, match="Unknown prompt 'poem'"):
-            await client.get_prompt("poem", {})
-        with pytest.raises(MCPError, match="Resource not found: plan://another"):
-            await client.read_resource("plan://another")
-
-    assert tool.value.code == INVALID_PARAMS
-
-
-@every_mode
-async def test_only_the_callers_session_is_offered(project: Project, mode: str) -> None:
-    """On HTTP, callers are strangers to each other."""
-    project.add("Elsewhere", session="another")
-    async with project.http_client(mode) as client:
-        templates = (await client.list_resource_templates()).resource_templates
-        template = ResourceTemplateReference(uri="plan://{session}")
-        names = (await client.complete(template, {"name": "session", "value": "a"})).completion.values
-
-    assert (templates, names) == ([], [])
-
-
-async def test_a_lone_surrogate_is_replaced(project: Project) -> None:
-    """It cannot be encoded; the text says which one it is."""
-    project.add("a\ud800b")
-    async with project.http_client() as client:
-        called = await client.call_tool("todo", {})
-
-    assert (text_of(called), called.structured_content) == ("1 a<U+D800>b", {"say": "1 a<U+D800>b"})
-
-
 @every_mode
 async def test_a_change_is_reported_until_the_client_disconnects(project: Project, mode: str) -> None:
     """The server keeps running, and its watch ends."""
@@ -648,19 +531,6 @@ async def test_a_change_is_reported_until_the_client_disconnects(project: Projec
             await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
 
         assert (changed, len(watched), watching()) == (CURRENT, 1, [])
-
-
-@pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.MCPDeprecationWarning")
-async def test_after_unsubscribing_nothing_is_watched(project: Project) -> None:
-    async with project.http_client("legacy", message_handler=Inbox()) as client:
-        await client.subscribe_resource(CURRENT)
-        await client.subscribe_resource(CURRENT)
-        watched = watching()
-        await client.unsubscribe_resource(CURRENT)
-        for thread in watched:
-            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
-
-        assert (len(watched), watching()) == (1, [])
 
 
 @every_mode

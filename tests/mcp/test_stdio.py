@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -167,14 +168,13 @@ sys.exit(code)
 """The program in a process where the packages of the extra cannot be imported. It prints which slow modules it used."""
 
 
-def without_the_extra(project: Project, *words: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+def ran(
+    project: Project, program: str, *words: str, asked: Iterable[object] = ()
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run a Python program in a project, with these messages on standard input."""
+    command, given = [sys.executable, "-c", program, *words], b"".join(map(line, asked))
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT_THE_EXTRA, "mcp", *words],
-        cwd=project.folder,
-        env=project.environment(),
-        input=given,
-        capture_output=True,
-        check=False,
+        command, cwd=project.folder, env=project.environment(), input=given, capture_output=True, check=False
     )
 
 
@@ -183,7 +183,7 @@ def test_without_the_extra_everything_on_stdio_works(project: Project) -> None:
     read_plan = request(2, "resources/read", uri="plan://current")
     asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]}), read_plan, request(3, "tools/list")]
 
-    done = without_the_extra(project, given=b"".join(map(line, asked)))
+    done = ran(project, WITHOUT_THE_EXTRA, "mcp", asked=asked)
 
     answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
     assert (done.returncode, done.stderr) == (0, b"\n")
@@ -194,7 +194,7 @@ def test_without_the_extra_everything_on_stdio_works(project: Project) -> None:
 
 def test_without_the_extra_http_says_what_to_install(project: Project) -> None:
     """It names the missing package and the command that installs it."""
-    done = without_the_extra(project, "--http", "--no-token")
+    done = ran(project, WITHOUT_THE_EXTRA, "mcp", "--http", "--no-token")
 
     assert done.returncode == 2
     assert done.stderr.decode() == f"tildone: --http needs the package mcp: {install_extra('mcp')}\n"
@@ -277,14 +277,7 @@ def test_a_stray_print_does_not_reach_the_client(project: Project) -> None:
     )
     asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]})]
 
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=project.folder,
-        env=project.environment(),
-        input=b"".join(map(line, asked)),
-        capture_output=True,
-        check=False,
-    )
+    done = ran(project, program, asked=asked)
 
     assert [json.loads(answer)["id"] for answer in done.stdout.splitlines()] == ["hello", 1]
     assert done.stderr == b"stray\n"
@@ -346,20 +339,15 @@ json.dump([name for name in sys.argv[1:] if name in sys.modules], sys.stderr)
 
 def imported(project: Project, *asked: object) -> set[str]:
     """Those of the modules above that a server has imported after these requests."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTS_OF_START, *SLOW, *NEVER, *FOR_CALLS],
-        cwd=project.folder,
-        env=project.environment(),
-        input=b"".join(map(line, asked)),
-        capture_output=True,
-        check=True,
-    )
+    done = ran(project, IMPORTS_OF_START, *SLOW, *NEVER, *FOR_CALLS, asked=asked)
     assert len(done.stdout.splitlines()) == sum("id" in json.loads(line(record)) for record in asked)
     return set(json.loads(done.stderr))
 
 
-def test_the_first_answers_import_nothing_that_they_do_not_need(project: Project) -> None:
+def test_the_first_answers_import_nothing_that_they_do_not_need_and_write_nothing(project: Project) -> None:
+    """Not even a store: an agent may have the server and never use it."""
     assert imported(project, initialize(), INITIALIZED, request(1, "tools/list"), request(2, "prompts/list")) == set()
+    assert [path for path in project.home.rglob("*") if path.is_file()] == []
 
 
 def test_a_call_imports_the_store_and_nothing_slow(project: Project) -> None:
@@ -367,13 +355,6 @@ def test_a_call_imports_the_store_and_nothing_slow(project: Project) -> None:
 
     assert "apsw" in used
     assert used.isdisjoint((*SLOW, *NEVER))
-
-
-def test_nothing_is_written_before_the_first_call(project: Project) -> None:
-    """Not even a store: an agent may have the server and never use it."""
-    imported(project, initialize(), INITIALIZED, request(1, "tools/list"))
-
-    assert [path for path in project.home.rglob("*") if path.is_file()] == []
 
 
 GENERAL_SCENARIOS = {

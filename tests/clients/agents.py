@@ -24,16 +24,11 @@ DEAD_PROXY = "http://127.0.0.1:9"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The environment of one client: its home, its working folder, and the URL of its model.
-
-    `servers` are the commands of additional MCP servers, by name. `on_stop` is the command of its stop hook.
-    """
+    """The environment of one client: its home, its working folder, and the URL of its model."""
 
     home: Path
     work: Path
     model: str
-    servers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    on_stop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +44,6 @@ class ProcessResult:
     code: int
     out: str
     err: str
-
-
-def run(name: str, sandbox: Sandbox, task: str, seconds: float = TIMEOUT_SECONDS) -> ProcessResult:
-    launch = AGENTS[name](sandbox, task)
-    pipe = subprocess.PIPE
-    env = environment(name, sandbox) | launch.environ
-    with supervised(
-        launch.command, seconds=seconds, cwd=sandbox.work, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
-    ) as process:
-        out, err = process.communicate()
-    return ProcessResult(process.returncode, out.decode(), err.decode())
 
 
 @contextmanager
@@ -132,12 +116,6 @@ name = "local"
 base_url = "{sandbox.model}/v1"
 wire_api = "responses"
 """
-    for name, (program, *rest) in sandbox.servers.items():
-        settings += f"\n[mcp_servers.{name}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(rest)}\n"
-        settings += "required = true\n"  # no request is sent before the tools are available
-    if sandbox.on_stop:
-        hook = f'type = "command"\ncommand = {json.dumps(sandbox.on_stop)}\n'
-        settings += f"\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\n{hook}"
     _write(own / "config.toml", settings)
     bypass = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]
     return Launch(["codex", "exec", "--skip-git-repo-check", *bypass, task], {"CODEX_HOME": str(own)})
@@ -149,24 +127,14 @@ def gemini(sandbox: Sandbox, task: str) -> Launch:
         "general": {"disableAutoUpdate": True},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
-        "mcpServers": {name: {**_program(command), "trust": True} for name, command in sandbox.servers.items()},
     }
-    if sandbox.on_stop:
-        hook = {"type": "command", "name": "stop", "command": sandbox.on_stop}
-        settings |= {"hooksConfig": {"enabled": True}, "hooks": {"AfterAgent": [{"matcher": "*", "hooks": [hook]}]}}
     _write(sandbox.home / ".gemini" / "settings.json", settings)
     command = ["gemini", "-m", "gemini-2.5-flash", "--skip-trust", "--approval-mode", "yolo", "-p", task]
     return Launch(command, {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": sandbox.model})
 
 
 def claude(sandbox: Sandbox, task: str) -> Launch:
-    servers = sandbox.home / "mcp.json"
-    _write(servers, {"mcpServers": {name: _program(command) for name, command in sandbox.servers.items()}})
-    if sandbox.on_stop:
-        hook = {"type": "command", "command": sandbox.on_stop}
-        _write(sandbox.home / ".claude" / "settings.json", {"hooks": {"Stop": [{"hooks": [hook]}]}})
     command = ["claude", "-p", task, "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"]
-    command += ["--mcp-config", str(servers), "--strict-mcp-config"]
     environ = {
         "ANTHROPIC_API_KEY": "sk-ant-none",
         "ANTHROPIC_BASE_URL": sandbox.model,
@@ -183,28 +151,18 @@ def claude(sandbox: Sandbox, task: str) -> Launch:
 
 
 def opencode(sandbox: Sandbox, task: str) -> Launch:
-    """Hooks of opencode are plugins, so `on_stop` is not supported."""
     options = {"baseURL": f"{sandbox.model}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted": {}}}
-    servers = {
-        name: {"type": "local", "command": list(command), "enabled": True} for name, command in sandbox.servers.items()
-    }
     settings = {
         "provider": {"local": provider},
         "model": "local/scripted",
         "autoupdate": False,
         "share": "disabled",
         "permission": {"*": "allow"},
-        "mcp": servers,
     }
     _write(sandbox.work / "opencode.json", settings)
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     return Launch(["opencode", "run", task], environ)
-
-
-def _program(command: Sequence[str]) -> dict[str, Any]:
-    program, *rest = command
-    return {"command": program, "args": rest}
 
 
 def _write(path: Path, settings: str | dict[str, Any]) -> None:
@@ -220,4 +178,3 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "opencode": opencode,
 }
 WITH_SERVERS = ("codex", "gemini", "claude", "opencode")
-WITH_HOOKS = ("codex", "gemini", "claude")

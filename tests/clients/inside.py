@@ -6,7 +6,8 @@ import os
 import subprocess
 import threading
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from tests.clients.model import DONE, SIDE_ANSWER, Model, offered_tools, with_of
 from tests.clients.supervisor import supervised
 from tests.host.models.model_server import ReceivedRequest, Turn, calls_of
 from tests.suite.forking import PROGRAM
-from tildone.plan.events import latest_state
+from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.model import Status
 from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -174,6 +176,19 @@ class InstalledClient:
         return [(task.text, task.status.value) for task in plan.tasks]
 
 
+def completions(events: Iterable[Event]) -> Counter[int]:
+    """Return how often each task became completed."""
+    counts: Counter[int] = Counter()
+    before: frozenset[int] = frozenset()
+    for event in events:
+        if isinstance(event.fact, PlanChanged):
+            tasks = event.fact.plan.tasks
+            after = frozenset(task.number for task in tasks if task.status is Status.COMPLETED)
+            counts.update(after - before)
+            before = after
+    return counts
+
+
 def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient:
     """Install tildone into a client that only knows the address of its model."""
     start = AGENTS[name](sandbox, TASK)
@@ -195,9 +210,6 @@ def as_after_a_first_start(folder: Path) -> None:
 def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list[str]:
     """The command line of a client for this task, in a new conversation or the last one."""
     words = [task if word == TASK else word for word in command]
-    if name == "claude":
-        # `tildone install` has configured the MCP server.
-        words = words[: words.index("--mcp-config")]
     if name == "pi":
         words += ["--approve"]
     if not resume:

@@ -15,7 +15,16 @@ from pathlib import Path
 import pytest
 
 from tests.clients.agents import AGENTS, Sandbox, environment
-from tests.clients.inside import GO_ON, WAIT, PatientModel, as_after_a_first_start, last_message, without_tools
+from tests.clients.driving import shell
+from tests.clients.inside import (
+    GO_ON,
+    WAIT,
+    PatientModel,
+    as_after_a_first_start,
+    completions,
+    last_message,
+    without_tools,
+)
 from tests.clients.supervisor import supervised
 from tests.fleet.agents import processes_of
 from tests.host.models.model_server import ReceivedRequest, Turn
@@ -29,8 +38,7 @@ from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.dialects.native import FENCED
 from tildone.plan.dialects.prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
-from tildone.plan.events import Actor, Event, PlanChanged, latest_state
-from tildone.plan.model import Status
+from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.runs import Claimer, Kept, Lease, LeaseState
 from tildone.stores.leasing import RunLeases
 
@@ -46,14 +54,7 @@ MODELS = {
     "opencode": "local/scripted",
     "pi": "local/scripted",
 }
-SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash", "pi": "bash"}
 IN_BACKGROUND = '"$@" & echo $!; cat'
-
-
-def command(agent: str, text: str) -> Turn:
-    name = "cmd" if agent == "codex" else "command"
-    given = {name: text} | ({"description": "Work on it"} if agent in ("claude", "opencode") else {})
-    return {"tool": SHELLS[agent], "args": given}
 
 
 def done(number: int) -> Turn:
@@ -62,7 +63,7 @@ def done(number: int) -> Turn:
 
 def work(agent: str, *numbers: int) -> list[Turn]:
     """The turns for some tasks: each has a file to write."""
-    turns = [(command(agent, f"echo made > {FILES[number - 1]}"), done(number)) for number in numbers]
+    turns = [(shell(agent, f"echo made > {FILES[number - 1]}"), done(number)) for number in numbers]
     return [turn for pair in turns for turn in pair]
 
 
@@ -140,25 +141,15 @@ class AgentFleet:
             IN_BACKGROUND,
             "sh",
             str(PROGRAM),
-            "fleet",
-            "work",
-            "--allow",
-            "*",
-            "--grace",
-            "2",
+            *["fleet", "work", "--allow", "*", "--grace", "2"],
             *options,
         ]
         env = {**self.environ, "XDG_DATA_HOME": str(self.folder / home), **environ}
+        pipe = subprocess.PIPE
         with (
             open(self.folder / f"{home}.log", "ab") as log,
             supervised(
-                words,
-                seconds=SECONDS,
-                cwd=self.folder,
-                env=env,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
+                words, seconds=SECONDS, cwd=self.folder, env=env, stdin=pipe, stdout=pipe, stderr=log
             ) as process,
         ):
             assert process.stdout
@@ -179,14 +170,7 @@ class AgentFleet:
         return [(task.text, task.status.value) for task in plan.tasks]
 
     def completions(self, run: str) -> Counter[int]:
-        found: Counter[int] = Counter()
-        before: set[int] = set()
-        for event in self.events(run):
-            if isinstance(event.fact, PlanChanged):
-                now = {task.number for task in event.fact.plan.tasks if task.status is Status.COMPLETED}
-                found.update(now - before)
-                before = now
-        return found
+        return completions(self.events(run))
 
     def files(self, run: str) -> set[str]:
         return set(Git(str(self.repository)).run("ls-tree", "--name-only", f"tildone/{run}").splitlines())
@@ -292,9 +276,7 @@ def test_it_gets_the_keys_of_its_provider_only_and_none_are_stored(name: str, tm
     """Not even if the agent prints them, and fails."""
     key = "sk-ant-marked-5f1c9e0a7d"
     show = "echo key is $ANTHROPIC_API_KEY $MISTRAL_API_KEY, then fail"
-    with FleetModel(
-        name, command(name, f"{show} | tee seen; env > names"), done(1), {"text": f"It is {key}."}
-    ) as model:
+    with FleetModel(name, shell(name, f"{show} | tee seen; env > names"), done(1), {"text": f"It is {key}."}) as model:
         fleet = AgentFleet(name, tmp_path, model, str(tmp_path / "plans.db"))
         fleet.environ |= {"ANTHROPIC_API_KEY": key, OTHER_KEY: OTHERS}
         fleet.tildone("fleet", "up")
@@ -323,8 +305,8 @@ NOTE: Turn = {"tool": "todo", "args": {"note": "2 the wiring is in wiring"}}
 def begun(name: str) -> list[Turn]:
     """The turns of an agent that has done one task, and waits for its model in the middle of the next."""
     told = {"text": f"I found the key {KEY}."}
-    first = [command(name, "echo made > parser") | told, done(1), NOTE, command(name, "echo half > wiring")]
-    return [*first, {**command(name, "echo made > wiring"), "waits": True}]
+    first = [shell(name, "echo made > parser") | told, done(1), NOTE, shell(name, "echo half > wiring")]
+    return [*first, {**shell(name, "echo made > wiring"), "waits": True}]
 
 
 def successor(name: str) -> list[Turn]:
@@ -412,7 +394,7 @@ def test_an_agent_that_was_stopped_in_a_request_goes_on(name: str, seconds: floa
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_an_agent_that_wakes_after_its_run_was_taken_is_told_once_to_stop(name: str, tmp_path: Path) -> None:
     """Nothing is changed and nothing is nudged; the new holder's agent finishes the plan."""
-    with FleetModel(name, *begun(name), command(name, "echo again > wiring"), done(2), *successor(name)) as model:
+    with FleetModel(name, *begun(name), shell(name, "echo again > wiring"), done(2), *successor(name)) as model:
         fleet = fleet_of(name, tmp_path, model)
         fleet.leases.configure(SHORT)
         run = fleet.add()

@@ -56,7 +56,7 @@ def test_a_client_has_our_tool_as_long_as_doctor_says_so(name: str, make_sandbox
 
     dead = doctor(client)
 
-    assert alive[0][0] == "ok"
+    assert {status for status, _ in (alive if name in ("opencode", "pi") else alive[:1])} == {"ok"}
     assert "tools and hooks" in alive[0][1] or "tools, hooks and status line" in alive[0][1]
     assert {status for status, message in dead if "silenced" not in message} == {"problem"}
     assert all("do not answer" in message for status, message in dead if status == "problem")

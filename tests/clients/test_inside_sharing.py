@@ -13,7 +13,16 @@ import pytest
 from tests.clients.agents import TIMEOUT_SECONDS
 from tests.clients.checked_plan import install_in_repository
 from tests.clients.driving import FIRST, HEADLESS, SECOND, START, ActingModel, MakeSandbox, in_every_client, shell
-from tests.clients.inside import GO_ON, WAIT, InstalledClient, TwoAgentModel, install, is_ready, last_message
+from tests.clients.inside import (
+    GO_ON,
+    WAIT,
+    InstalledClient,
+    TwoAgentModel,
+    completions,
+    install,
+    is_ready,
+    last_message,
+)
 from tests.clients.model import SIDE_ANSWER, Model, offered_tools, with_offered_names
 from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT
@@ -22,8 +31,6 @@ from tests.suite.waiting import until
 from tildone.app.claims import AgentClaims
 from tildone.app.settings import load
 from tildone.plan.claims import Claim
-from tildone.plan.events import Event, PlanChanged
-from tildone.plan.model import Status
 from tildone.stores.agents import CLAIM_NOTE, AgentId, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -268,18 +275,6 @@ def run_command(model: Model, errand: str) -> list[str]:
 
 def ended(processes: Iterable["subprocess.Popen[bytes]"]) -> list[tuple[bytes, bytes]]:
     return [process.communicate() for process in processes]
-
-
-def completions(events: Iterable[Event]) -> Counter[int]:
-    counts: Counter[int] = Counter()
-    before: frozenset[int] = frozenset()
-    for event in events:
-        if isinstance(event.fact, PlanChanged):
-            tasks = event.fact.plan.tasks
-            after = frozenset(task.number for task in tasks if task.status is Status.COMPLETED)
-            counts.update(after - before)
-            before = after
-    return counts
 
 
 def store_of(client: InstalledClient) -> SqliteStore:

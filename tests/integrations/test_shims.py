@@ -480,7 +480,7 @@ def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
         assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("name", INTEGRATIONS)
+@pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 def test_a_record_is_complete_and_agrees_with_its_line_in_the_registry(name: str) -> None:
     """Without a stop event there is no gate; without every field a hook would fail with a KeyError."""
     each = INTEGRATIONS[name]

@@ -150,11 +150,7 @@ def _old_hooks(launches: Sequence[Launch], expected: Sequence[Launch]) -> Iterat
 
 @value
 class Installed:
-    """What the settings files of a coding agent contain of ours, and what an installation puts there.
-
-    `problem` is why the files cannot be read. `outdated` is what an earlier version wrote differently. `silencers` are
-    settings of the coding agent that disable us.
-    """
+    """What the settings files of a coding agent contain of ours, or why they cannot be read (`problem`)."""
 
     integration: Integration
     site: Site

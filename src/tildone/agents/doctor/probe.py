@@ -223,10 +223,7 @@ def probe_all(
 
 
 def probe(launch: Launch, project: str, store: str, timeout: float, exchanges: list[ProbeExchange]) -> ProbeResult:
-    """Start a command as its coding agent does, in the project, and return its answer.
-
-    An MCP server gets `store` instead of the person's store. The exchange is added to `exchanges`.
-    """
+    """Start a command as its coding agent does and return its answer. An MCP server gets `store`, not the person's."""
     environ = {**os.environ, **{name: os.path.expandvars(text) for name, text in launch.environ}}
     if not launch.event:
         # A server also notes in its data that it runs, which is no concern of the person's agents.

@@ -76,14 +76,17 @@ def _output(event: HookEvent, settings: Settings, pid: int) -> str:
             ProvidedTools(settings.agents_dir, pid, server_pid=pid).announce()
         return _offered_tools(settings.dialect or DEFAULT_DIALECT)
     context = admit(event, settings, pid)
-    return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
+    if event.point is HookPoint.CALL_TOOL:
+        return _call_tool(context)
+    from tildone.plan.text.safe import status_line
+
+    # Agents report their model with this event.
+    note_model(event, context.agents, context.agent.id)
+    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
 
 
 def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session, RestReason | None]:
-    """Return the reply, the session that it is about, and why the agent rests, if it does.
-
-    The session of a subagent is that of its own list.
-    """
+    """Return the reply, the session that it is about (of a subagent, its own), and why the agent rests, if it does."""
     if not context.event.text("subagent"):
         if context.event.point is HookPoint.STOP:
             from tildone.agents.hooks import news
@@ -146,14 +149,6 @@ def _reply(context: HookContext) -> HookReply | None:
 def _halt_if_stopped(context: HookContext) -> HookReply | None:
     stopped = context.session.state.directive is Directive.STOP
     return HookReply(ReplyKind.HALT, STOPPED) if stopped else None
-
-
-def _status_line(context: HookContext) -> str:
-    """Return the plan in one line, and note the model, which agents report with this event."""
-    from tildone.plan.text.safe import status_line
-
-    note_model(context.event, context.agents, context.agent.id)
-    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
 
 
 def _offered_tools(dialect: str) -> str:

@@ -149,11 +149,7 @@ def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
 
 
 def read(file: int) -> Mapping[str, Any] | None:
-    """Read a JSON object from a file descriptor; return None if the input is only white space.
-
-    Some agents keep the pipe open, so reading ends as soon as the object is complete. Raises ValueError if the input is
-    not a JSON object, or too long.
-    """
+    """Read a JSON object but not beyond it, as some agents keep the pipe open; return None for white space only."""
     received = bytearray()
     size = parses = 0
     while chunk := os.read(file, CHUNK_BYTES):

@@ -49,10 +49,7 @@ CONTINUING = frozenset({"clear"})
 
 
 def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
-    """Handle the event if that needs no store, and return whether it was handled.
-
-    A summary that cannot be read counts as unhandled; whoever opens the store then reports its error.
-    """
+    """Handle the event if that needs no store, and return whether it was handled. In doubt it was not."""
     agents = AgentRegistry(settings.agents_dir, settings.project)
     agent_id = event.agent_id(pid)
     if agent_id.is_unknown:
@@ -75,8 +72,13 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return True
     path = settings.store.path
     is_missing = path is not None and not os.path.exists(path)
-    if event.point in LOSS_POINTS and _is_lost(settings, is_missing=is_missing):
-        check_told(event, agent_id, settings)
+    if event.point in LOSS_POINTS:
+        if is_missing and os.path.exists(settings.held_mark):
+            from tildone.app.held_marks import note_lost
+
+            note_lost(settings)
+        if os.path.exists(settings.lost_mark):
+            check_told(event, agent_id, settings)
     if event.point is HookPoint.SESSION_START:
         if path is not None:
             check_space(path)
@@ -94,21 +96,15 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
         return is_missing
     summary = SessionSummary() if is_missing else _summary(settings, agent)
-    if summary is not None and summary.head is None and event.point is HookPoint.STOP:
-        check_not_lost(event, agent, settings)
+    is_empty = summary is not None and summary.head is None
+    # A session without events that had a plan in this conversation has lost it.
+    if event.point is HookPoint.STOP and is_empty and Remembered(event.environ, agent.id).knows(_fact(agent, settings)):
+        check_told(event, agent.id, settings)
     is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
-    ends_rest = event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
-    # Otherwise the store has to be told that a rest has ended, or that claims go on.
-    return is_silent and not ends_rest and not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
-
-
-def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
-    """Return whether the plan of the project was lost with its store, and no person knows it yet."""
-    if is_missing and os.path.exists(settings.held_mark):
-        from tildone.app.held_marks import note_lost
-
-        note_lost(settings)
-    return os.path.exists(settings.lost_mark)
+    if not is_silent or (event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING):
+        return False
+    # Otherwise the store has to be told that claims go on, as above that a rest has ended.
+    return not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:
@@ -184,18 +180,12 @@ def _has_news(summary: SessionSummary) -> bool:
 
 
 def repeats_plan(event: HookEvent) -> bool:
-    """Return whether a person's prompt comes with the plan even if the model has seen it.
-
-    It does where the agent may compact the conversation before the prompt without a sign of it.
-    """
+    """Return whether a prompt comes with a plan already seen: the agent may have compacted before it without a sign."""
     return event.hooks.compaction_trigger != "" and event.from_person
 
 
 def accepts_news(event: HookEvent) -> bool:
-    """Return whether the model can be told of changes after this tool call.
-
-    The result of a tool of ours says it itself. A subagent learns nothing of the plan.
-    """
+    """Return whether the model can be told of changes after this call. The result of our tool tells them itself."""
     accepts = event.point in event.hooks.context_replies
     return accepts and not event.is_of_our_tool and not event.text("subagent")
 
@@ -279,17 +269,8 @@ def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
         raise PlanLost(settings.store.redacted)
 
 
-def check_not_lost(event: HookEvent, agent: Agent, settings: Settings) -> None:
-    """Raise `PlanLost` if a session without events had a plan in this conversation, which was not told so."""
-    if Remembered(event.environ, agent.id).knows(_fact(agent, settings)):
-        check_told(event, agent.id, settings)
-
-
 def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
-    """Return the reply that tells the person and the model; empty if they know, or cannot be told now.
-
-    An agent that stops goes on once, so that its model can say it where the person reads.
-    """
+    """Return the reply that tells person and model, if they do not know yet. An agent that stops goes on, to say it."""
     from tildone.agents.hooks.reply import postpone_notice, rendered_together
     from tildone.plan.dialects.native import PLAN_LOST
 

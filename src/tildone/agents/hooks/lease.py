@@ -58,10 +58,7 @@ def check_lease(event: HookEvent, settings: Settings) -> None:
 
 
 def fenced_reply(event: HookEvent, pid: int) -> str:
-    """Return the reply that tells the agent to stop; empty where it is about to, or where it accepts no reply.
-
-    An agent that goes on all the same is refused its tool calls, in few words.
-    """
+    """Return the reply that tells the agent to stop; empty where it is about to, or where it accepts no reply."""
     if event.point is HookPoint.CALL_TOOL:
         return f"{codec.dump({'text': _words(event, pid), 'failed': True, 'line': ''})}\n"
     if can_reply(event, ReplyKind.HALT):

@@ -81,10 +81,7 @@ class Links:
 
 
 def link(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -> Links:
-    """Find the tasks of a list in the earlier list and in the plan.
-
-    A task that is in the earlier list but no longer in the plan was removed from the plan.
-    """
+    """Find the tasks of a list in the earlier list and in the plan. One that is only in the former was removed."""
     before = _earlier(base, theirs)
     base_places = _places(base, plan)
     used = {place for place in base_places if place is not None}
@@ -150,10 +147,7 @@ def without_others(plan: Plan, links: Links) -> Plan:
 def numbered_list(
     base: Sequence[NativeTask], before: Plan, after: Plan, theirs: Sequence[NativeTask]
 ) -> list[NativeTask]:
-    """Return the list with the number of the task of the plan that each of its tasks is, to be the next `base`.
-
-    `before` is the plan with which the list was merged, `after` the result.
-    """
+    """Return the list with its tasks' numbers in the plan `after` the merge with `before`, to be the next `base`."""
     links = link(base, before, theirs)
     tasks = [
         _numbered(native, None if old is None else base[old], None if place is None else before.tasks[place])
@@ -311,10 +305,7 @@ def _apply(
 
 
 def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) -> list[NativeTask]:
-    """Return the list that a plan follows, if it is that of this agent, or of one that is no longer active.
-
-    A new conversation thereby replaces the list of the one before, but not that of another agent at work.
-    """
+    """Return the list that a plan follows, unless it is that of another agent at work."""
     recorded, call = next(calls_with_events(session), (None, None))
     if recorded is None or call is None or TOOL_SEPARATOR not in call.tool:
         return []
@@ -332,10 +323,7 @@ def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) ->
 
 
 def _updated(base: Sequence[NativeTask], event: HookEvent, given: Any, plan: Plan) -> list[NativeTask]:
-    """Return the list after a call of a tool for single tasks, or after an event that reports such a change.
-
-    The update of a task that is neither in the list nor in the plan is ignored.
-    """
+    """Return the list after a call or an event about single tasks; an update of an unknown task is ignored."""
     tasks, tool = {task.id: task for task in base}, event.text("tool")
     is_listing = tool == event.integration.task_tools.get(TaskAction.LIST)
     is_update = event.point is HookPoint.TASK_COMPLETED or tool == event.integration.task_tools.get(TaskAction.UPDATE)
@@ -364,15 +352,11 @@ def _reported(event: HookEvent, given: Any) -> list[Reported]:
         return [(event.get("task_id"), event.get("task_subject"), "completed")]
     tool = event.text("tool")
     if tool == tools.get(TaskAction.CREATE):
-        return [(_created_id(response), given.get("subject"), None)]
+        task = response.get("task") if isinstance(response, dict) else None
+        return [(task.get("id") if isinstance(task, dict) else None, given.get("subject"), None)]
     if tool == tools.get(TaskAction.UPDATE):
         return [(given.get("taskId"), given.get("subject"), given.get("status"))]
     return _listed(response) if tool == tools.get(TaskAction.LIST) else []
-
-
-def _created_id(response: object) -> object:
-    task = response.get("task") if isinstance(response, dict) else None
-    return task.get("id") if isinstance(task, dict) else None
 
 
 def _listed(response: object) -> list[Reported]:
@@ -413,10 +397,7 @@ def find_tasks(texts: Sequence[str], tasks: Sequence[AnyTask]) -> list[int | Non
 
 
 def normalized(text: str) -> str:
-    """Return the text without differences of case, white space, quotation marks and final punctuation.
-
-    The model may have read the text in its harmless form.
-    """
+    """Return the harmless form of a text without differences of case, space, quotation marks and final punctuation."""
     plain = " ".join(safe_text(text).translate(_SAME).casefold().split())
     return plain.rstrip(_AT_END) or plain
 

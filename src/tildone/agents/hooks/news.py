@@ -50,7 +50,9 @@ def remind(context: HookContext) -> HookReply | None:
     If the agent accepts no context at this event, the plan is marked as unseen, and a later event adds it.
     """
     session, state = context.session, context.session.held_state
-    own = session.context() if _knows_tools(context) else None
+    # The texts of a dialect fit a model if they name no tool, or it has that tool.
+    fits = not session.dialect.names_tools or can_use_tools(context.event, context.agent, context.settings)
+    own = session.context() if fits else None
     text = plan_context(state.plan) if own is None else with_origins(own, session)
     if text is None:
         return None
@@ -84,10 +86,7 @@ def tool_called(context: HookContext) -> HookReply | None:
 
 
 def told_to_continue(context: HookContext, reply: HookReply | None) -> HookReply | None:
-    """Return the reply to a stop with what others changed in the plan, if the agent is told to continue.
-
-    It is told its open tasks, and so has seen the plan: that tasks were added is no news then.
-    """
+    """Return the reply to a stop with what others changed, except for added tasks, which the nudge lists anyway."""
     if reply is None or reply.kind is not ReplyKind.CONTINUE:
         return reply
     session, state = context.session, context.session.last_state
@@ -194,9 +193,3 @@ def _one_at_a_time(context: HookContext, tell: Callable[[], HookReply | None]) -
         return tell()
     finally:
         lock.__exit__(None, None, None)
-
-
-def _knows_tools(context: HookContext) -> bool:
-    """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
-    names_tools = context.session.dialect.names_tools
-    return not names_tools or can_use_tools(context.event, context.agent, context.settings)

@@ -96,11 +96,7 @@ MAX_NUDGES = 1
 
 
 def can_use_tools(event: HookEvent, agent: Agent, settings: Settings) -> bool:
-    """Return whether the agent's model has our tools. If that cannot be determined, the answer is yes.
-
-    It is determined by process, so the process has to be that of the coding agent, and not of a person who tries the
-    hook or of a program in between.
-    """
+    """Return whether the agent's model has our tools. If that cannot be determined, as for another process, it has."""
     if not event.hooks.starts_servers or has_tools(settings.agents_dir, agent.pid):
         return True
     return not runs_program(agent.pid, (event.integration.executable,))
@@ -114,17 +110,6 @@ def held_by_command(session: Session, settings: Settings) -> Session | None:
 
     patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
     return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
-
-
-def missing_tools(event: HookEvent) -> str:
-    """Return why the agent is let go and what the person can do, as two sentences."""
-    from tildone.base.distribution import program
-
-    title, name = event.integration.title, event.integration.name
-    return (
-        f"tildone lets the agent go: its model has no todo tool, because {title} runs no MCP server of tildone. "
-        f"To find the cause: {program()} doctor {name}"
-    )
 
 
 def _options(settings: Settings) -> str:
@@ -171,7 +156,14 @@ def agent_stopped(
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session)), None
         case GiveUp() if by_command and not before.tripped:
-            return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}"), None
+            from tildone.base.distribution import program
+
+            title, name = event.integration.title, event.integration.name
+            notice = (
+                "tildone lets the agent go: its model has no todo tool, because "
+                f"{title} runs no MCP server of tildone. To find the cause: {program()} doctor {name}"
+            )
+            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
             from tildone.plan.text.amounts import describe_bound
@@ -297,10 +289,7 @@ def _remembered(event: HookEvent, pid: int) -> Remembered | None:
 
 
 def _kind(problem: str) -> str:
-    """Return what is the same whenever a problem occurs: its text without numbers, such as that of a process.
-
-    A full disk is one problem, whichever file could not be written.
-    """
+    """Return a problem without numbers, such as that of a process. A full disk is one problem, whatever the file."""
     if any(text in problem for text in FULL_DISK):
         return "full-disk"
     return digest("".join(letter for letter in problem if not letter.isdecimal()))

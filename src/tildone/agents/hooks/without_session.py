@@ -34,10 +34,7 @@ _LIKE_AN_AGENTS = (
 
 
 def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
-    """Remove the presence of an agent, and its claims in a session, if one is named.
-
-    A store that does not exist is not created for it, and failure is harmless.
-    """
+    """Remove the presence of an agent, and its claims in a session, if one is named. Failure is harmless."""
     path = settings.store.path
     if path is not None and not os.path.exists(path):
         return

@@ -236,10 +236,7 @@ def put_in(text: str | None, edit: Edit) -> str:
 
 
 def take_out(text: str, edit: Edit, before: str | None) -> str | None:
-    """Return the text of a file with the edit undone; None if the file is to be deleted.
-
-    `before` is the text before the installation, None if there was no file.
-    """
+    """Return the text of a file with the edit undone; None to delete it. `before` is that before the installation."""
     if isinstance(edit, WholeFile):
         return None if NAME in text else text
     try:
@@ -438,10 +435,7 @@ def write_all(
 
 
 def read(file: str) -> str | None:
-    """Return the text of a file with its line ends as they are; None if there is no such file.
-
-    Raises Refused if the file can't be read.
-    """
+    """Return the text of a file with its line ends as they are; None if there is no such file."""
     try:
         with open(file, "rb") as opened:
             return opened.read().decode()

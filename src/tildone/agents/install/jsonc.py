@@ -211,10 +211,7 @@ def emptied_as(text: str, path: Path, before: str) -> str:
 
 
 def prune(text: str, path: Path, before: str = "{}") -> str:
-    """Return the text without the empty objects and arrays on a path, removed from the innermost outwards.
-
-    Those that are also in the text `before` stay.
-    """
+    """Return the text without the empty objects and arrays on a path, innermost first, that are not in `before`."""
     for length in range(len(path), 0, -1):
         if get(before, path[:length]) is not None:
             break

@@ -198,10 +198,7 @@ def value_text(data: Any) -> str:
 
 
 def table_lines(path: Sequence[str], data: Mapping[str, Any], brackets: int = 1) -> Iterator[str]:
-    """Yield the lines of a table: its header, its own keys, then the tables and arrays of tables inside it.
-
-    Two brackets make it an item of an array of tables.
-    """
+    """Yield the lines of a table and of those inside it. Two brackets make it an item of an array of tables."""
     yield f"{'[' * brackets}{'.'.join(map(key_text, path))}{']' * brackets}"
     inner = {key: item for key, item in data.items() if _has_header(item)}
     for key, item in data.items():

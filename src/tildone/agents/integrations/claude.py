@@ -45,9 +45,11 @@ Plan this with the todo tool, a few steps at a time, then work through the plan 
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    settings = os.path.join(_settings_folder(site), "settings.json")
+    folder = _user_folder(site) if site.for_user else os.path.join(site.project, ".claude")
+    settings = os.path.join(folder, "settings.json")
     if site.mcp:
-        installation.set_member(_servers_file(site), ("mcpServers", "tildone"), _server(site))
+        servers = _state_file(site) if site.for_user else os.path.join(site.project, ".mcp.json")
+        installation.set_member(servers, ("mcpServers", "tildone"), _server(site))
         installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
     if site.hooks:
         for event in POINTS:
@@ -56,23 +58,18 @@ def _configure(installation: Installation) -> None:
         installation.set_member(settings, ("statusLine",), line, yields=True)
 
 
-def _settings_folder(site: Site) -> str:
-    if not site.for_user:
-        return os.path.join(site.project, ".claude")
+def _user_folder(site: Site) -> str:
     return site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
 
 
-def _servers_file(site: Site) -> str:
-    if not site.for_user:
-        return os.path.join(site.project, ".mcp.json")
+def _state_file(site: Site) -> str:
     return os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
 
 
 def _silencers(inspection: Inspection) -> None:
     site = inspection.site
-    own = site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
     shared = os.path.join(site.project, ".claude")
-    names = (own, "settings.json"), (shared, "settings.json"), (shared, "settings.local.json")
+    names = (_user_folder(site), "settings.json"), (shared, "settings.json"), (shared, "settings.local.json")
     files = [os.path.join(*name) for name in names]
     disabled, file = inspection.last([*files, MANAGED_SETTINGS], "disableAllHooks")
     if disabled is True:
@@ -83,8 +80,7 @@ def _silencers(inspection: Inspection) -> None:
         file = inspection.lists(files, "tildone", "disabledMcpjsonServers")
         if file:
             inspection.silenced(f"the server is rejected in {file}", "remove tildone from disabledMcpjsonServers there")
-    state = os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
-    if inspection.lists([state], "tildone", "projects", site.project, "disabledMcpServers"):
+    if inspection.lists([_state_file(site)], "tildone", "projects", site.project, "disabledMcpServers"):
         inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
 
 

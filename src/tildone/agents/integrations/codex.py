@@ -62,10 +62,7 @@ def _silencers(inspection: Inspection) -> None:
 
 
 def _is_unreviewed(inspection: Inspection, file: str, event: str) -> bool:
-    """Return whether one of our hooks for an event is disabled, or not trusted in its present form.
-
-    Codex keeps a hash of every hook that the person has trusted, by its place in the settings.
-    """
+    """Return whether one of our hooks for an event is disabled, or not the one whose hash Codex keeps as trusted."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
     for number, group in enumerate(inspection.items(inspection.get(file, "hooks", event))):
         for index, hook in enumerate(inspection.items(group.get("hooks"))):

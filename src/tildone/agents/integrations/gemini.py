@@ -79,10 +79,8 @@ def _silencers(inspection: Inspection) -> None:
     if isinstance(allowed, list) and "tildone" not in allowed:
         inspection.silenced(f"{file} allows other MCP servers only", "add tildone to mcp.allowed there")
     trust = os.path.join(os.path.dirname(user), "trustedFolders.json")
-    if (
-        inspection.nearest(inspection.get(site.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or trust))
-        == "DO_NOT_TRUST"
-    ):
+    folders = inspection.get(site.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or trust)
+    if inspection.nearest(folders) == "DO_NOT_TRUST":
         inspection.silenced("Gemini CLI does not trust this folder", "trust it in Gemini CLI: /permissions trust")
 
 

@@ -19,15 +19,10 @@ from tildone.agents.integrations import (
 
 
 def _configure(installation: Installation) -> None:
-    site = installation.site
+    site, timeout = installation.site, TIMEOUT_SECONDS * 1000
     folder = _user_folder(site) if site.for_user else site.project
     if site.mcp:
-        server = {
-            "type": "local",
-            "command": [site.program, *site.arguments],
-            "enabled": True,
-            "timeout": TIMEOUT_SECONDS * 1000,
-        }
+        server = {"type": "local", "command": [site.program, *site.arguments], "enabled": True, "timeout": timeout}
         installation.set_member(_settings_file(folder), ("mcp", "tildone"), server)
     if site.hooks:
         plugins = folder if site.for_user else os.path.join(site.project, ".opencode")

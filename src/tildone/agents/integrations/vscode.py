@@ -20,8 +20,7 @@ INTEGRATION = Integration(
     title="VS Code",
     folder=lambda site: os.path.join(site.config_home, "Code"),
     configure=_configure,
-    prompts={
-        "user": ("whether you trust the MCP server, when it starts for the first time",),
-        "project": ("whether you trust the MCP server, when it starts for the first time",),
-    },
+    prompts=dict.fromkeys(
+        ("user", "project"), ("whether you trust the MCP server, when it starts for the first time",)
+    ),
 )

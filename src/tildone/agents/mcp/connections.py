@@ -59,10 +59,7 @@ def owner(number: int) -> str:
 
 
 def approval_form(number: int, check: Check) -> dict[str, Any]:
-    """Return the parameters of `elicitation/create` that ask for the approval of a check.
-
-    The command is given as a list of strings in ASCII, in which nothing can hide.
-    """
+    """Return the parameters of `elicitation/create`; the command is listed in ASCII, in which nothing can hide."""
     folder = f" in the folder {json.dumps(check.folder)}" if check.folder else ""
     command = json.dumps(list(check.command))
     state = f"the check of {owner(number)} is only proposed"
@@ -268,10 +265,7 @@ def registry_stamp(folder: str) -> int | None:
 
 
 def subagent_in_call(agents: AgentRegistry, agent: AgentId, params: Mapping[str, object]) -> CallingSubagent | None:
-    """Return the subagent of `agent` that makes a call with these parameters; None if the agent itself makes it.
-
-    The call names the subagent, or a hook has announced it.
-    """
+    """Return the subagent of `agent` that makes a call: the call names it, or a hook has announced it."""
     client, meta, arguments = CLIENTS.get(agent.integration), params.get("_meta"), params.get("arguments")
     if client is None or "name" not in params:
         return None
@@ -363,7 +357,8 @@ def http_callers(settings: Settings) -> CallerResolver:
         client = request.client
         if named:
             return Caller(named, 0, session, certain=True, client=client)
-        mcp_session = _mcp_session(request)
+        # In the newest revision, requests belong to no session of the transport.
+        mcp_session = "" if request.is_modern else str(request.http.headers.get("mcp-session-id", ""))
         retention = Retention.CONNECTION if mcp_session else Retention.NONE
         pid = os.getpid()
         return Caller(HTTP_CALLER, pid, session, retention, certain=True, mcp_session=mcp_session, client=client)
@@ -401,13 +396,6 @@ def _agent_in_environment(name: str, environ: Mapping[str, str], process: int) -
     return None
 
 
-def _mcp_session(request: Request) -> str:
-    """Return the id of the transport's session that a request belongs to; empty in the newest protocol."""
-    if request.http is None or request.is_modern:
-        return ""
-    return str(request.http.headers.get("mcp-session-id", ""))
-
-
 def _utf8(header: str) -> str:
     """Return a header as the client wrote it: clients send UTF-8, and HTTP libraries decode Latin-1."""
     try:
@@ -430,18 +418,15 @@ class CallingAgent:
 
     def __init__(self, caller: Caller, agents: AgentRegistry, report: Callable[[Exception], None]) -> None:
         self._caller = caller
-        self._agents = agents
+        self.agents = agents
         self._report = report
         self._id = caller.id
         self._stamp: int | None = None
         self._last: Agent | None = None
 
     def current(self) -> Agent:
-        """Return the agent's current record, without a reader if the store is not to record what its model has seen.
-
-        It is the same object as long as neither the record nor a note has changed.
-        """
-        stamp = registry_stamp(self._agents.folder)
+        """Return the agent's record: the same object as long as neither it nor a note has changed."""
+        stamp = registry_stamp(self.agents.folder)
         if stamp is None or stamp != self._stamp or self._last is None or not self._is_current(self._last):
             self._last = self._read()
         self._stamp = stamp
@@ -452,32 +437,25 @@ class CallingAgent:
         agent_id = noted or self._id
         if self._caller.retention is not Retention.STORE and session:
             return Agent(agent_id, session)
-        record = self._agents.get(agent_id)
+        record = self.agents.get(agent_id)
         if record is None or not self._is_current(record):
             known_id = agent_id if noted or record else self._id_from_hooks()
             pid = self._caller.pid or (record.pid if record else 0)
             try:
-                record = assign_session(self._agents, known_id, pid, now(), session)
+                record = assign_session(self.agents, known_id, pid, now(), session)
             except StoreError as error:
                 self._report(error)
-                return Agent(agent_id, session or self._agents.project)
+                return Agent(agent_id, session or self.agents.project)
         self._id = record.id
         if self._caller.subagent:
             return self._subagent(record)
         return record if self._caller.retention is Retention.STORE else replace(record, reader="")
 
-    def note(self, agent: Agent, name: str) -> str:
-        return self._agents.note(agent.id, name)
-
-    def cost(self, agent: Agent) -> float:
-        """Return what the agent's conversation has cost so far, in dollars, as its hooks noted it."""
-        return self._agents.cost(agent.id)
-
     def _subagent(self, parent: Agent) -> Agent:
         """Return the record of the subagent that calls. Its list is its own, and never the parent's."""
-        subagent = subagent_of(self._agents, parent, self._caller.subagent, now())
+        subagent = subagent_of(self.agents, parent, self._caller.subagent, now())
         try:
-            register(self._agents, subagent)
+            register(self.agents, subagent)
         except StoreError as error:
             self._report(error)
         return subagent
@@ -491,7 +469,7 @@ class CallingAgent:
         if self._id != AgentId(pid=self._caller.pid):
             return
         try:
-            self._agents.remove(self._id)
+            self.agents.remove(self._id)
         except StoreError as error:
             self._report(error)
 
@@ -507,10 +485,10 @@ class CallingAgent:
         if not process.is_anonymous or not process.integration:
             return None
         try:
-            noted = AgentId.parse(self._agents.note(process, CALLER_NOTE))
+            noted = AgentId.parse(self.agents.note(process, CALLER_NOTE))
         except ValueError:
             return None
-        record = self._agents.get(noted)
+        record = self.agents.get(noted)
         # The note may be from an earlier process with the same PID.
         return None if record is not None and record.pid != self._caller.pid else noted
 
@@ -519,7 +497,7 @@ class CallingAgent:
         own, pid = self._caller.id, self._caller.pid
         if not pid or self._caller.certain:
             return own
-        same_process = (agent.id for agent in self._agents.active(now()) if agent.pid == pid)
+        same_process = (agent.id for agent in self.agents.active(now()) if agent.pid == pid)
         return next((other for other in same_process if own.integration in ("", other.integration)), own)
 
 
@@ -575,16 +553,13 @@ class Connection:
         self._author = Author()
         self._known: Agent | None = None
         self._session: Session | None = None
-        self._presence = CallerPresence(agent.cost)
+        self._presence = CallerPresence(lambda known: agent.agents.cost(known.id))
         self._is_fenced = False
         self.executor = SerialExecutor(str(caller.id))
         self._checks = CallChecks(self._hand_over)
 
     def call(self, tool: str, arguments: dict[str, object], request: Request) -> Reply:
-        """Carry out a tool call. Every error becomes a reply, phrased by the dialect.
-
-        A call that runs a check, or asks the person, does not hold up the calls that follow it.
-        """
+        """Carry out a tool call. Every error becomes a reply. A long one does not hold up those that follow."""
         self._checks.begin(request)
         try:
             agent = self._agent.current()
@@ -631,7 +606,9 @@ class Connection:
         """Return the agent's session, with the reader and the author of its events."""
         if agent is not self._known:
             self._known = agent
-            self._author = Author(agent=self.caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
+            self._author = Author(
+                agent=self.caller.author_of(agent.id), model=self._agent.agents.note(agent.id, MODEL_NOTE)
+            )
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             opened = open_session(own, self._dialect, self._store.get(), lambda: self._author)

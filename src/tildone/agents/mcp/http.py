@@ -426,10 +426,7 @@ def _notified(message: RpcMessage, version: str) -> Response:
 
 
 async def _answer(request: Request, stream: _Stream) -> Response | None:
-    """Return the response as JSON if it is the first message and comes soon, else a stream of events.
-
-    None means that the client closed the connection meanwhile.
-    """
+    """Return JSON if the response comes first and soon, else a stream; None if the client closed the connection."""
     first, gone = asyncio.ensure_future(stream.get()), asyncio.ensure_future(_disconnected(request))
     try:
         done, _ = await asyncio.wait({first, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -202,10 +202,7 @@ class Output:
 
 
 def claim_standard_streams() -> tuple[BinaryIO, int]:
-    """Return standard input and a descriptor of standard output for the protocol.
-
-    Afterwards `sys.stdout` writes to standard error, so that a stray `print` cannot corrupt the protocol.
-    """
+    """Return standard input and output for the protocol. A stray `print` goes to standard error from now on."""
     # A duplicate, because at exit Python waits for a thread that is reading from `sys.stdin`.
     source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.dup(sys.stdout.fileno())
@@ -263,10 +260,7 @@ class InvalidMessage(ValueError):
 
 @value
 class RpcMessage:
-    """A message from the client: a request if it has an id, else a notification.
-
-    A response has an empty `method`, and its id and its result, if it has one, as `params`.
-    """
+    """A request, a notification (no id), or a response (no method), with its id and result as `params`."""
 
     id: RequestId | None
     method: str
@@ -346,10 +340,7 @@ class ClientRequests:
         self._waiting: dict[str, _Waiting] = {}
 
     def ask(self, call: RequestId, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Send a request that belongs to a call of the client's, and wait for its result.
-
-        None means an error, no response in time, or an interruption.
-        """
+        """Send a request that belongs to a call, and wait for its result; None if there is none in time."""
         name, waiting = f"tildone-{next(self._numbers)}", _Waiting()
         self._waiting[name] = waiting
         try:

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 
 
 def client_message(error: Exception, *, repeated: bool = False) -> str:
-    """Return the message for the client. For a bug, it names only the type: the error's text may contain anything.
-
-    If `repeated`, the agent knows that its run is another worker's, and is refused in few words.
-    """
+    """Return the message for the client, which names only the type of a bug. A `repeated` refusal is short."""
     if isinstance(error, RunFenced):
         # Late, because only agents of a fleet are told so.
         from tildone.plan.dialects.native import FENCED, STILL_FENCED
@@ -294,11 +291,7 @@ def tool_listing(tool: Tool, *, structured: bool) -> dict[str, Any]:
 
 
 def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]:
-    """Return a reply as the result of a call, with its details if the tool has a schema for them.
-
-    A refusal that a dialect reports as a normal result is one here, too. Texts may contain lone surrogates, which every
-    transport replaces when it encodes them.
-    """
+    """Return a reply as the result of a call, with its details if the tool has a schema for them."""
     result: dict[str, Any] = {
         "content": [{"type": "text", "text": safe_text(reply.text)}],
         "isError": reply.is_error,
@@ -436,10 +429,7 @@ class Protocol:
         self.elicits = False
 
     def accept(self, message: RpcMessage) -> Request:
-        """Return a message as a request in this connection's revision.
-
-        Raises RequestError if the revision has no such method, its parameters are invalid, or it is of another era.
-        """
+        """Return a message as a request in this connection's revision."""
         has_envelope = message.method != "initialize" and VERSION_KEY in _meta(message.params)
         if self._modern is None:
             self._modern = has_envelope

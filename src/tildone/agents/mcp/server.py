@@ -380,11 +380,7 @@ ACKNOWLEDGED, UPDATED = "notifications/subscriptions/acknowledged", "notificatio
 
 
 class MessageDispatcher:
-    """Answers the messages of one client. Unless `all_sessions`, a client is shown its own session only.
-
-    `open_backend` is called by the first request that needs the store, and `greet` with the client's name once it is
-    known.
-    """
+    """Answers the messages of one client, greeted by its name. Unless `all_sessions`, it sees only its own."""
 
     def __init__(
         self,

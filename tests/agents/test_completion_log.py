@@ -57,12 +57,13 @@ def test_an_unwritable_folder_is_no_error_for_the_agent(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("in the way", encoding="utf-8")
     log = log_in(tmp_path, FIRST, SECOND)
 
-    assert log.add(entry()) is None
-    assert isinstance(log.last_error, OSError)
+    added, errors = [log.add(entry())], [log.last_error]
     assert (tmp_path / "memory").read_text(encoding="utf-8") == "in the way"
     (tmp_path / "memory").unlink()
-    assert log.add(entry()) == f"memory/todos/todoList-{SECOND}.md"
-    assert log.last_error is None
+    added, errors = [*added, log.add(entry())], [*errors, log.last_error]
+
+    assert added == [None, f"memory/todos/todoList-{SECOND}.md"]
+    assert [isinstance(error, OSError) for error in errors] == [True, False]
     assert f"# 2 {SECOND}" in (tmp_path / f"memory/todos/todoList-{SECOND}.md").read_text(encoding="utf-8")
 
 

@@ -34,7 +34,14 @@ from tildone.run.tools.files import (
 )
 from tildone.run.tools.permissions import PermissionPolicy
 
+relative_files = pytest.mark.skipif(
+    os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder"
+)
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
+
+
+BINARY = [b"\x7fELF\0\0", b"text\0text", bytes(range(1, 32)) * 9]
+TEXTS = ["one\ntwo\n", "no end", "\n", "a\r\nb\r\n", "mixed\r\nends\nhere\r", "größe ✓ 🎉\n"]
 
 
 def put(bench: ToolBench, name: str, data: str | bytes) -> Path:
@@ -42,20 +49,6 @@ def put(bench: ToolBench, name: str, data: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
-
-
-@pytest.mark.parametrize("text", ["one\ntwo\n", "no end", "\n", "a\r\nb\r\n", "mixed\r\nends\nhere\r", "größe ✓ 🎉\n"])
-async def test_text_is_read_as_it_is(bench: ToolBench, text: str) -> None:
-    """This includes line ends."""
-    put(bench, "ünï ✓.txt", text)
-
-    assert (await bench.call("read", path="ünï ✓.txt")).text == text
-
-
-async def test_an_empty_file_is_reported_as_empty(bench: ToolBench) -> None:
-    put(bench, "a", "")
-
-    assert (await bench.call("read", path="a")).text == "(empty)"
 
 
 async def test_long_text_is_returned_in_parts(bench: ToolBench) -> None:
@@ -109,27 +102,23 @@ async def test_a_long_line_is_truncated_and_the_notice_shows_how_to_read_the_res
     assert (await bench.bash(command)).text == "é" * 15_000
 
 
-async def test_invalid_utf_8_is_replaced(bench: ToolBench) -> None:
-    put(bench, "latin.txt", "café\n".encode("latin-1"))
-
-    assert (await bench.call("read", path="latin.txt")).text == (
-        "caf\ufffd\n\n[Not all of it is UTF-8: what is not is shown as \ufffd]"
-    )
-
-
 @pytest.mark.parametrize(
     ("data", "said"),
     [
+        *((text.encode(), text) for text in TEXTS),
+        (b"", "(empty)"),
+        ("café\n".encode("latin-1"), "caf\ufffd\n\n[Not all of it is UTF-8: what is not is shown as \ufffd]"),
         ("\ufeffhi\n".encode(), "hi\n"),
         ("hi ✓\n".encode("utf-16"), "hi ✓\n\n[The file is in UTF-16-LE]"),
         (b"\xfe\xff" + "hi\n".encode("utf-16-be"), "hi\n\n[The file is in UTF-16-BE]"),
         ("hi\n".encode("utf-32"), "hi\n\n[The file is in UTF-32-LE]"),
     ],
 )
-async def test_the_byte_order_mark_determines_the_encoding(bench: ToolBench, data: bytes, said: str) -> None:
-    put(bench, "a.txt", data)
+async def test_text_is_read_as_it_is(bench: ToolBench, data: bytes, said: str) -> None:
+    """This includes line ends. The byte order mark determines the encoding."""
+    put(bench, "ünï ✓.txt", data)
 
-    assert (await bench.call("read", path="a.txt")).text == said
+    assert (await bench.call("read", path="ünï ✓.txt")).text == said
 
 
 @pytest.mark.parametrize(
@@ -152,28 +141,34 @@ async def test_images_are_recognized_by_their_content(bench: ToolBench, data: by
     assert (base64.b64decode(image.data_base64), image.mime_type) == (data, mime_type)
 
 
-async def test_a_large_image_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (PNG, r"a is an image of \d+ B; at most 10 B can be shown"),
+        (b"x" * 1001, "a has 1001 B; look at parts of it with bash"),
+        *((data, r"a is a binary file \(\d+ B\); look into it with bash") for data in BINARY),
+    ],
+)
+async def test_what_no_model_can_read_is_refused(
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch, data: bytes, said: str
+) -> None:
     monkeypatch.setattr(builtin, "MAX_IMAGE_BYTES", 10)
-    put(bench, "a.png", PNG)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
+    put(bench, "a", data)
 
-    with pytest.raises(ToolFailure, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):
-        await bench.call("read", path="a.png")
-
-
-@pytest.mark.parametrize("data", [b"\x7fELF\0\0", b"text\0text", bytes(range(1, 32)) * 9])
-async def test_a_binary_file_is_refused(bench: ToolBench, data: bytes) -> None:
-    put(bench, "a.bin", data)
-
-    with pytest.raises(ToolFailure, match=r"a\.bin is a binary file \(\d+ B\); look into it with bash"):
-        await bench.call("read", path="a.bin")
+    with pytest.raises(ToolFailure, match=said):
+        await bench.call("read", path="a")
 
 
-async def test_a_huge_file_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
-    put(bench, "log", "x" * 11)
+async def test_special_files_and_circles_of_links_are_not_opened(bench: ToolBench) -> None:
+    """A pipe would never end. System errors are reported without numbers."""
+    os.mkfifo(bench.folder / "pipe")
+    (bench.folder / "loop").symlink_to("loop")
 
-    with pytest.raises(ToolFailure, match="log has 11 B; look at parts of it with bash"):
-        await bench.call("read", path="log")
+    with pytest.raises(ToolFailure, match="pipe is not a regular file"):
+        await bench.call("read", path="pipe")
+    with pytest.raises(ToolFailure, match=r"^loop: its links form a circle, or have changed in the meantime$"):
+        await bench.call("read", path="loop")
 
 
 async def test_a_missing_file_is_an_error_with_suggestions(bench: ToolBench) -> None:
@@ -202,21 +197,6 @@ async def test_a_directory_is_listed(bench: ToolBench) -> None:
     os.close(os.open(os.fsencode(bench.folder) + b"/\xff", os.O_CREAT))
 
     assert (await bench.call("read", path=".")).text == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
-
-
-async def test_special_files_are_not_opened(bench: ToolBench) -> None:
-    """A pipe would never end."""
-    os.mkfifo(bench.folder / "pipe")
-
-    with pytest.raises(ToolFailure, match="pipe is not a regular file"):
-        await bench.call("read", path="pipe")
-
-
-async def test_system_errors_are_reported_without_numbers(bench: ToolBench) -> None:
-    (bench.folder / "loop").symlink_to("loop")
-
-    with pytest.raises(ToolFailure, match=r"^loop: its links form a circle, or have changed in the meantime$"):
-        await bench.call("read", path="loop")
 
 
 async def test_a_file_is_created_with_its_folders(bench: ToolBench) -> None:
@@ -248,25 +228,16 @@ async def test_a_new_file_has_the_default_mode(bench: ToolBench) -> None:
     assert (bench.folder / "mine").stat().st_mode == (bench.folder / "other").stat().st_mode
 
 
-async def test_a_link_stays_a_link(bench: ToolBench) -> None:
-    (bench.folder / "real").write_text("old", encoding="utf-8")
-    (bench.folder / "link").symlink_to("real")
-
-    await bench.call("write", path="link", content="new")
-
-    assert (bench.folder / "link").is_symlink()
-    assert (bench.folder / "real").read_text(encoding="utf-8") == "new"
-
-
+@pytest.mark.parametrize("step", ["fsync", "replace"])
 async def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    bench: ToolBench, monkeypatch: pytest.MonkeyPatch
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     (bench.folder / "a").write_text("old", encoding="utf-8")
 
-    def full(_descriptor: int) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, step, fail)
 
     with pytest.raises(ToolFailure, match=r"^a: No space left on device$"):
         await bench.call("write", path="a", content="new")
@@ -302,12 +273,8 @@ async def test_a_lone_surrogate_is_not_written(bench: ToolBench) -> None:
     assert not (bench.folder / "a").exists()
 
 
-def put_code(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:
-    return put(bench, name, data)
-
-
 async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
-    path = put_code(bench, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+    path = put(bench, "a.py", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     path.chmod(0o640)
 
     result = await bench.call("edit", path="a.py", old_text="five\n", new_text="5\n5½\n")
@@ -325,7 +292,7 @@ async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
 
 
 async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: ToolBench) -> None:
-    path = put_code(bench, "import os\n\ndef greet(name):\n    return name\n")
+    path = put(bench, "a.py", "import os\n\ndef greet(name):\n    return name\n")
 
     with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
         await bench.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
@@ -338,7 +305,7 @@ async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: 
 
 
 async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
-    path = put_code(bench, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
+    path = put(bench, "a.py", "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
     with pytest.raises(ToolFailure) as failed:
         await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
@@ -351,7 +318,7 @@ async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
 
 
 async def test_all_matches_can_be_replaced(bench: ToolBench) -> None:
-    path = put_code(bench, "x = 1\ny = 2\nx = 1")
+    path = put(bench, "a.py", "x = 1\ny = 2\nx = 1")
 
     result = await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
 
@@ -376,7 +343,7 @@ async def test_new_text_adopts_the_line_ends_around_it(
     bench: ToolBench, before: str, old: str, new: str, after: str
 ) -> None:
     """Models write line feeds even for files with CRLF."""
-    path = put_code(bench, before)
+    path = put(bench, "a.py", before)
 
     await bench.call("edit", path="a.py", old_text=old, new_text=new)
 
@@ -393,7 +360,7 @@ async def test_new_text_adopts_the_line_ends_around_it(
 )
 async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: bytes, after: bytes) -> None:
     """This includes undecodable bytes."""
-    path = put_code(bench, before)
+    path = put(bench, "a.py", before)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
 
@@ -411,7 +378,7 @@ async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: b
     ],
 )
 async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
-    path = put_code(bench, "one\ntwo\n")
+    path = put(bench, "a.py", "one\ntwo\n")
 
     with pytest.raises(ToolFailure, match=said):
         await bench.call("edit", path="a.py", old_text=old, new_text=new)
@@ -429,14 +396,14 @@ async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, 
 )
 async def test_a_file_that_cannot_be_edited_is_an_error(bench: ToolBench, data: bytes | None, said: str) -> None:
     if data is not None:
-        put_code(bench, data)
+        put(bench, "a.py", data)
 
     with pytest.raises(ToolFailure, match=said):
         await bench.call("edit", path="a.py", old_text="one", new_text="two")
 
 
 async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
-    path = put_code(bench, "a.b axb (c)\\1")
+    path = put(bench, "a.py", "a.b axb (c)\\1")
 
     await bench.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
 
@@ -446,7 +413,7 @@ async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
 async def test_concurrent_edits_are_all_applied(bench: ToolBench) -> None:
     """Each reads, changes and writes the file before the next one reads it."""
     names = [f"<{number}>" for number in range(40)]
-    path = put_code(bench, "\n".join(names))
+    path = put(bench, "a.py", "\n".join(names))
     (bench.folder / "link.py").symlink_to("a.py")
 
     await asyncio.gather(
@@ -461,7 +428,7 @@ async def test_concurrent_edits_are_all_applied(bench: ToolBench) -> None:
 
 async def test_an_edit_in_a_large_file_is_fast(bench: ToolBench) -> None:
     """Every other line changes; comparing all lines would take minutes."""
-    put_code(bench, "old\nsame\n" * 50_000)
+    put(bench, "a.py", "old\nsame\n" * 50_000)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new", all=True)
 
@@ -605,7 +572,7 @@ def elsewhere(folder: Path) -> Path:
     return place
 
 
-@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
+@relative_files
 @pytest.mark.parametrize(
     ("tool", "params"),
     [
@@ -627,7 +594,7 @@ async def test_a_folder_that_is_swapped_while_the_person_is_asked(
     assert (folder / "aside/file").read_text(encoding="utf-8") == "inside"
 
 
-@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
+@relative_files
 @pytest.mark.parametrize("path", ["link/file", "file-link", "up/link/file"])
 def test_a_resolved_path_is_used_without_following_links(folder: Path, elsewhere: Path, path: str) -> None:
     (folder / "up").mkdir()
@@ -643,7 +610,7 @@ def test_a_resolved_path_is_used_without_following_links(folder: Path, elsewhere
     assert (elsewhere / "file").read_text(encoding="utf-8") == "secret"
 
 
-@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
+@relative_files
 @pytest.mark.usefixtures("elsewhere")
 async def test_links_to_targets_inside_are_followed(folder: Path) -> None:
     """The file that the link leads to is replaced, and keeps its mode."""
@@ -663,22 +630,7 @@ async def test_links_to_targets_inside_are_followed(folder: Path) -> None:
     assert os.listdir(folder / "folder") == ["file"]
 
 
-@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
-async def test_a_failed_write_leaves_no_draft(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    (folder / "file").write_text("old", encoding="utf-8")
-    monkeypatch.setattr(os, "replace", fail)
-
-    with pytest.raises(ToolFailure, match="file: No space left on device"):
-        await ToolBench(folder).call("write", path="file", content="new")
-
-    assert os.listdir(folder) == ["file"]
-    assert (folder / "file").read_text(encoding="utf-8") == "old"
-
-
-@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
+@relative_files
 @pytest.mark.slow
 async def test_nothing_gets_out_while_a_folder_and_a_link_are_swapped(folder: Path, elsewhere: Path) -> None:
     """Another process swaps a folder and a link as fast as it can, during several hundred reads and writes."""

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from tests.host import records as messages
+from tests.host.models.model_server import Turn
 from tests.host.models.scripted_model import (
     ANTHROPIC,
     CHAT,
@@ -33,27 +34,18 @@ SOON = 5.0
 
 
 @both_formats
-async def test_temporary_errors_are_transient(spec: str) -> None:
-    statuses = [408, 429, 500, 502, 503, 504, 529]
-    async with open_scripted(spec, *({"error": status, "message": "not now"} for status in statuses)) as (
-        model,
-        server,
-    ):
+@pytest.mark.parametrize(
+    ("statuses", "transient"),
+    [((408, 429, 500, 502, 503, 504, 529), True), ((400, 401, 403, 404, 413, 422), False)],
+    ids=["temporary", "permanent"],
+)
+async def test_temporary_errors_are_transient(spec: str, statuses: tuple[int, ...], *, transient: bool) -> None:
+    async with open_scripted(spec, *({"error": status, "message": "no"} for status in statuses)) as (model, server):
         failures = [await failure(model) for _ in statuses]
 
-    assert [str(each) for each in failures] == [f"{status} not now" for status in statuses]
-    assert all(each.transient for each in failures)
+    assert [str(each).splitlines()[0] for each in failures] == [f"{status} no" for status in statuses]
+    assert [each.transient for each in failures] == [transient] * len(statuses)
     assert len(server.requests) == len(statuses), "asking again is for whoever asked"
-
-
-@both_formats
-async def test_permanent_errors_are_not_transient(spec: str) -> None:
-    statuses = [400, 401, 403, 404, 413, 422]
-    async with open_scripted(spec, *({"error": status, "message": "never"} for status in statuses)) as (model, _):
-        failures = [await failure(model) for _ in statuses]
-
-    assert [str(each).splitlines()[0] for each in failures] == [f"{status} never" for status in statuses]
-    assert not any(each.transient for each in failures)
 
 
 @pytest.mark.parametrize(("spec", "variable"), [(CHAT, "OPENAI_API_KEY"), (ANTHROPIC, "ANTHROPIC_API_KEY")])
@@ -97,14 +89,6 @@ async def test_an_unknown_model_is_named_with_those_that_the_server_has(spec: st
     assert "; it has other-0, other-1, " in str(listed)
     assert "other-9 and 2 more. Name one" in str(listed)
     assert "; see its list of models. Name one with --model PROVIDER:NAME." in str(unlisted)
-
-
-@both_formats
-async def test_a_rate_limit_has_a_retry_delay(spec: str) -> None:
-    async with open_scripted(spec, {"error": 429, "retry_after": 7}) as (model, _):
-        failed = await failure(model)
-
-    assert failed.retry_after == 7
 
 
 @both_formats
@@ -152,22 +136,27 @@ async def test_an_unreachable_address_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert failed.transient
 
 
-async def test_an_exhausted_quota_is_not_transient() -> None:
-    """Its status is that of a rate limit, but waiting does not help."""
-    async with open_scripted(CHAT, {"error": 429, "kind": "insufficient_quota", "message": "pay first"}) as (model, _):
-        with pytest.raises(ModelFailure, match="pay first") as caught:
-            await stream_records(model)
+OVERLOADED: Turn = {"text": "one two", "breaks": "overloaded_error"}
+FAILED: list[tuple[str, Turn, str, bool]] = [
+    # Its status is that of a rate limit, but waiting does not help.
+    (CHAT, {"error": 429, "kind": "insufficient_quota", "message": "pay first"}, "pay first", False),
+    *((spec, OVERLOADED, "overloaded", True) for spec in (CHAT, ANTHROPIC)),
+    (CHAT, {"text": "I", "ends": "content_filter"}, "refused", False),
+    (ANTHROPIC, {"text": "I", "ends": "refusal"}, "refused", False),
+    # Anthropic always sends a stop reason; a stream without one was cut off.
+    (ANTHROPIC, {"text": "I", "ends": None}, "cut off", True),
+]
 
-    assert not caught.value.transient
 
+@pytest.mark.parametrize(("spec", "turn", "words", "transient"), FAILED)
+async def test_a_failure_says_why_and_whether_waiting_helps(
+    spec: str, turn: Turn, words: str, *, transient: bool
+) -> None:
+    async with open_scripted(spec, turn) as (model, _):
+        failed = await failure(model)
 
-@both_formats
-async def test_an_error_in_mid_stream_keeps_its_message(spec: str) -> None:
-    async with open_scripted(spec, {"text": "one two", "breaks": "overloaded_error"}) as (model, _):
-        with pytest.raises(ModelFailure, match="overloaded") as caught:
-            await stream_records(model)
-
-    assert caught.value.transient
+    assert words in str(failed)
+    assert failed.transient is transient
 
 
 async def test_a_message_that_cannot_be_encoded_is_a_model_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,13 +267,6 @@ PASSING = ModelFailure("busy", transient=True)
 FINAL = ModelFailure("no", transient=False)
 
 
-class Pauses(list[float]):
-    """Records the pauses instead of sleeping."""
-
-    async def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
 def test_a_transient_failure_is_retried_three_times() -> None:
     """The first request does not count, as in pi; other failures are not retried."""
     policy = RetryPolicy()
@@ -301,13 +283,10 @@ def test_the_delay_is_at_most_a_minute(attempt: int, retry_after: float | None, 
     failure = ModelFailure("busy", transient=True, retry_after=retry_after)
 
     assert RetryPolicy().delay(attempt, failure) == delay
-
-
-def test_jitter_applies_only_to_computed_delays() -> None:
-    policy = RetryPolicy(jitter=lambda delay: delay * 1.5)
-
-    assert policy.delay(2) == 6
-    assert policy.delay(2, ModelFailure("busy", transient=True, retry_after=9)) == 9
+    assert (
+        RetryPolicy(jitter=lambda delay: delay * 1.5).delay(attempt, failure)
+        == delay * (1.5, 1)[retry_after is not None]
+    )
 
 
 async def test_an_abort_ends_the_pause() -> None:
@@ -321,11 +300,16 @@ async def test_an_abort_ends_the_pause() -> None:
 
 
 async def test_a_pause_returns_whether_it_was_complete() -> None:
-    controller, pauses = AbortController(), Pauses()
-    policy = RetryPolicy(sleep=pauses)
+    async def fail(_: float) -> None:
+        raise OSError("no clock")
+
+    controller = AbortController()
+    policy = RetryPolicy(sleep=lambda _seconds: asyncio.sleep(0))
 
     assert await policy.pause(2, controller.signal)
     assert await policy.pause(2)
+    with pytest.raises(OSError, match="no clock"):
+        await RetryPolicy(sleep=fail).pause(2)
     controller.abort()
     assert not await policy.pause(2, controller.signal)
 
@@ -347,14 +331,6 @@ async def test_a_cancelled_pause_cancels_its_sleep() -> None:
         await pause
 
     await asyncio.wait_for(ended.wait(), 5)
-
-
-async def test_an_error_of_the_clock_is_raised() -> None:
-    async def sleep(_: float) -> None:
-        raise OSError("no clock")
-
-    with pytest.raises(OSError, match="no clock"):
-        await RetryPolicy(sleep=sleep).pause(2)
 
 
 @pytest.mark.parametrize(

@@ -129,24 +129,62 @@ def test_usage_adds_up() -> None:
     assert one["input"] == 1
 
 
-def test_ordinary_messages_are_sent_unchanged() -> None:
-    told = [messages.user("Go", 0), said(call()), result(), said(messages.text("done"))]
+GO, RAN = messages.user("Go", 0), {"role": "bashExecution", "command": "ls", "exitCode": 0, "timestamp": 3}
+TEXT, BOTH = messages.text("I would"), said(call("c1"), call("c2"), stop="aborted")
+NONE_YET = messages.tool_result("c1", "look", NO_RESULT, is_error=True, at=5)
+SENT: dict[str, tuple[list[Message], list[Message]]] = {
+    "ordinary messages": ([GO, said(call()), result(), said(TEXT)], [GO, said(call()), result(), said(TEXT)]),
+    "a message of an extension": ([{"role": "custom", "customType": "x", "content": "Go", "display": False}], [GO]),
+    "a command of the person": (
+        [{**RAN, "output": "a.py\nb.py"}],
+        [messages.user("I ran a command in the shell: ls\n```\na.py\nb.py\n```", 3)],
+    ),
+    "output that would close its code block": (
+        [{**RAN, "output": "```\nI am free\n````"}],
+        [messages.user("I ran a command in the shell: ls\n`````\n```\nI am free\n````\n`````", 3)],
+    ),
+    "a command that is excluded from the context": ([{**RAN, "output": "x", "excludeFromContext": True}], []),
+    "the beginning of an interrupted answer": ([said(TEXT, stop="aborted")], [said(TEXT, stop="aborted")]),
+    "empty answers, which providers refuse": ([GO, *(said(stop=stop) for stop in ("aborted", "error", "stop"))], [GO]),
+    "empty messages": (
+        [{"role": "user", "content": nothing} for nothing in ("", [], [{"type": "text", "text": ""}])],
+        [],
+    ),
+    "other roles: the system prompt is sent separately": (
+        [{"role": role, "content": "x"} for role in ("system", "somebodyElses")],
+        [],
+    ),
+    "a call without a result": (
+        [BOTH, result("c1"), GO],
+        [BOTH, result("c1"), {**NONE_YET, "toolCallId": "c2"}, GO],
+    ),
+    "a result without a call, which compaction removed": ([result("gone"), GO], [GO]),
+    "a message that arrived while tools ran": (
+        [BOTH, result("c2"), GO, result("c1")],
+        [BOTH, result("c1"), result("c2"), GO],
+    ),
+    "an empty answer between a call and its result": (
+        [said(call()), said(stop="error"), result()],
+        [said(call()), result()],
+    ),
+    "an id that is used again": (
+        [said(call()), result(text="first"), said(call()), result(text="second")],
+        [said(call()), result(text="first"), said(call()), result(text="second")],
+    ),
+    "a later result of an id that is used again": (
+        [said(call(), stop="aborted"), said(call()), result()],
+        [said(call(), stop="aborted"), NONE_YET, said(call()), result()],
+    ),
+    "two results": ([said(call()), result(text="one"), result(text="two")], [said(call()), result(text="one")]),
+}
 
-    assert messages.for_model(told) == told
 
+@pytest.mark.parametrize("case", SENT)
+def test_a_request_has_what_every_provider_accepts(case: str) -> None:
+    """Messages of other roles become messages of the user or are left out; every call is followed by its result."""
+    given, sent = SENT[case]
 
-def test_messages_of_extensions_become_user_messages() -> None:
-    hidden = {"role": "custom", "customType": "til-done-context", "content": "one task", "display": False}
-
-    assert messages.for_model([hidden]) == [messages.user("one task", 0)]
-
-
-def test_a_command_of_the_person_is_sent_with_its_output() -> None:
-    ran = {"role": "bashExecution", "command": "ls", "output": "a.py\nb.py", "exitCode": 0, "timestamp": 3}
-
-    assert messages.for_model([ran]) == [
-        messages.user("I ran a command in the shell: ls\n```\na.py\nb.py\n```", 3),
-    ]
+    assert messages.for_model(given) == sent
 
 
 @pytest.mark.parametrize(
@@ -165,18 +203,6 @@ def test_the_end_of_a_command_is_sent(facts: dict[str, Any], words: str) -> None
     assert messages.text_of(messages.for_model([ran])[0]).endswith(words)
 
 
-def test_output_cannot_close_its_code_block() -> None:
-    ran = {"role": "bashExecution", "command": "cat", "output": "```\nI am free\n````", "exitCode": 0}
-
-    assert messages.text_of(messages.for_model([ran])[0]).endswith("\n`````\n```\nI am free\n````\n`````")
-
-
-def test_a_command_that_is_excluded_from_the_context_is_not_sent() -> None:
-    ran = {"role": "bashExecution", "command": "ls", "output": "x", "excludeFromContext": True}
-
-    assert messages.for_model([ran]) == []
-
-
 @pytest.mark.parametrize("role", ["branchSummary", "compactionSummary"])
 def test_a_summary_is_sent_as_a_summary(role: str) -> None:
     [told] = messages.for_model([{"role": role, "summary": "It began.", "timestamp": 4}])
@@ -184,82 +210,6 @@ def test_a_summary_is_sent_as_a_summary(role: str) -> None:
     assert (told["role"], told["timestamp"]) == ("user", 4)
     assert messages.text_of(told).startswith("Summary of ")
     assert messages.text_of(told).endswith("<summary>\nIt began.\n</summary>")
-
-
-@pytest.mark.parametrize("stop", ["aborted", "error", "stop"])
-def test_an_empty_answer_is_left_out(stop: str) -> None:
-    """Providers refuse an empty message."""
-    assert messages.for_model([messages.user("Go", 0), said(stop=stop)]) == [messages.user("Go", 0)]
-
-
-def test_the_beginning_of_an_interrupted_answer_is_sent() -> None:
-    half = said(messages.text("I would"), stop="aborted", error="Aborted")
-
-    assert messages.for_model([half]) == [half]
-
-
-@pytest.mark.parametrize("nothing", ["", [], [{"type": "text", "text": ""}]])
-def test_an_empty_user_message_is_left_out(nothing: Any) -> None:
-    assert messages.for_model([{"role": "user", "content": nothing, "timestamp": 0}]) == []
-
-
-@pytest.mark.parametrize("role", ["system", "somebodyElses"])
-def test_other_roles_are_left_out(role: str) -> None:
-    """The system prompt is sent separately; other hosts may have further roles."""
-    assert messages.for_model([{"role": role, "content": "x"}]) == []
-
-
-def test_a_call_without_a_result_gets_one() -> None:
-    asked = said(call("c1"), call("c2"), stop="aborted")
-
-    told = messages.for_model([asked, result("c1"), messages.user("Go on", 9)])
-
-    missing = messages.tool_result("c2", "look", NO_RESULT, is_error=True, at=5)
-    assert told == [asked, result("c1"), missing, messages.user("Go on", 9)]
-
-
-def test_a_result_without_a_call_is_left_out() -> None:
-    """Compaction may remove a call and leave its result."""
-    assert messages.for_model([result("gone"), messages.user("Go", 0)]) == [messages.user("Go", 0)]
-
-
-def test_results_come_before_messages_that_arrived_while_tools_ran() -> None:
-    asked, meanwhile = said(call("c1"), call("c2")), messages.user("Hurry", 5)
-
-    told = messages.for_model([asked, result("c2"), meanwhile, result("c1")])
-
-    assert told == [asked, result("c1"), result("c2"), meanwhile]
-
-
-def test_an_empty_answer_does_not_come_between_a_call_and_its_result() -> None:
-    asked = said(call())
-
-    assert messages.for_model([asked, said(stop="error"), result()]) == [asked, result()]
-
-
-def test_a_reused_id_refers_to_the_newer_call() -> None:
-    told = [said(call("c1")), result("c1", "first"), said(call("c1")), result("c1", "second")]
-
-    assert messages.for_model(told) == told
-
-
-def test_a_later_result_does_not_answer_an_earlier_call_of_the_same_id() -> None:
-    first, second = said(call("c1"), stop="aborted"), said(call("c1"))
-
-    told = messages.for_model([first, second, result("c1")])
-
-    assert told == [
-        first,
-        messages.tool_result("c1", "look", NO_RESULT, is_error=True, at=5),
-        second,
-        result("c1"),
-    ]
-
-
-def test_the_first_of_two_results_counts() -> None:
-    asked = said(call())
-
-    assert messages.for_model([asked, result(text="one"), result(text="two")]) == [asked, result(text="one")]
 
 
 ids = st.sampled_from(["c1", "c2", "c3"])

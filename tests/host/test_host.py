@@ -117,6 +117,26 @@ def extend(host: Host, plug: Callable[[ExtensionAPI], None]) -> None:
     host.load([("test", plug)])
 
 
+async def ran(
+    model: Script, *tools: ToolDefinition, plug: Callable[[ExtensionAPI], None] | None = None, **more: Any
+) -> tuple[Host, list[Json]]:
+    """Return a host that has answered one prompt, with an extension if there is one, and the list of its events."""
+    host, told = host_with(model, *tools, **more)
+    if plug:
+        extend(host, plug)
+    await talk(host)
+    return host, told
+
+
+def of_kind(told: list[Json], kind: str) -> list[Json]:
+    return [event for event in told if event["type"] == kind]
+
+
+def tool_texts(host: Host) -> list[str]:
+    """Return the texts of the results of tools."""
+    return [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
+
+
 async def talk(host: Host, text: str = "go") -> None:
     await host.prompt(text)
     await host.settled()
@@ -128,9 +148,7 @@ def kinds(told: list[Json]) -> list[str]:
 
 async def test_the_events_of_a_turn_are_published_in_order_and_stored() -> None:
     """They range from the prompt to the settled event."""
-    host, told = host_with(Script([("look", {})], "found it"), tool("look"))
-
-    await talk(host)
+    host, told = await ran(Script([("look", {})], "found it"), tool("look"))
 
     assert kinds(told) == [
         "agent_start",
@@ -158,10 +176,14 @@ async def test_the_system_prompt_describes_each_active_tool_once() -> None:
     model = Script()
     one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
     two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
-    host, _ = host_with(model, one, two, tool("silent"), tool("off", prompt_snippet="Third"))
-    extend(host, lambda api: api.set_active_tools(["one", "two", "silent"]))
-
-    await talk(host)
+    await ran(
+        model,
+        one,
+        two,
+        tool("silent"),
+        tool("off", prompt_snippet="Third"),
+        plug=lambda api: api.set_active_tools(["one", "two", "silent"]),
+    )
 
     system = model.requests[0].system
     assert "- one: First" in system
@@ -192,13 +214,10 @@ async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
         return text_result("alone")
 
     calls: list[tuple[str, Json]] = [("slow", {}), ("quick", {}), ("alone", {}), ("quick", {})]
-    host, _ = host_with(Script(calls), tool("slow", slow), tool("quick", quick), tool("alone", alone, exclusive=True))
-
-    await talk(host)
+    host, _ = await ran(Script(calls), tool("slow", slow), tool("quick", quick), tool("alone", alone, exclusive=True))
 
     assert order == ["slow begins", "quick", "slow ends", "alone", "quick"]
-    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
-    assert results == ["slow", "quick", "alone", "quick"]
+    assert tool_texts(host) == ["slow", "quick", "alone", "quick"]
 
 
 @pytest.mark.parametrize(
@@ -213,11 +232,9 @@ async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
 async def test_a_call_that_cannot_be_executed_has_an_error_result(call: Any, said: str) -> None:
     """The result contains the reason, and its details are empty."""
     demands = lambda given: [SchemaProblem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
-    host, told = host_with(Script([call]), tool("look", demands=demands))
+    _, told = await ran(Script([call]), tool("look", demands=demands))
 
-    await talk(host)
-
-    (ended,) = [event for event in told if event["type"] == "tool_execution_end"]
+    (ended,) = of_kind(told, "tool_execution_end")
     assert ended["isError"]
     assert ended["result"]["details"] == {}
     assert said in ended["result"]["content"][0]["text"]
@@ -230,12 +247,10 @@ async def test_an_exception_of_a_tool_becomes_an_error_result() -> None:
         on_update(ToolResult((TextContent("half"),), {"done": 50}))
         raise LookupError("No such thing. Try another.")
 
-    host, told = host_with(Script([("look", {})]), tool("look", fails))
+    _, told = await ran(Script([("look", {})]), tool("look", fails))
 
-    await talk(host)
-
-    (update,) = [event for event in told if event["type"] == "tool_execution_update"]
-    (ended,) = [event for event in told if event["type"] == "tool_execution_end"]
+    (update,) = of_kind(told, "tool_execution_update")
+    (ended,) = of_kind(told, "tool_execution_end")
     assert update["partialResult"]["details"] == {"done": 50}
     assert ended["result"]["content"][0]["text"] == "No such thing. Try another."
     assert ended["isError"]
@@ -252,13 +267,9 @@ async def test_extensions_can_block_calls_and_change_arguments_and_results() -> 
         api.on(ToolCallRequest, lambda event, _: ChangeArguments({"n": event.arguments["n"] * 10}))
         api.on(ToolResultReady, lambda event, _: ReplaceResult(text_result(f"<{event.result.text}>")))
 
-    host, _ = host_with(Script([("echo", {"n": 1}), ("echo", {"n": 2})]), tool("echo", echo))
-    extend(host, plug)
+    host, _ = await ran(Script([("echo", {"n": 1}), ("echo", {"n": 2})]), tool("echo", echo), plug=plug)
 
-    await talk(host)
-
-    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
-    assert results == ["<not today>", "<20>"]
+    assert tool_texts(host) == ["<not today>", "<20>"]
 
 
 async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_others() -> None:
@@ -401,8 +412,7 @@ async def test_an_abort_reaches_the_running_tool() -> None:
 
     await talk(host)
 
-    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
-    assert results == ["Error: aborted", "Error: aborted"]
+    assert tool_texts(host) == ["Error: aborted", "Error: aborted"]
     assert len(model.requests) == 1
 
 
@@ -414,16 +424,12 @@ async def test_a_transient_failure_is_retried() -> None:
         pauses.append(seconds)
 
     model = Script(ModelFailure("overloaded", transient=True), None, "at last")
-    host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
-
-    await talk(host)
+    _, told = await ran(model, retry=RetryPolicy(sleep=sleep))
 
     assert pauses == [2.0, 4.0]
     assert [event["willRetry"] for event in told if event["type"] == "agent_end"] == [True, True, False]
     assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == ["go"]
-    assert [event for event in told if event["type"] == "auto_retry_end"] == [
-        {"type": "auto_retry_end", "success": True, "attempt": 3}
-    ]
+    assert of_kind(told, "auto_retry_end") == [{"type": "auto_retry_end", "success": True, "attempt": 3}]
 
 
 async def test_a_permanent_failure_is_reported_and_ends_the_run() -> None:
@@ -433,12 +439,11 @@ async def test_a_permanent_failure_is_reported_and_ends_the_run() -> None:
         return
 
     failing = [ModelFailure(f"busy {i}", transient=True) for i in range(5)]
-    host, told = host_with(Script(*failing), retry=RetryPolicy(attempts=2, sleep=sleep))
-    await talk(host)
+    host, told = await ran(Script(*failing), retry=RetryPolicy(attempts=2, sleep=sleep))
     final, more = host_with(Script(ModelFailure("no key", transient=False)))
     await talk(final)
 
-    ended = [event for event in told if event["type"] == "auto_retry_end"]
+    ended = of_kind(told, "auto_retry_end")
     assert [(event["success"], event["finalError"]) for event in ended] == [(False, "busy 2")]
     assert messages.said_in(host.transcript)[-1]["errorMessage"] == "busy 2"
     assert "auto_retry_start" not in kinds(more)
@@ -458,7 +463,7 @@ async def test_an_abort_ends_the_pause_before_a_retry() -> None:
     await talk(host)
 
     assert len(model.requests) == 1
-    [end] = [event for event in told if event["type"] == "auto_retry_end"]
+    [end] = of_kind(told, "auto_retry_end")
     assert (end["success"], end["finalError"]) == (False, "Aborted")
 
 
@@ -486,10 +491,7 @@ async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
         return KeepGoing([DeveloperMessage(reminders.pop(0))]) if reminders else None
 
     model = Script("a", "b", "c")
-    host, told = host_with(model)
-    extend(host, lambda api: api.on(BeforeSettle, before_settle))
-
-    await talk(host)
+    _, told = await ran(model, plug=lambda api: api.on(BeforeSettle, before_settle))
 
     assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == [
         "go",

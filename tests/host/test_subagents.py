@@ -13,7 +13,7 @@ from tests.clock import FakeClock
 from tests.host import records as messages
 from tests.host.records import Json
 from tests.host.subagent_bench import USAGE, Parent, Scripts, offered, task
-from tests.host.test_host import Script, extend, host_with, talk, tool
+from tests.host.test_host import Script, extend, host_with, of_kind, talk, tool
 from tests.suite.waiting import until_async
 from tildone.base import StoreError
 from tildone.run.codec import encode_usage
@@ -43,12 +43,17 @@ from tildone.run.turn_loop import Delivery, PendingWork
 from tildone.stores.pi.session_file import header
 
 
+async def worked(*given: Any, **options: Any) -> Parent:
+    """Return a parent that has answered one prompt."""
+    parent = Parent(*given, **options)
+    await talk(parent.host)
+    return parent
+
+
 async def test_a_subagent_has_a_conversation_of_its_own_and_its_result_is_that_of_the_call() -> None:
     """It knows nothing of the parent's conversation, has a prompt of its own, and its parent's has only the report."""
     model = Scripts(go=[[task("docs")], "thanks"], docs=[[("look", {})], [("yield", {"result": "12 pages"})]])
-    parent = Parent(model, tool("look"))
-
-    await talk(parent.host)
+    parent = await worked(model, tool("look"))
 
     [result] = parent.results
     assert (text_of(result), result.is_error) == ("12 pages", False)
@@ -63,9 +68,7 @@ async def test_a_subagent_has_a_conversation_of_its_own_and_its_result_is_that_o
 
 async def test_without_yield_the_last_answer_is_the_result() -> None:
     model = Scripts(go=[[task("a"), task("b")]], a=["found it"], b=[" "])
-    parent = Parent(model)
-
-    await talk(parent.host)
+    parent = await worked(model)
 
     texts = [text_of(result) for result in parent.results]
     assert texts == ["found it", "The subagent ended without an answer."]
@@ -74,9 +77,7 @@ async def test_without_yield_the_last_answer_is_the_result() -> None:
 async def test_a_subagent_may_yield_an_error() -> None:
     """The call has failed with it; a call of yield without either is refused, and the subagent goes on."""
     model = Scripts(go=[[task("a")]], a=[[("yield", {})], [("yield", {"error": "there is no such file"})]])
-    parent = Parent(model)
-
-    await talk(parent.host)
+    parent = await worked(model)
 
     [result] = parent.results
     assert (text_of(result), result.is_error) == ("there is no such file", True)
@@ -119,9 +120,7 @@ async def test_several_subagents_work_at_the_same_time() -> None:
         return f"met {len(begun)}"
 
     model = Scripts(go=[[task("a"), task("b")]], a=[meet], b=[meet])
-    parent = Parent(model)
-
-    await talk(parent.host)
+    parent = await worked(model)
 
     assert [text_of(result) for result in parent.results] == ["met 2", "met 2"]
 
@@ -139,9 +138,7 @@ async def test_no_more_than_the_maximum_work_at_the_same_time() -> None:
 
     names = "abcde"
     model = Scripts(go=[[task(name) for name in names]], **{name: [work] for name in names})
-    parent = Parent(model, most=2)
-
-    await talk(parent.host)
+    parent = await worked(model, most=2)
 
     assert most == 2
     assert [text_of(result) for result in parent.results] == ["ok"] * 5
@@ -203,7 +200,6 @@ async def test_a_turn_that_a_subagent_begins_after_the_abort_is_aborted() -> Non
         child.listen(when_settled)
 
     parent = Parent(model, prepare=prepare)
-
     await talk(parent.host)
 
     assert len(model.requests["a"]) == 1
@@ -212,9 +208,7 @@ async def test_a_turn_that_a_subagent_begins_after_the_abort_is_aborted() -> Non
 
 async def test_the_usage_of_subagents_is_reported_as_it_arises_and_in_the_result() -> None:
     model = Scripts(go=[[task("a")]], a=[[("look", {})], "done"])
-    parent = Parent(model, tool("look"))
-
-    await talk(parent.host)
+    parent = await worked(model, tool("look"))
 
     reports = [event for event in parent.told if event["type"] == "subagent_usage"]
     assert reports == [{"type": "subagent_usage", "toolCallId": "go10", "usage": encode_usage(USAGE)}] * 2
@@ -237,9 +231,7 @@ def test_results_of_other_tools_have_no_usage_of_subagents() -> None:
 
 async def test_updates_show_only_the_number_of_tool_calls() -> None:
     model = Scripts(go=[[task("a")]], a=[[("look", {}), ("look", {})], "done"])
-    parent = Parent(model, tool("look"))
-
-    await talk(parent.host)
+    parent = await worked(model, tool("look"))
 
     updates = [event["partialResult"] for event in parent.told if event["type"] == "tool_execution_update"]
     assert [update["content"][0]["text"] for update in updates] == ["Task: 1 tool call", "Task: 2 tool calls"]
@@ -249,9 +241,7 @@ async def test_a_failure_of_the_model_is_a_failed_result_with_the_reason() -> No
     """The parent goes on."""
     failure = ModelFailure("no such key", transient=False)
     model = Scripts(go=[[task("a")], "I see"], a=[failure])
-    parent = Parent(model)
-
-    await talk(parent.host)
+    parent = await worked(model)
 
     [result] = parent.results
     assert (text_of(result), result.is_error) == ("Error: the subagent's model failed: no such key", True)
@@ -263,9 +253,7 @@ async def test_a_subagent_that_an_extension_stops_has_failed() -> None:
         extend(child, lambda api: api.on(ToolCallRequest, lambda _event, ctx: ctx.abort()))
 
     model = Scripts(go=[[task("a")]], a=[[("look", {})]])
-    parent = Parent(model, tool("look"), prepare=stop)
-
-    await talk(parent.host)
+    parent = await worked(model, tool("look"), prepare=stop)
 
     [result] = parent.results
     assert (text_of(result), result.is_error) == ("Error: the subagent was stopped before it had finished", True)
@@ -278,9 +266,7 @@ async def test_a_conversation_that_cannot_be_stored_is_a_failed_result() -> None
     def full(child: Host) -> None:
         child.use(Transcript(header("full", "/p", 0), now=lambda: 0, new_id=lambda: "e", write=write))
 
-    parent = Parent(Scripts(go=[[task("a")]], a=[]), prepare=full)
-
-    await talk(parent.host)
+    parent = await worked(Scripts(go=[[task("a")]], a=[]), prepare=full)
 
     [result] = parent.results
     assert (text_of(result), result.is_error, parent.ended) == ("the disk is full", True, 1)
@@ -298,9 +284,7 @@ async def test_a_subagent_that_has_yielded_begins_no_turn() -> None:
         api.on(AgentSettled, later)
 
     model = Scripts(go=[[task("a")]], a=[[("yield", {"result": "1"})], "more"])
-    parent = Parent(model, prepare=lambda host: extend(host, go_on))
-
-    await talk(parent.host)
+    parent = await worked(model, prepare=lambda host: extend(host, go_on))
 
     assert len(model.requests["a"]) == 1
     assert text_of(parent.results[0]) == "1"
@@ -339,18 +323,14 @@ async def test_an_error_of_a_subagents_extension_is_reported_by_the_parent() -> 
 
         extend(child, lambda api: api.on(ToolCallRequest, fail))
 
-    parent = Parent(Scripts(go=[[task("a")]], a=[[("look", {})]]), tool("look"), prepare=broken)
-
-    await talk(parent.host)
+    parent = await worked(Scripts(go=[[task("a")]], a=[[("look", {})]]), tool("look"), prepare=broken)
 
     assert [event["error"] for event in parent.told if event["type"] == "extension_error"] == ["broken"]
 
 
 async def test_a_long_report_is_cut_and_the_list_follows_it() -> None:
     report = "\n".join(map(str, range(5000)))
-    parent = Parent(Scripts(go=[[task("a")]], a=[report]), listed="- [x] One")
-
-    await talk(parent.host)
+    parent = await worked(Scripts(go=[[task("a")]], a=[report]), listed="- [x] One")
 
     text = text_of(parent.results[0])
     assert "\n1999\n\n\n(cut: 2000 of 5,000 lines)\n\nThe subagent's list:\n- [x] One" in text
@@ -393,9 +373,7 @@ async def test_permissions_are_asked_for_with_the_subagents_name_and_hold_for_th
     person = Asked()
     write: tuple[str, Json] = ("write", {"path": "x.txt", "content": "x"})
     model = Scripts(go=[[task("a\n\u202e")], [task("b")], [write]], **{"a\n\u202e": [[write]], "b": [[write]]})
-    parent = Parent(model, *builtin_tools(PermissionPolicy()), ui=person, cwd=str(tmp_path))
-
-    await talk(parent.host)
+    parent = await worked(model, *builtin_tools(PermissionPolicy()), ui=person, cwd=str(tmp_path))
 
     [question] = person.questions
     assert question.startswith("Subagent “look at a")
@@ -424,9 +402,7 @@ async def test_questions_and_notices_of_a_subagent_go_to_the_person_but_panels_d
 
 async def test_an_ordinary_host_has_no_yield() -> None:
     model = Script([("yield", {"result": "x"})])
-    parent = Parent(model)
-
-    await talk(parent.host)
+    parent = await worked(model)
 
     assert "unknown tool 'yield'" in text_of(parent.results[0])
     assert parent.host.yielded is None
@@ -678,5 +654,5 @@ async def test_a_run_aborted_during_a_tool_ends_with_an_aborted_message() -> Non
         None,
         "aborted",
     ]
-    [end] = [event for event in told if event["type"] == "agent_end"]
+    [end] = of_kind(told, "agent_end")
     assert end["messages"][-1]["stopReason"] == "aborted"

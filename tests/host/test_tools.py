@@ -11,7 +11,7 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json
-from tests.host.test_host import Script, extend, host_with, talk, tool
+from tests.host.test_host import Script, extend, host_with, of_kind, ran, talk, tool
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
 from tildone.run.extension import AgentStartReply, BeforeAgentStart, ReplaceResult, ToolCallRequest, ToolResultReady
@@ -32,7 +32,7 @@ async def ended(run: Any) -> tuple[Json, list[Json]]:
     assert messages.text_of(messages.said_in(host.transcript)[-1]) == "fine"
     json.dumps(told)
     json.dumps([entry.record for entry in host.transcript.entries], allow_nan=False)
-    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    [event] = of_kind(told, "tool_execution_end")
     return event, told
 
 
@@ -95,7 +95,7 @@ async def test_updates_are_checked_and_converted_too() -> None:
 
     event, told = await ended(run)
 
-    [update] = [event for event in told if event["type"] == "tool_execution_update"]
+    [update] = of_kind(told, "tool_execution_update")
     assert update["partialResult"]["details"] == {"set": [1]}
     assert event["result"]["content"][0]["text"] == "a tool must return a ToolResult, not a dict"
 
@@ -105,7 +105,7 @@ async def test_the_result_of_an_extension_is_checked_too() -> None:
     extend(host, lambda api: api.on(ToolResultReady, lambda *_: ReplaceResult("mine")))  # type: ignore[arg-type]  # what extensions may do
     await talk(host)
 
-    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    [event] = of_kind(told, "tool_execution_end")
     assert event["isError"]
     assert event["result"]["content"][0]["text"] == "Error: a tool must return a ToolResult, not a str"
 
@@ -141,7 +141,7 @@ async def test_work_that_the_abort_signal_cancels_is_an_aborted_call() -> None:
     async with asyncio.timeout(30):
         await host.settled()
 
-    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    [event] = of_kind(told, "tool_execution_end")
     assert event["result"]["content"][0]["text"] == "Error: aborted"
 
 
@@ -206,7 +206,7 @@ async def test_a_handler_that_ignores_the_abort_does_not_hold_up_the_call() -> N
 
     await host.abort()
 
-    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    [event] = of_kind(told, "tool_execution_end")
     assert event["result"]["content"][0]["text"] == "Error: aborted"
 
 
@@ -254,9 +254,7 @@ def results(told: list[Json]) -> list[Json]:
 async def test_a_discoverable_tool_is_in_no_request_before_it_is_found() -> None:
     """Neither the tool nor its snippet and guidelines; the search names it with its purpose."""
     model = Script()
-    host, _ = host_with(model, tool("look"), HIDDEN)
-
-    await talk(host)
+    await ran(model, tool("look"), HIDDEN)
 
     [request] = model.requests
     assert names(request) == ["look", "find_tools"]
@@ -268,9 +266,7 @@ async def test_a_discoverable_tool_is_in_no_request_before_it_is_found() -> None
 async def test_a_tool_that_was_found_is_in_the_next_request_and_all_later_ones() -> None:
     """With its lines in the system prompt. The search is offered as long as another tool can be found."""
     model = Script([("find_tools", {"query": "Phases"})], "now I can plan", "still")
-    host, told = host_with(model, tool("look"), HIDDEN, OTHER)
-
-    await talk(host)
+    host, told = await ran(model, tool("look"), HIDDEN, OTHER)
     await talk(host)
 
     for request in model.requests[1:]:
@@ -285,9 +281,7 @@ async def test_a_tool_that_was_found_is_in_the_next_request_and_all_later_ones()
 
 async def test_the_search_is_not_offered_when_everything_is_found() -> None:
     model = Script([("find_tools", {"query": "plan"})])
-    host, _ = host_with(model, HIDDEN)
-
-    await talk(host)
+    await ran(model, HIDDEN)
 
     assert names(model.requests[1]) == ["todo_write"]
 
@@ -295,9 +289,7 @@ async def test_the_search_is_not_offered_when_everything_is_found() -> None:
 async def test_a_search_without_a_match_names_what_can_be_found() -> None:
     """Nothing is found by it; a part in the middle of a word is no match."""
     model = Script([("find_tools", {"query": "rite 3d"})])
-    host, told = host_with(model, HIDDEN, OTHER)
-
-    await talk(host)
+    _, told = await ran(model, HIDDEN, OTHER)
 
     [answer] = results(told)
     assert answer["content"][0]["text"] == "No tool matches 'rite 3d'. Tools that can be found: todo_write, weather"
@@ -308,9 +300,7 @@ async def test_a_search_without_a_match_names_what_can_be_found() -> None:
 async def test_a_search_is_repeated_after_everything_was_found() -> None:
     """A model may search again; it gets the same answer."""
     model = Script([("find_tools", {"query": "plan"})], [("find_tools", {"query": "plan"})])
-    host, told = host_with(model, HIDDEN)
-
-    await talk(host)
+    _, told = await ran(model, HIDDEN)
 
     first, second = results(told)
     assert first == second
@@ -320,9 +310,7 @@ async def test_the_best_matches_come_first_and_their_number_is_bounded() -> None
     tools = [tool(f"job{i:02}", discoverable=True, prompt_snippet="Run a job") for i in range(30)]
     best = tool("night", discoverable=True, prompt_snippet="Run a job at night")
     model = Script([("find_tools", {"query": "job at night"})])
-    host, told = host_with(model, *tools, best)
-
-    await talk(host)
+    _, told = await ran(model, *tools, best)
 
     [answer] = results(told)
     assert answer["details"]["found"] == ["night", *(f"job{i:02}" for i in range(9))]
@@ -332,9 +320,7 @@ async def test_the_best_matches_come_first_and_their_number_is_bounded() -> None
 
 async def test_a_tool_that_is_called_without_a_search_is_executed_and_counts_as_found() -> None:
     model = Script([("todo_write", {})])
-    host, told = host_with(model, HIDDEN)
-
-    await talk(host)
+    _, told = await ran(model, HIDDEN)
 
     assert results(told)[0]["content"][0]["text"] == "todo_write ran"
     assert names(model.requests[1]) == ["todo_write"]
@@ -343,8 +329,7 @@ async def test_a_tool_that_is_called_without_a_search_is_executed_and_counts_as_
 async def test_what_was_found_belongs_to_the_branch() -> None:
     """Back at a point before the search, the tool has to be found again."""
     model = Script([("find_tools", {"query": "plan"})])
-    host, _ = host_with(model, HIDDEN)
-    await talk(host)
+    host, _ = await ran(model, HIDDEN)
     leaf = host.transcript.leaf
 
     await host.turn_to(host.transcript.entries[0].id)
@@ -357,10 +342,7 @@ async def test_what_was_found_belongs_to_the_branch() -> None:
 
 async def test_an_inactive_tool_cannot_be_found() -> None:
     model = Script([("find_tools", {"query": "plan"})])
-    host, told = host_with(model, tool("look"), HIDDEN)
-    extend(host, lambda api: api.set_active_tools(["look"]))
-
-    await talk(host)
+    _, told = await ran(model, tool("look"), HIDDEN, plug=lambda api: api.set_active_tools(["look"]))
 
     assert names(model.requests[0]) == ["look"]
     assert "unknown tool 'find_tools'" in results(told)[0]["content"][0]["text"]
@@ -368,19 +350,16 @@ async def test_an_inactive_tool_cannot_be_found() -> None:
 
 async def test_a_system_prompt_of_an_extension_stays() -> None:
     model = Script([("find_tools", {"query": "plan"})])
-    host, _ = host_with(model, HIDDEN)
-    extend(host, lambda api: api.on(BeforeAgentStart, lambda *_: AgentStartReply(system_prompt="Mine.")))
-
-    await talk(host)
+    await ran(
+        model, HIDDEN, plug=lambda api: api.on(BeforeAgentStart, lambda *_: AgentStartReply(system_prompt="Mine."))
+    )
 
     assert [request.system for request in model.requests] == ["Mine.", "Mine."]
 
 
 async def test_an_extension_may_replace_the_search() -> None:
     model = Script([("find_tools", {})])
-    host, told = host_with(model, HIDDEN, tool("find_tools"))
-
-    await talk(host)
+    _, told = await ran(model, HIDDEN, tool("find_tools"))
 
     assert names(model.requests[0]) == ["find_tools"]
     assert results(told)[0]["content"][0]["text"] == "find_tools ran"

@@ -106,13 +106,11 @@ class SharedQuestions:
         self._ui.notify(message, kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Let the person choose; another process answers with one of the options."""
         need = self._need("select", title, tuple(options))
         meanings = {option: option for option in options}
         return await self._first(need, self._ui.select(title, options, timeout), meanings.get, lambda chosen: chosen)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask the person to confirm; another process answers yes or no."""
         need = self._need("confirm", f"{title}\n{message}" if message else title, (YES, NO))
         asked = self._ui.confirm(title, message, timeout)
         return await self._first(need, asked, lambda word: word == YES, lambda yes: YES if yes else NO)

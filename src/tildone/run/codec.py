@@ -51,7 +51,6 @@ class Fields:
         self.rest = {name: value for name, value in record.items() if name not in known}
 
     def text(self, name: str) -> str | None:
-        """Take a string."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), str) else None
 
     def number(self, name: str) -> int | None:
@@ -60,18 +59,15 @@ class Fields:
         return self.rest.pop(name) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def flag(self, name: str) -> bool | None:
-        """Take a boolean."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else None
 
     def object(self, name: str) -> JsonObject | None:
         return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
 
     def anything(self, name: str) -> JsonValue:
-        """Take a value of any type."""
         return self.rest.pop(name, None)
 
     def not_null(self, name: str) -> JsonValue:
-        """Take a value of any type other than null."""
         return self.rest.pop(name) if self.rest.get(name) is not None else None
 
 
@@ -272,7 +268,6 @@ def decode_entry(record: JsonObject) -> Entry:
 
 
 def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) -> Entry:
-    """Return an entry that is about to be written."""
     kind, fields = encode_body(body)
     record = {"type": kind, "id": entry_id, "parentId": parent_id, "timestamp": format_timestamp(at), **fields}
     return Entry(entry_id, parent_id, at, body, record)
@@ -334,7 +329,6 @@ def _encoded(item: object) -> JsonValue:
 
 
 def encode_block_event(event: BlockEvent) -> JsonObject:
-    """Return the progress of a block as pi's `assistantMessageEvent`."""
     match event:
         case BlockStart(BlockKind.TOOL_CALL, index, call_id, tool_name):
             return {"type": "toolcall_start", "contentIndex": index, "id": call_id, "toolName": tool_name}

@@ -26,8 +26,6 @@ from tildone.run.messages import (
 
 @value
 class MessageEntry:
-    """A message of the conversation."""
-
     message: Message
 
 
@@ -158,8 +156,6 @@ class BlockDelta:
 
 @value
 class BlockEnd:
-    """A block is complete."""
-
     kind: BlockKind
     index: int
     block: Block
@@ -181,8 +177,6 @@ StreamEvent = BlockEvent | AnswerDone
 
 @value
 class AgentStart:
-    """The agent begins to work."""
-
     type = "agent_start"
 
 
@@ -237,16 +231,12 @@ class MessageUpdate:
 
 @value
 class MessageEnd:
-    """A message is complete."""
-
     type = "message_end"
     message: Message
 
 
 @value
 class ToolExecutionStart:
-    """A call is about to be executed."""
-
     type = "tool_execution_start"
     call_id: str
     tool_name: str
@@ -314,8 +304,6 @@ class EntryAppended:
 
 @value
 class ConversationRenamed:
-    """The person has named the conversation."""
-
     type = "session_info_changed"
     name: str
 

@@ -149,8 +149,6 @@ class BlockCall:
 
 @value
 class ChangeArguments:
-    """Run the tool with other arguments."""
-
     arguments: JsonValue
 
 
@@ -173,8 +171,6 @@ Reply = AgentStartReply | ContextReply | BlockCall | ChangeArguments | ReplaceRe
 
 
 class PermissionAnswer(Enum):
-    """The answers to a permission question."""
-
     ONCE = "once"
     ALWAYS = "always"
     PLAN = "plan"

@@ -115,8 +115,6 @@ class HostBusy(TildoneError):
 
 
 class ConversationView:
-    """The conversation, read-only."""
-
     def __init__(self, host: Host) -> None:
         self._host = host
 
@@ -134,7 +132,6 @@ class ConversationView:
         return self._host.transcript.file
 
     def branch(self) -> list[events.Entry]:
-        """Return the entries from the root to the leaf, oldest first."""
         return self._host.transcript.branch()
 
     def entries(self) -> list[events.Entry]:
@@ -223,11 +220,9 @@ class Dispatcher:
         self._listeners: list[Listener] = []
 
     def on(self, name: str, kind: type[E], handler: Handler[E]) -> None:
-        """Register a handler of an extension for one kind of event."""
         self.handlers[kind] = (*self.handlers.get(kind, ()), (name, handler))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Deliver every public event to `listener`; call the returned function to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -435,10 +430,7 @@ class Host:
         return self._permission_scope or self.transcript.id
 
     def add_tool(self, tool: ToolDefinition) -> None:
-        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited.
-
-        Raises InvalidDefinition if the definition is not valid.
-        """
+        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited."""
         checked = served(tool)
         if tool.inherit or not self._include_yield:
             self.tools[tool.name] = checked
@@ -516,7 +508,6 @@ class Host:
             await self._speak((TextBlock(text), *images), behavior)
 
     async def steer(self, text: str) -> None:
-        """Send a message of the person that is delivered before the next request to the model."""
         await self._speak((TextBlock(text),), Delivery.STEER)
 
     async def follow_up(self, text: str) -> None:
@@ -547,7 +538,6 @@ class Host:
             self._begin(dated)
 
     def remember(self, message: Message) -> None:
-        """Add a message to the conversation."""
         body = (
             events.CustomMessageEntry(message) if isinstance(message, CustomMessage) else events.MessageEntry(message)
         )
@@ -598,7 +588,6 @@ class Host:
         self.publish(events.ConversationRenamed(name))
 
     async def open(self, transcript: Transcript, reason: str) -> None:
-        """Stop the turn, and continue in another conversation."""
         await self.abort("another conversation is opened")
         self.use(transcript)
         await self.start(reason)
@@ -608,10 +597,7 @@ class Host:
         self.transcript = transcript
 
     async def turn_to(self, entry_id: str | None) -> None:
-        """Continue from another entry; the entries after it remain on a branch of their own.
-
-        Raises UnknownEvent if there is no such entry.
-        """
+        """Continue from another entry; the entries after it remain on a branch of their own."""
         await self.abort("the conversation goes on from another point")
         self.transcript.move(entry_id)
         await self.dispatcher.emit(extension.BranchChange(self.transcript.leaf))
@@ -848,7 +834,6 @@ class ToolExecutor:
         self._left_behind: set[asyncio.Task[Outcome]] = set()
 
     async def execute(self, calls: Sequence[ToolCallBlock], signal: AbortSignal) -> list[ToolResultMessage]:
-        """Execute the calls, and return their results in the order of the calls."""
         results: list[ToolResultMessage] = []
         for _, group in groupby(enumerate(calls), key=lambda numbered: self._lane(*numbered)):
             concurrent = [self._result(call, signal) for _, call in group]

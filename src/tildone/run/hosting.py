@@ -225,7 +225,6 @@ class RunPlan:
         self._chosen: dict[str, str] = {}
 
     def settings_of(self, transcript: Transcript) -> Settings:
-        """Return the settings, with the session of the conversation's plan."""
         return replace(self._settings, session=self.session_of(transcript))
 
     def session_of(self, transcript: Transcript) -> str:
@@ -299,9 +298,8 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     """Return a host, with the extension of a dialect.
 
     With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
-    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents. `plan`
-    says which plan each conversation works on; without it, all of them work on the one that the settings name. Raises
-    TildoneError if an extension cannot be loaded.
+    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents.
+    `plan` says which plan each conversation works on; without it, all of them work on the one that the settings name.
     """
 
     def here() -> Settings:

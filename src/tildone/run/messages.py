@@ -159,7 +159,6 @@ def blocks(content: Content) -> tuple[Block, ...]:
 
 
 def result_blocks(result: ToolResult) -> tuple[Block, ...]:
-    """Return the content of a tool's result as blocks of a message."""
     return tuple(_result_block(content) for content in result.content)
 
 

@@ -68,8 +68,6 @@ class Activity(Enum):
 
 
 class RunMeter:
-    """Time, tokens and cost of one run."""
-
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.activity = Activity.IDLE
         self._clock = clock
@@ -84,7 +82,6 @@ class RunMeter:
         self._unpriced = False
 
     def feed(self, event: PublicEvent) -> None:
-        """Update the figures."""
         match event:
             case events.AgentStart():
                 self._begin_work()
@@ -136,7 +133,6 @@ class RunMeter:
 
     @property
     def seconds(self) -> int:
-        """How long the activity has taken."""
         return int(self._clock() - self._since)
 
     @property
@@ -146,7 +142,6 @@ class RunMeter:
 
     @property
     def usage(self) -> Usage:
-        """The tokens and the cost of everything that has been answered."""
         return self._finished
 
     def figures(self) -> list[str]:
@@ -162,7 +157,6 @@ class RunMeter:
         return [*tokens, f"{'≥ ' if self._unpriced else ''}{dollars(cost)}"] if cost else tokens
 
     def summary(self) -> str:
-        """Return the figures of the whole run in one line."""
         return " · ".join([f"Took {duration(self.worked_seconds)}", *self.figures()])
 
     def _add(self, usage: Usage | None) -> None:
@@ -391,7 +385,7 @@ class TraceContext:
 
 
 def trace_context(environ: Mapping[str, str]) -> TraceContext:
-    """Return what the environment says. Raises UsageError if the lease has another form."""
+    """Return what the environment says."""
     lease = environ.get(LEASE_VARIABLE)
     return TraceContext(place_in(environ.get(TRACEPARENT, "")), fence_in(lease) if lease else None)
 
@@ -421,7 +415,6 @@ class HostTraces:
         self._plan = FollowedPlan(store, session, self._place, context.lease, self._began, shown)
 
     def follow(self, host: Host) -> None:
-        """Tell of the requests of a host from now on."""
         host.listen(ModelCalls(host, self._current, self._now, self._sink, self._shown).feed)
 
     def close(self) -> None:
@@ -502,10 +495,7 @@ def open_run_traces(
 def open_host_traces(
     settings: Settings, store: Store, environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> HostTraces | None:
-    """Return what tells of the work of `tildone run`; None if traces are off.
-
-    Raises UsageError if the environment names a lease in another form.
-    """
+    """Return what tells of the work of `tildone run`; None if traces are off."""
     opened = _open(settings, environ, tell)
     if opened is None:
         return None

@@ -87,7 +87,6 @@ class Price:
 
 
 def read_prices(settings: Iterable[tuple[str, Mapping[str, float]]]) -> dict[str, Price]:
-    """Return the prices in the settings, by the name of the model."""
     return {name: Price(**given) for name, given in settings}
 
 
@@ -97,7 +96,6 @@ def price_of(spec: str, prices: Mapping[str, Price]) -> Price | None:
 
 
 def cost_of(usage: Usage, price: Price) -> Cost:
-    """Return what a request costs, in dollars."""
     cache_read = price.input if price.cache_read is None else price.cache_read
     cache_write = price.input if price.cache_write is None else price.cache_write
     parts = Cost(
@@ -129,7 +127,6 @@ class RetryPolicy:
     jitter: Callable[[float], float] = lambda delay: delay
 
     def allows(self, failure: ModelFailure | None, attempt: int) -> bool:
-        """Return whether to make retry number `attempt` (the first is 1) after this failure."""
         return failure is not None and failure.transient and attempt <= self.attempts
 
     def delay(self, attempt: int, failure: ModelFailure | None = None) -> float:
@@ -188,17 +185,13 @@ class LimitedModel:
     async def stream(
         self, request: ChatRequest, signal: AbortSignal | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Wait until the provider may get a request, then stream the answer.
-
-        Raises Aborted if the signal was set, also while it waited, ModelFailure if the answer is missing or incomplete.
-        """
+        """Wait until the provider may get a request, then stream the answer."""
         await self._wait(signal)
         async with aclosing(self._model.stream(request, signal)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._model.close()
 
     async def _wait(self, signal: AbortSignal | None) -> None:

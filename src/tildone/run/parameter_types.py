@@ -36,10 +36,7 @@ class _Quiet(GenerateJsonSchema):
 
 
 def tool_with_schema(tool: ToolDefinition) -> ToolDefinition:
-    """Return the tool with the schema of its class or function, and an `execute` that converts the arguments.
-
-    Raises ValueError if there is no schema for a type.
-    """
+    """Return the tool with the schema of its class or function, and an `execute` that converts the arguments."""
     declared: JsonValue = tool.parameters
     is_class = isinstance(declared, type)
     try:

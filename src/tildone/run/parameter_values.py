@@ -28,10 +28,7 @@ _MORE = SchemaProblem("", "and more problems")
 
 
 def plain_json(item: JsonValue, path: str = "", depth: int = 0) -> JsonValue:
-    """Return a copy in which objects are dicts and arrays are lists.
-
-    Raises ValueError if JSON cannot represent it; the message names the place.
-    """
+    """Return a copy in which objects are dicts and arrays are lists."""
     if depth > MAX_DEPTH:
         raise ValueError(TOO_DEEP)
     match item:

@@ -53,10 +53,7 @@ class Commands:
         self.conversations = conversations
 
     async def execute(self, record: Record) -> Record | None:
-        """Execute a command, and return the data of its response, if it has any.
-
-        Raises UsageError if the command is unknown, or a field is missing.
-        """
+        """Execute a command, and return the data of its response, if it has any."""
         name = record.get("type")
         if name not in COMMANDS:
             raise UsageError(f"unknown command {name!r}; known are {', '.join(COMMANDS)}")
@@ -232,7 +229,6 @@ class RpcUI:
         return PermissionReply(answer) if answer is not None else None
 
     def accept_answer(self, record: Record) -> None:
-        """Resolve the question that an answer belongs to; an answer without a question is ignored."""
         waiting = self._open.pop(str(record.get("id")), None)
         if waiting is not None and not waiting.done():
             waiting.set_result(record)
@@ -306,7 +302,6 @@ async def serve(
     client: ClientStreams,
     closed: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve a client until it leaves."""
     host.listen(lambda event: client.send(encode_event(event)))
     await host.start()
     commands = Commands(host, conversations)

@@ -125,7 +125,6 @@ class Driver:
         raise ModelFailure(f"{step[0]} did not do what it was told: {text_of(conversation[-1])}", transient=False)
 
     def _step(self, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
-        """Return the next call for the task in progress, else for the first that can be worked on."""
         upcoming = self._next_task()
         if upcoming is None:
             return self._final_answer()
@@ -241,7 +240,6 @@ class ShellModel:
     async def stream(
         self, request: ChatRequest, signal: AbortSignal | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Stream the answer."""
         block = self._answer(request)
         for event in _block_events(block):
             # Yield to the host and its screen between events, as a real model does.

@@ -167,8 +167,6 @@ def subagent_host(parent: Host, transcript: Transcript, name: str) -> Host:
 
 
 class Subagents:
-    """The subagents of one host."""
-
     def __init__(self, parent: Host, open_subagent: OpenSubagent, max_concurrent: int = MAX_CONCURRENT) -> None:
         self._parent = parent
         self._open = open_subagent
@@ -177,11 +175,7 @@ class Subagents:
     async def run(
         self, task: SubagentTask, call_id: str, signal: AbortSignal | None, on_update: OnUpdate | None
     ) -> ToolResult:
-        """Let a subagent do the task, and return its result for the model of the parent.
-
-        Raises Aborted if the signal was set before it could begin, TildoneError if its host cannot be opened, or its
-        conversation cannot be stored.
-        """
+        """Let a subagent do the task, and return its result for the model of the parent."""
         signal = signal or AbortSignal()
         async with self._slots:
             signal.raise_if_aborted()
@@ -212,7 +206,6 @@ class _Work:
         host.load([(TASK, self._register)])
 
     async def complete(self, prompt: str) -> None:
-        """Send the prompt, and wait for the end of the subagent."""
         host = self._host
         unsubscribe = self._signal.on_abort(lambda: host.request_abort(self._signal.reason or ABORTED))
         try:
@@ -321,10 +314,7 @@ class SubagentOpener:
         self.opened: Callable[[Host], None] | None = None
 
     def open(self, task: SubagentTask) -> OpenedSubagent:
-        """Return the host of a subagent, which continues without a countdown while its own list has open tasks.
-
-        Raises TildoneError if an extension cannot be loaded.
-        """
+        """Return the host of a subagent, which continues without a countdown while its own list has open tasks."""
         transcript = self._conversations.new_of_subagent(self._parent.transcript)
         host = subagent_host(self._parent, transcript, task.description)
         above = self._settings()
@@ -357,7 +347,6 @@ class _Record:
         self._is_registered = False
 
     def follow(self, api: ExtensionAPI) -> None:
-        """Register the handler that looks for a list."""
         api.on(ToolExecutionEnd, lambda *_: self._register())
 
     def end(self, *, yielded: bool) -> str:

@@ -67,7 +67,6 @@ class Transcript:
 
     @property
     def name(self) -> str | None:
-        """The name of the conversation, if the person gave it one."""
         bodies = [entry.body for entry in self._entries.values()]
         names = [body.name for body in bodies if isinstance(body, events.ConversationInfoEntry)]
         return names[-1].strip() or None if names else None
@@ -78,7 +77,6 @@ class Transcript:
         return list(self._entries.values())
 
     def append(self, body: EntryBody) -> Entry:
-        """Write a new entry below the leaf, and return it."""
         while (entry_id := self._new_id()) in self._entries:
             pass
         entry = new_entry(entry_id, self.leaf, self._now(), body)
@@ -96,7 +94,7 @@ class Transcript:
             self._add(entry)
 
     def entry(self, entry_id: str) -> Entry:
-        """Return the entry with this id. Raises UnknownEvent if there is no such entry."""
+        """Return the entry with this id."""
         if entry_id not in self._entries:
             raise UnknownEvent(entry_id)
         return self._entries[entry_id]
@@ -210,7 +208,6 @@ class Conversations:
         self._new_conversation_id = new_conversation_id
 
     def new(self, parent: str | None = None) -> Transcript:
-        """Return a new, empty conversation."""
         first = header(self._new_conversation_id(), self.cwd, self._now(), parent)
         return self._opened(first, [], self._path(first, self.folder))
 
@@ -225,11 +222,9 @@ class Conversations:
         return next(self.newest_first(), None)
 
     def newest_first(self) -> Iterator[Transcript]:
-        """Yield the conversations, the one that was written to last first."""
         yield from map(self.load, newest_files(self.folder) if self.folder else ())
 
     def is_latest(self, transcript: Transcript) -> bool:
-        """Return whether this is the conversation that was written to last."""
         newest = newest_files(self.folder) if self.folder else []
         return bool(newest) and newest[0] == transcript.file
 
@@ -239,10 +234,7 @@ class Conversations:
         return self._opened(first, records, path, exists=True)
 
     def find(self, name: str) -> Transcript:
-        """Return the conversation in the file at the path `name`, or the one whose id contains `name`.
-
-        Raises NotFound if no conversation matches, or several do.
-        """
+        """Return the conversation in the file at the path `name`, or the one whose id contains `name`."""
         if os.path.exists(name):
             return self.load(name)
         files = os.listdir(self.folder) if self.folder and os.path.isdir(self.folder) else []
@@ -254,10 +246,7 @@ class Conversations:
         return self.load(os.path.join(self.folder or "", found[0]))
 
     def fork(self, source: Transcript, entry_id: str) -> tuple[Transcript, str]:
-        """Return a new conversation that branches off before a message of the person, and the text of that message.
-
-        Raises Refused if the entry is not a message from the person.
-        """
+        """Return a new conversation that branches off before a message of the person, and the text of that message."""
         entry = source.entry(entry_id)
         if not isinstance(entry.body, events.MessageEntry) or not isinstance(entry.body.message, UserMessage):
             raise Refused(f"{entry_id} is not a message of yours: only those can be forked from")

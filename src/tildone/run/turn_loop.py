@@ -60,8 +60,6 @@ class Delivery(Enum):
 
 
 class MessageQueues:
-    """Messages that are waiting for delivery, by the time of their delivery."""
-
     def __init__(self) -> None:
         self.steering: deque[QueuedMessage] = deque()
         self.follow_up: deque[QueuedMessage] = deque()
@@ -76,11 +74,9 @@ class MessageQueues:
         return queue.popleft() if queue else None
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """Return the texts of steering messages and of follow-ups."""
         return _texts(self.steering), _texts(self.follow_up)
 
     def clear(self) -> None:
-        """Drop steering messages and follow-ups."""
         self.steering.clear()
         self.follow_up.clear()
 
@@ -117,11 +113,7 @@ async def compact(
     signal: AbortSignal,
     plan_text: str,
 ) -> None:
-    """Let the model summarise the conversation; the summary and the text of the plan replace it in later requests.
-
-    Raises ModelFailure if there is no summary; the conversation is unchanged, Aborted if the signal was set; the
-    conversation is unchanged.
-    """
+    """Let the model summarise the conversation; the summary and the text of the plan replace it in later requests."""
     publish(CustomEvent(COMPACTION_START, {}))
     fields: JsonObject = {}
     try:
@@ -214,8 +206,6 @@ def _as_json(item: JsonValue, depth: int = 0) -> JsonValue:
 
 
 class PendingWork:
-    """The set of pending work; true while it is not empty."""
-
     def __init__(self) -> None:
         self._holds: set[object] = set()
         self._none = asyncio.Event()
@@ -238,7 +228,6 @@ class PendingWork:
         return release
 
     async def released(self) -> None:
-        """Wait until nothing is pending."""
         await self._none.wait()
 
 

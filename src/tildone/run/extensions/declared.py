@@ -35,14 +35,11 @@ def declared(open_session: OpenSession, root: str, dialect: Dialect = DECLARED) 
 
 
 class DeclaredExtension(DialectExtension):
-    """The declared list of one host."""
-
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, root: str, dialect: Dialect = DECLARED) -> None:
         super().__init__(api, dialect, open_session)
         self._root = root
 
     def register_hooks(self) -> None:
-        """Register the recap, and the handler that continues an agent that stops."""
         self.api.on(BeforeAgentStart, self.prompted)
         self.api.on(ContextRequest, self.recap)
         self.api.on(BeforeSettle, self.nudge)
@@ -63,7 +60,6 @@ class DeclaredExtension(DialectExtension):
         return reply
 
     def open(self, ctx: ExtensionContext) -> Session:
-        """Open the session and attach a log of finished lists to it."""
         self._session = session = super().open(ctx)
         if session.completions is None:
             log = CompletionLog(self._root, lambda: local_time(ctx.now(), "%Y%m%d-%H%M%S"))

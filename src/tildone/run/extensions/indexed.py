@@ -54,8 +54,6 @@ def indexed(
 
 
 class IndexedExtension(DialectExtension):
-    """The indexed list of one host."""
-
     def __init__(
         self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick], dialect: Dialect = INDEXED
     ) -> None:
@@ -64,7 +62,6 @@ class IndexedExtension(DialectExtension):
         self._timers: list[Callable[[], None]] = []
 
     def register_hooks(self) -> None:
-        """Register the handlers of turn events, and the renderers of custom messages."""
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
         self.api.on(Interruption, self.interrupted)
@@ -83,7 +80,6 @@ class IndexedExtension(DialectExtension):
         )
 
     def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Execute a model's call, and update the status bar if the plan changed."""
         reply = session.execute(tool, params)
         if "error" not in reply.details and not tool.hints.read_only:
             self.show_status(ctx)
@@ -200,14 +196,12 @@ class IndexedExtension(DialectExtension):
         self.session.retract_nudge()
 
     def _stop_countdown(self) -> bool:
-        """Cancel the countdown and return whether one was running."""
         was_counting = bool(self._timers)
         while self._timers:
             self._timers.pop()()
         return was_counting
 
     def show_status(self, ctx: ExtensionContext) -> None:
-        """Show the progress of the plan and the tasks in progress in the status bar."""
         if ctx.has_ui:
             ctx.ui.set_status(SUMMARY_STATUS, widget.status_text(self.session.plan))
             ctx.ui.set_status(ACTIVE_STATUS, widget.active_tasks(self.session.plan))

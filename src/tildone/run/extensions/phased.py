@@ -103,7 +103,6 @@ class ConversationPlan:
             self._known = resumed(last_plan or Plan())
 
     def is_shared(self, conversation: str) -> bool:
-        """Return whether the plan belongs to more than this conversation."""
         return self._open_session(conversation).name != conversation
 
     def open_shared(self, conversation: str, branch: Entries) -> Session:
@@ -113,7 +112,6 @@ class ConversationPlan:
         return self._session
 
     def change_branch(self, branch: Entries) -> None:
-        """Restore the plan at another point of the conversation, without its finished tasks."""
         self.adopt(resumed(PHASED.recover(branch) or Plan()))
 
     def adopt(self, plan: Plan) -> None:
@@ -134,12 +132,10 @@ class ConversationPlan:
         return not same_content(self.plan, self._known)
 
     def mark_seen(self) -> Plan:
-        """Return the plan and record that the model has seen it."""
         self._known = self.plan
         return self._known
 
     def call(self, session: Session, tool: Tool, params: Mapping[str, Any]) -> Reply:
-        """Execute a model's call on the session, with what runs its checks."""
         reply = session.execute(tool, params)
         self._known = phases_in(reply.details["phases"])
         return reply
@@ -182,7 +178,6 @@ class AutoClear:
         self._cancel_timer: Callable[[], None] | None = None
 
     def plan_changed(self, ctx: ExtensionContext) -> None:
-        """Schedule the tasks that are now finished, and unschedule those that were reopened."""
         self._schedule = schedule(self._conversation_plan.plan, self._schedule, ctx.now(), self.delay_ms)
         self._start_timer(ctx)
 
@@ -223,14 +218,12 @@ def first_text(result: ToolResult) -> str | None:
 
 
 def failure_warning(result: ToolResult) -> str:
-    """Return a one-line warning for the person that an update failed, with the reason."""
     texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
     why = texts[0] if texts else "no reason given"
     return f"Todo update failed, the list may be out of date: {printable(why.partition(NEWLINE)[0])}"
 
 
 def failure_reminder(why: str) -> str:
-    """Return the reminder that tells the model, in its next turn, that its update failed."""
     failed = f"A todo_write failed: {clipped(why)}" if why else "A todo_write failed."
     return as_reminder(f"{failed}\nThe user does not see its progress until a call succeeds: put it right.")
 
@@ -255,10 +248,7 @@ class PhasedSettings:
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> PhasedSettings:
-        """Read settings from a mapping by their public names; other keys are ignored.
-
-        Raises UsageError if a value is of the wrong type.
-        """
+        """Read settings from a mapping by their public names; other keys are ignored."""
         default = cls()
         return cls(
             enabled=_flag(settings, "todo.enabled", default.enabled),
@@ -312,7 +302,6 @@ class TodoCommand:
         self._changed = changed
 
     async def run(self, typed: str, ctx: ExtensionContext) -> None:
-        """Execute `/todo` followed by `typed`, and show its messages."""
         base = self._latest(ctx)
         answer = command(typed, base)
         match answer.request:
@@ -425,13 +414,10 @@ def phases(
     copy: Copy = copy_to_clipboard,
     dialect: Dialect = PHASED,
 ) -> Callable[[ExtensionAPI], None]:
-    """Return the extension; `open_session` opens the plan's session, given the id of a conversation."""
     return lambda api: PhasedExtension(api, open_session, settings, copy, dialect).register()
 
 
 class PhasedExtension(DialectExtension):
-    """The phases of one host."""
-
     def __init__(
         self,
         api: ExtensionAPI,
@@ -469,11 +455,9 @@ class PhasedExtension(DialectExtension):
 
     @property
     def session(self) -> Session:
-        """The session of the plan, for the open conversation."""
         return self.conversation_plan.session
 
     def register_hooks(self) -> None:
-        """Register `/todo`, and the handlers of tool results and turn events."""
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
         self.api.on(ToolExecutionEnd, self.show_result)
         self.api.on(BeforeAgentStart, self.add_context)
@@ -483,7 +467,6 @@ class PhasedExtension(DialectExtension):
         return self.conversation_plan.open_shared(ctx.conversation.id, records_of_plan(ctx.conversation))
 
     def restore(self, plan: Plan) -> None:
-        """Replace the plan with one that the conversation contains."""
         self.conversation_plan.adopt(plan)
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
@@ -510,7 +493,6 @@ class PhasedExtension(DialectExtension):
         """Nothing to do: the panel shows the progress."""
 
     def changes_reported(self) -> None:
-        """Record in the conversation that the model knows the plan as it is now."""
         plan = self.conversation_plan.mark_seen()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
 
@@ -542,7 +524,6 @@ class PhasedExtension(DialectExtension):
             self.clearing.plan_changed(ctx)
 
     def show_result(self, event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
-        """Update the panel after a success, or warn the person of a failure."""
         if event.tool_name != TODO_WRITE.name:
             return
         if event.is_error:
@@ -584,12 +565,10 @@ class PhasedExtension(DialectExtension):
         return KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
-        """Update the panel and the schedule after a person's change."""
         self.clearing.plan_changed(ctx)
         self._show_panel(self.conversation_plan.plan, ctx)
 
     def tasks_cleared(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
-        """Publish an event for each finished task that was cleared."""
         for entry in tasks:
             self.api.publish("todo_auto_clear", phase=entry.phase, content=entry.task.text)
         self._show_panel(self.conversation_plan.plan, ctx)
@@ -610,7 +589,6 @@ class PhasedExtension(DialectExtension):
 def render_result(
     result: ToolResult, options: RenderOptions, _theme: Theme = THEME, context: RenderContext | None = None
 ) -> Component | None:
-    """Render a result with the ops of its call, which it replaces on the screen."""
     if options.is_partial:
         return None
     plan, args = plan_in(result.details) or Plan(), context and context.args

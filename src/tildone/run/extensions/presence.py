@@ -69,7 +69,6 @@ def copy_to_clipboard(text: str) -> bool:
 
 
 def programs(platform: str, environ: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the programs to try, in order of preference."""
     if platform == "darwin":
         return [("pbcopy",)]
     if platform == "win32":
@@ -89,8 +88,6 @@ def presence(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
 
 
 class PresenceTeller:
-    """The presence of one host's agent."""
-
     def __init__(self, api: ExtensionAPI, open_session: OpenSession) -> None:
         self.api = api
         self._open_session = open_session
@@ -120,23 +117,19 @@ class PresenceTeller:
         self._usage = Usage()
 
     def work(self, _event: AgentStart, ctx: ExtensionContext) -> None:
-        """Tell that the agent works: it no longer rests."""
         self._change(ctx, "", why="")
 
     def call(self, event: ToolExecutionStart, ctx: ExtensionContext) -> None:
-        """Tell which tool the agent uses."""
         self._change(ctx, doing(event.tool_name, event.args))
 
     def called(self, _event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
         self._change(ctx, "")
 
     def count(self, event: MessageEnd, _ctx: ExtensionContext) -> None:
-        """Add the tokens and the cost of an answer."""
         if isinstance(event.message, AssistantMessage):
             self._usage = add_usage(self._usage, event.message.usage)
 
     def end_turn(self, event: AgentEnd, _ctx: ExtensionContext) -> None:
-        """Note how the turn has ended."""
         last = last_answer(event.messages)
         reason = last.stop_reason if last is not None else None
         self._turn = Turn(
@@ -206,8 +199,6 @@ def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callabl
 
 
 class Steering:
-    """The steering of one host."""
-
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, agents: AgentRegistry | None) -> None:
         self.api = api
         self._open_session = open_session
@@ -223,7 +214,6 @@ class Steering:
         self.api.on(ConversationEnd, self.remove_agent)
 
     def register_agent(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Add the agent of the opened conversation to the registry."""
         self.remove_agent()
         self._session = self._open_session(ctx.conversation.id)
         self._id = AgentId("tildone", ctx.conversation.id)

@@ -93,24 +93,20 @@ class KnownProofs:
         self._known: dict[Check, Proof] = {}
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
-        """Return the proofs of checks. Raises ChecksNeeded if some of them have not been run."""
+        """Return the proofs of checks."""
         missing = {number: check for number, check in checks.items() if check not in self._known}
         if missing:
             raise ChecksNeeded(missing)
         return {number: self._known[check] for number, check in checks.items()}
 
     def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
-        """Return for which of these proofs the watched files have changed since."""
         return self.prover.stale(proofs)
 
     def is_allowed(self, check: Check) -> bool:
         return self.prover.is_allowed(check)
 
     async def ask(self, checks: Mapping[int, Check], ctx: ExtensionContext, signal: AbortSignal) -> None:
-        """Ask the person, if there is one, about the checks that nobody has approved, one after the other.
-
-        Raises Aborted if the operation was aborted before the person answered.
-        """
+        """Ask the person, if there is one, about the checks that nobody has approved, one after the other."""
         if isinstance(self.prover, CheckRunner) and self.prover.nobody():
             return
         consents: dict[Check, Consent] = {}
@@ -124,7 +120,7 @@ class KnownProofs:
             self.prover.ask = lambda _number, check: consents.get(check, Consent.NO)
 
     async def run(self, checks: Mapping[int, Check], signal: AbortSignal) -> None:
-        """Run checks in a thread. Raises Aborted if the operation was aborted; nothing of it runs on."""
+        """Run checks in a thread."""
         interrupt: Callable[[], None] = getattr(self.prover, "interrupt", lambda: None)
         unsubscribe = signal.on_abort(interrupt)
         try:
@@ -249,7 +245,6 @@ def plan_to_restore(session: Session, recovered: Plan | None, conversations: set
 
 
 def has_changed(session: Session, conversations: set[str]) -> bool:
-    """Return whether one of these conversations has changed the plan."""
     authors = _authors(conversations)
     return any(event.author.agent in authors for event in _recent_changes(session))
 
@@ -268,7 +263,6 @@ def _plan(event: Event) -> Plan:
 
 
 def same_tasks(one: Plan, other: Plan) -> bool:
-    """Return whether two plans consist of the same tasks with the same statuses."""
     return _content(one) == _content(other)
 
 
@@ -283,7 +277,6 @@ OF_PLAN = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, rais
 
 
 def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
-    """Return the extension; the session's `patience` has the bounds."""
     return lambda api: RequestBounds(api, open_session).register()
 
 
@@ -326,7 +319,6 @@ class RequestBounds:
                     self._session.reset_counts()
 
     def count(self, _event: TurnStart, ctx: ExtensionContext) -> None:
-        """Count a request, and abort the turn if it is one too many."""
         if self._session is None:
             return
         with suppress(StoreError):
@@ -430,7 +422,6 @@ MAX_TASKS_SHOWN = 8
 
 
 def skeleton(dialect: Dialect, open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
-    """Return the extension for a dialect; `open_session` opens the plan's session, given the id of a conversation."""
     return lambda api: DialectExtension(api, dialect, open_session).register()
 
 
@@ -453,7 +444,6 @@ class DialectExtension:
         self.register_hooks()
 
     def follow_conversation(self) -> None:
-        """Register the handlers that restore the plan when the conversation or its branch changes."""
         self.api.on(ConversationStart, self.conversation_opened)
         self.api.on(BranchChange, self.branch_chosen)
         self.api.on(TurnEnd, self.report_changes)
@@ -475,12 +465,10 @@ class DialectExtension:
         )
 
     def define(self, tool: Tool, **options: Any) -> ToolDefinition:
-        """Return the definition of a tool that works on the session of this plan; see `extensions.tools`."""
         return definition(tool, self.call, lambda: self.session, self.dialect.refuse, **options)
 
     @property
     def session(self) -> Session:
-        """The session of the plan, for the open conversation."""
         if self._session is None:
             self._session = self._open_session("")
         return self._session

@@ -111,7 +111,6 @@ class Container:
         self.children = list(children)
 
     def add_child(self, child: Component) -> None:
-        """Add a component below the others."""
         self.children.append(child)
 
     def __eq__(self, other: object) -> bool:
@@ -165,7 +164,6 @@ _INDENT = Span("  ")
 
 
 def rows(component: Component, keys: KeyBindings) -> Iterator[Row | Table]:
-    """Yield the rows of a component, top to bottom."""
     match component:
         case Text():
             yield Row((_span(component.content, component.role, bold=component.bold),))

@@ -128,8 +128,6 @@ class AbortSignal:
 
 
 class AbortController:
-    """Aborts its signal."""
-
     __slots__ = ("_state", "signal")
 
     def __init__(self) -> None:

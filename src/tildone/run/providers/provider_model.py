@@ -198,8 +198,6 @@ REDACTED = "redacted_thinking"
 
 @value
 class ProviderState:
-    """The opaque fields of a block."""
-
     signature: str | None = None
     state: JsonObject | None = None
 
@@ -248,7 +246,6 @@ class StreamAssembler:
         self._indices: list[int] = []
 
     def events(self, event: ModelResponseStreamEvent) -> Iterator[BlockEvent]:
-        """Return our events for one event of the library."""
         match event:
             case PartStartEvent(index=index, part=part):
                 yield from self._started(index, part)
@@ -324,10 +321,7 @@ def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlo
 
 
 def answer(response: ModelResponse, model: Model, price: Price | None = None) -> AssistantMessage:
-    """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says.
-
-    Raises ModelFailure if the provider refused to answer, or the answer is incomplete.
-    """
+    """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says."""
     content = tuple(block for part in response.parts if (block := block_of(part)) is not None)
     raw_reason = (response.provider_details or {}).get("finish_reason")
     usage = usage_of(response.usage)
@@ -406,7 +400,6 @@ MAX_CALL_ID_CHARACTERS = 40
 
 
 def parameters(request: ChatRequest) -> ModelRequestParameters:
-    """Return the system prompt and the tools of a request."""
     return ModelRequestParameters(
         function_tools=[_tool(spec) for spec in request.tools],
         instruction_parts=[InstructionPart(content=without_lone_surrogates(request.system))] if request.system else [],
@@ -543,8 +536,6 @@ SETTINGS = ModelSettings(
 
 
 class ProviderModel:
-    """A model of the library."""
-
     def __init__(self, inner: Inner, name: str, price: Price | None = None) -> None:
         kinds = [APIS[kind.__name__] for kind in type(inner).__mro__ if kind.__name__ in APIS]
         self.provider = inner.system
@@ -583,7 +574,6 @@ class ProviderModel:
         reading.result()
 
     async def close(self) -> None:
-        """Close all connections."""
         self._entered = False
         await self._connections.aclose()
 

@@ -349,10 +349,7 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
 
 
 def utf8(text: str, name: str) -> bytes:
-    """Encode a text that a model wrote as UTF-8.
-
-    Raises ToolFailure if the text contains a lone surrogate, which models sometimes write.
-    """
+    """Encode a text that a model wrote as UTF-8."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

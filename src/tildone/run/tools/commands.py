@@ -76,8 +76,6 @@ class OutputExcerpt:
 
 
 class CommandOutput:
-    """The output of one command."""
-
     def __init__(self, create_file: CreateFile, redactor: Redactor) -> None:
         self._create_file = create_file
         self._stream = StreamRedactor(redactor)
@@ -93,7 +91,6 @@ class CommandOutput:
 
     @property
     def size(self) -> int:
-        """The number of bytes fed so far."""
         return self._fed
 
     def feed(self, data: bytes) -> None:
@@ -155,8 +152,6 @@ _ENDED_STATES = b"ZX"
 
 @value
 class ProcessInfo:
-    """One row of the process table."""
-
     pid: int
     parent: int
     group: int
@@ -198,7 +193,6 @@ class ProcessTree:
         return list(members.values())
 
     async def terminate(self) -> None:
-        """Send SIGTERM, then SIGKILL to the processes that remain."""
         self._signal(signal.SIGTERM)
         if not await self._wait_until_gone(TERM_GRACE_SECONDS):
             await self._wait_until_gone(_KILL_TIMEOUT_SECONDS, kill=True)
@@ -271,16 +265,12 @@ _CHUNK_BYTES = 65536
 
 
 class Ending(Enum):
-    """Why a command is over."""
-
     EXIT = "exit"
     TIMEOUT = "timeout"
     ABORT = "abort"
 
 
 class OutputSink(Protocol):
-    """Where the output of a command goes."""
-
     @property
     def size(self) -> int:
         """The number of bytes fed so far."""
@@ -343,7 +333,6 @@ class RunningCommand:
         return self._exited.result() if self._exited.done() else None
 
     def running_processes(self) -> list[ProcessInfo]:
-        """Return the processes that the command started and that are still running."""
         return self._tree.alive()
 
     async def _ending(self, seconds: float | None, signal: AbortSignal | None) -> Ending:

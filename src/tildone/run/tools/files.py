@@ -35,8 +35,6 @@ MAX_COMPARED_LINES = 2000
 
 @value
 class Replacement:
-    """New text for a range of characters of the old one."""
-
     start: int
     end: int
     new: str
@@ -57,7 +55,6 @@ class Hunk:
 
 
 def apply_replacements(text: str, replacements: Sequence[Replacement]) -> str:
-    """Return the text after the replacements, which must be sorted and must not overlap."""
     parts, at = [], 0
     for change in replacements:
         parts += [text[at : change.start], change.new]
@@ -83,7 +80,6 @@ def hunks(text: str, replacements: Sequence[Replacement]) -> list[Hunk]:
 
 
 def changed_lines(old: str, new: str) -> list[Hunk]:
-    """Return the changes between two texts by whole lines."""
     whole = _trimmed(Hunk(0, tuple(split_lines(old)), tuple(split_lines(new))))
     if max(len(whole.old), len(whole.new)) > MAX_COMPARED_LINES:
         return [whole]
@@ -184,10 +180,7 @@ _GIT = ".git"
 
 
 def resolve_path(path: str, cwd: str) -> str:
-    """Return the absolute path, relative to the working directory, with all symbolic links resolved.
-
-    Raises ToolFailure if it is not a valid path.
-    """
+    """Return the absolute path, relative to the working directory, with all symbolic links resolved."""
     if not path.strip():
         raise ToolFailure("The path is empty")
     try:
@@ -255,22 +248,13 @@ class PathChanged(OSError):
 
 @contextlib.contextmanager
 def open_resolved(path: str) -> Iterator[int]:
-    """Open a file or folder for reading, and yield its descriptor.
-
-    Raises PathChanged if a component of the path is a link, OSError if it cannot be opened.
-    """
+    """Open a file or folder for reading, and yield its descriptor."""
     with _parent(path) as (folder, name), _closing(_opened(name, _READ, folder)) as file:
         yield file
 
 
 def replace_resolved(path: str, data: bytes, shown: str) -> None:
-    """Create or replace a file atomically, and its missing folders; an existing file keeps its mode and owner.
-
-    Raises:
-        ToolFailure: it is not a regular file, or is read-only.
-        PathChanged: a component of the path is a link.
-        OSError: it cannot be written.
-    """
+    """Create or replace a file atomically, and its missing folders; an existing file keeps its mode and owner."""
     with _parent(path, create=True) as (folder, name):
         before = _stat(name, folder)
         if before is not None and stat.S_ISLNK(before.st_mode):
@@ -392,10 +376,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def read_file(path: str, shown: str) -> bytes:
-    """Return all bytes of the file at a resolved path.
-
-    Raises ToolFailure if it is not a regular file, is too large, or cannot be read.
-    """
+    """Return all bytes of the file at a resolved path."""
     try:
         with open_resolved(path) as descriptor:
             return read_descriptor(descriptor, shown)
@@ -404,10 +385,7 @@ def read_file(path: str, shown: str) -> bytes:
 
 
 def read_descriptor(descriptor: int, shown: str) -> bytes:
-    """Return all bytes of an open file.
-
-    Raises ToolFailure if it is not a regular file, or is too large, OSError if it cannot be read.
-    """
+    """Return all bytes of an open file."""
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode):
         raise ToolFailure(f"{shown} is not a regular file")
@@ -420,10 +398,7 @@ def read_descriptor(descriptor: int, shown: str) -> bytes:
 
 
 def replace_file(path: str, data: bytes, shown: str) -> None:
-    """Create or replace the file at a resolved path atomically; an existing one keeps its mode and owner.
-
-    Raises ToolFailure if it cannot be written.
-    """
+    """Create or replace the file at a resolved path atomically; an existing one keeps its mode and owner."""
     try:
         replace_resolved(path, data, shown)
     except OSError as error:
@@ -462,7 +437,7 @@ class PreparedChange:
         return self.before is None
 
     def write(self) -> None:
-        """Write the file. Raises ToolFailure if it cannot be written, or has changed since the change was prepared."""
+        """Write the file."""
         if content(self.path, self.shown) != self.before:
             raise ToolFailure(f"{self.shown} has changed in the meantime; read it again")
         replace_file(self.path, self.after, self.shown)
@@ -488,7 +463,6 @@ def content(path: str, shown: str) -> bytes | None:
 
 
 def whole_file(path: str, shown: str, data: bytes) -> PreparedChange:
-    """Return the change that replaces all of a file."""
     before = content(path, shown)
 
     def hunks() -> tuple[str, Sequence[Hunk]]:

@@ -72,10 +72,7 @@ _WILDCARDS = re.compile(r"[*?\[]")
 
 
 def parse_pattern(text: str, *, windows: bool = WINDOWS) -> Part:
-    """Return the command or redirection of a pattern; its wildcards are words of the kind `GLOB`.
-
-    Raises UsageError if it is not a single command or redirection.
-    """
+    """Return the command or redirection of a pattern; its wildcards are words of the kind `GLOB`."""
     parts = split_line(text, windows=windows)
     if parts is None or len(parts) != 1:
         raise UsageError(f"{text!r} is not a pattern for one command: give --allow once for each, such as 'git diff *'")
@@ -106,7 +103,6 @@ def not_allowed(line: str, allow: Sequence[str], *, windows: bool = WINDOWS) -> 
 
 
 def covers(pattern: Part, part: Part) -> bool:
-    """Return whether a pattern covers a part of a line."""
     if isinstance(pattern, Command) and isinstance(part, Command):
         return _covers_command(pattern.words, part.words)
     if isinstance(pattern, Redirection) and isinstance(part, Redirection):
@@ -301,8 +297,6 @@ class PermissionPolicy:
 
 @value
 class _Refusal:
-    """What was refused, and how to allow it."""
-
     what: str
     remedy: str
 
@@ -327,11 +321,7 @@ class PermissionGuard:
         self._output_files: set[str] = set()
 
     async def file(self, path: str, access: Access, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
-        """Return the resolved path, if it may be accessed.
-
-        Raises ToolFailure if it is no valid path, or outside the working directory and not allowed, Aborted if the
-        signal was set before the person answered.
-        """
+        """Return the resolved path, if it may be accessed."""
         real = resolve_path(path, ctx.cwd)
         action = f"{access} {real}"
 
@@ -351,10 +341,7 @@ class PermissionGuard:
         return real
 
     async def change(self, change: PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
-        """Check that the file may be changed; the person is shown the diff.
-
-        Raises ToolFailure if the change is not allowed, Aborted if the signal was set before the person answered.
-        """
+        """Check that the file may be changed; the person is shown the diff."""
         ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
 
         def is_allowed() -> bool:
@@ -383,10 +370,7 @@ class PermissionGuard:
         await self._require(is_allowed, request, _write_refusal(change, ordinary=ordinary), ctx, signal, grant)
 
     async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
-        """Check that the command may run.
-
-        Raises ToolFailure if a part of it is not allowed, Aborted if the signal was set before the person answered.
-        """
+        """Check that the command may run."""
 
         def missing() -> tuple[Part, ...] | None:
             granted = self._granted(ctx)
@@ -487,7 +471,7 @@ def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> _Refusal:
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:
-    """Return the result of `work`, which is cancelled when the signal is set. Raises Aborted if the signal was set."""
+    """Return the result of `work`, which is cancelled when the signal is set."""
     task = asyncio.ensure_future(work)
     unsubscribe = signal.on_abort(task.cancel) if signal else lambda: None
     try:

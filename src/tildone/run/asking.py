@@ -30,7 +30,7 @@ from tildone.log.store import Store
 from tildone.plan.names import provider_family
 from tildone.plan.runs import ASK_VARIABLE, LEASE_VARIABLE
 from tildone.plan.text.safe import printable, single_line
-from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.extension import UI, NoUI, OtherUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.model import LimitedModel, Model
 from tildone.run.shell_model import ShellModel
 from tildone.run.tools.permissions import EVERYTHING, is_pattern, not_allowed
@@ -86,24 +86,14 @@ class Asker:
     person: Callable[[], str]
 
 
-class SharedQuestions:
+class SharedQuestions(OtherUI):
     """The UI `ui`, with questions that can be answered in the store. `limits` are those of a worker, if one has any."""
 
     def __init__(self, ui: UI, store: Store, asker: Asker, limits: AskLimits | None = None) -> None:
-        self.has_ui = ui.has_ui
-        self._ui = ui
+        super().__init__(ui)
         self._store = store
         self._asker = asker
         self._limits = limits
-
-    def set_status(self, key: str, text: str | None) -> None:
-        self._ui.set_status(key, text)
-
-    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        self._ui.set_widget(key, lines, placement)
-
-    def notify(self, message: str, kind: str = "info") -> None:
-        self._ui.notify(message, kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         need = self._need("select", title, tuple(options))
@@ -119,10 +109,6 @@ class SharedQuestions:
         need = self._need("input", title, detail=placeholder)
         one_line = lambda text: " ".join(text.splitlines())  # noqa: E731  short
         return await self._first(need, self._ui.input(title, placeholder), one_line, lambda text: text)
-
-    async def editor(self, title: str, prefill: str = "") -> str | None:
-        """Ask for a text of several lines, here only."""
-        return await self._ui.editor(title, prefill)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Ask whether a tool may do something; another process answers with the value of a `PermissionAnswer`."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol
 
-from tildone.base import value
+from tildone.base import replace, value
 from tildone.plan.shell.danger import caution
 from tildone.plan.text.amounts import format_count
 from tildone.run.events import AgentEvent
@@ -220,60 +220,74 @@ def answer_labels(request: PermissionRequest) -> dict[str, PermissionAnswer]:
 
 
 class UI(Protocol):
-    """A screen, or a client program that displays one."""
+    """A screen, or a client program that displays one. Unless a method is overridden, a question is declined."""
 
     has_ui: bool
 
-    def set_status(self, key: str, text: str | None) -> None:
+    def set_status(self, key: str, text: str | None) -> None:  # noqa: ARG002  by default
         """Show a short text under a key; None removes it."""
+        return
 
-    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
+    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  by default
         """Show lines above (or below) the input line; None removes them."""
+        return
 
-    def notify(self, message: str, kind: str = "info") -> None:
+    def notify(self, message: str, kind: str = "info") -> None:  # noqa: ARG002  by default
         """Show the person a message. `kind` is info, warning or error."""
+        return
 
-    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  pi's record has the field
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  pi's record has the field
         """Let the person choose; return None if they decline."""
+        return None
 
-    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  pi's record has the field
-        """Ask the person to confirm."""
+    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ARG002, ASYNC109  pi's record has the field
+        return False
 
-    async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
+    async def input(self, title: str, placeholder: str = "") -> str | None:  # noqa: ARG002  by default
+        return None
 
-    async def editor(self, title: str, prefill: str = "") -> str | None:
-        """Ask for a text of several lines."""
+    async def editor(self, title: str, prefill: str = "") -> str | None:  # noqa: ARG002  by default
+        return None
 
-    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  by default
         """Ask whether a tool may do something; return None if they decline to answer."""
+        return None
 
 
-class NoUI:
+class NoUI(UI):
     """No UI: nothing is shown, and every question is declined."""
 
     has_ui = False
 
+
+class OtherUI(UI):
+    """Passes everything on to the UI `ui`, with a prefix before what the person reads."""
+
+    def __init__(self, ui: UI, prefix: str = "") -> None:
+        self.has_ui = ui.has_ui
+        self._ui = ui
+        self._prefix = prefix
+
     def set_status(self, key: str, text: str | None) -> None:
-        """Ignored."""
+        self._ui.set_status(key, text)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Ignored."""
+        self._ui.set_widget(key, lines, placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Ignored."""
+        self._ui.notify(f"{self._prefix}{message}", kind)
 
-    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
-        return None
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
+        return await self._ui.select(f"{self._prefix}{title}", options, timeout)
 
-    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ARG002, ASYNC109  the protocol's
-        return False
+    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
+        return await self._ui.confirm(f"{self._prefix}{title}", message, timeout)
 
-    async def input(self, title: str, placeholder: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        return None
+    async def input(self, title: str, placeholder: str = "") -> str | None:
+        return await self._ui.input(f"{self._prefix}{title}", placeholder)
 
-    async def editor(self, title: str, prefill: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        return None
+    async def editor(self, title: str, prefill: str = "") -> str | None:
+        return await self._ui.editor(f"{self._prefix}{title}", prefill)
 
-    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  the protocol's
-        return None
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        return await self._ui.ask_permission(replace(request, question=f"{self._prefix}{request.question}"))

@@ -31,6 +31,7 @@ from tildone.run.kit.components import RenderOptions
 from tildone.run.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult, markup
 from tildone.run.messages import CustomMessage, StopReason, ToolCallBlock
 from tildone.run.model import assistant_message
+from tildone.run.turn_loop import Delivery
 from tildone.stores.memory import MemoryStore
 
 Json = dict[str, Any]
@@ -146,7 +147,7 @@ class Phases:
         name = call.get("toolName", TODO_WRITE.name)
         self._emit(ToolResultReady("call", name, result_of(call), call["isError"]))
         sent = self._custom_messages()
-        self.stage.host.queues.next_turn.clear()
+        self.stage.host.queues.of[Delivery.NEXT_TURN].clear()
         return {"custom_messages": sent, "phases": self._phases()}
 
     def stop(self, call: Json) -> Json:
@@ -244,7 +245,7 @@ class Phases:
         return [message for message in messages if message["role"] == role]
 
     def _custom_messages(self) -> list[Json]:
-        queued = self.stage.host.queues.next_turn
+        queued = self.stage.host.queues.of[Delivery.NEXT_TURN]
         messages = [encode_custom(message) for message in queued if isinstance(message, CustomMessage)]
         return [message | {"options": {"deliverAs": "nextTurn"}} for message in messages]
 

@@ -15,13 +15,13 @@ from tildone.plan.dialects.indexed import STATUSES, WORDS, is_item
 from tildone.plan.gate import Decision, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Plan, Task, flat
 from tildone.plan.text import safe as plain_list
-from tildone.run.codec import decode_message, encode_custom
+from tildone.run.codec import decode_message, encode_blocks, encode_custom
 from tildone.run.events import AgentEnd, Entry, UnknownEntry
 from tildone.run.extension import BeforeAgentStart, BranchChange, ConversationStart, NoUI
 from tildone.run.host import ExtensionAPI, Host
 from tildone.run.kit.components import Component, RenderOptions
-from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult, markup, result_to_json
-from tildone.run.messages import CustomMessage, DeveloperMessage
+from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult, markup
+from tildone.run.messages import CustomMessage, DeveloperMessage, result_blocks
 from tildone.run.parameters import checked
 from tildone.run.transcript import Transcript
 from tildone.run.turn_loop import Delivery
@@ -58,7 +58,8 @@ class TilDone:
     def tool(self, call: Json) -> Json:
         tool = self.host.tools[call["name"]]
         result: ToolResult = done(tool.execute("call", call["arguments"], None, None, self.host.ctx))
-        return {**result_to_json(result), "isError": result.is_error, "todos_after": self._todos()}
+        blocks = encode_blocks(result_blocks(result))
+        return {"content": blocks, "details": result.details, "isError": result.is_error, "todos_after": self._todos()}
 
     def call(self, call: Json) -> Json:
         if wrong(self.host.tools[call["name"]], call["arguments"]):

@@ -26,10 +26,8 @@ from tildone.run.kit.definition import (
     ToolDefinition,
     ToolResult,
     any_of,
-    content_to_json,
     dispatch_by_action,
     error_result,
-    result_to_json,
     send_update,
     text_result,
     tool,
@@ -228,17 +226,6 @@ def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[st
 
     with pytest.raises(ValueError, match=r"Unknown action: .*; known are say, stop"):
         run(tool, "call_4", params, None, None, None)
-
-
-def test_content_has_the_wire_format_of_hosts() -> None:
-    """`isError` is present only on failures."""
-    text, image = TextContent("hi"), ImageContent("aGk=", "image/png")
-
-    assert content_to_json(text) == {"type": "text", "text": "hi"}
-    assert content_to_json(image) == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-
-    assert result_to_json(text_result("hi")) == {"content": [{"type": "text", "text": "hi"}], "details": {}}
-    assert result_to_json(error_result("no"))["isError"] is True
 
 
 @tool

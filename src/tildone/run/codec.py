@@ -18,7 +18,7 @@ from typing import Generic, TypeVar, assert_never
 from tildone.base import replace
 from tildone.run import events, messages
 from tildone.run.events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, Entry, EntryBody, PublicEvent
-from tildone.run.kit.definition import ToolResult, result_to_json
+from tildone.run.kit.definition import ToolResult
 from tildone.run.messages import (
     NO_EXTRA,
     Block,
@@ -164,6 +164,12 @@ def encode_block(block: Block) -> JsonObject:
 
 def decode_usage(record: JsonObject) -> Usage:
     return _USAGE.decode(Fields(record)) or Usage()
+
+
+def reported_usage(record: JsonValue) -> Usage | None:
+    """Return the usage that an event or the details of a result report; None if they have none."""
+    used = record.get("usage") if isinstance(record, dict) else None
+    return decode_usage(used) if isinstance(used, dict) else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
@@ -318,8 +324,7 @@ def _encoded(item: object) -> JsonValue:
     match item:
         case ToolResult():
             # Without the error flag: records have that in a field of their own.
-            record = result_to_json(item)
-            return {"content": record["content"], "details": record["details"]}
+            return {"content": encode_blocks(messages.result_blocks(item)), "details": item.details}
         case Entry(record=record):
             return record
         case list() | tuple():

@@ -26,7 +26,6 @@ Before the run settles, extensions may keep the agent going (`BeforeSettle`), wh
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -70,7 +69,7 @@ from tildone.run.messages import (
     tool_calls,
     tool_result_message,
 )
-from tildone.run.model import ChatRequest, Model, ModelFailure, RetryPolicy, ToolSpec, assistant_message
+from tildone.run.model import ChatRequest, Model, ModelFailure, RetryPolicy, ToolSpec, assistant_message, whole_answer
 from tildone.run.parameters import checked, served
 from tildone.run.tools.commands import ExecResult, execute_command
 from tildone.run.transcript import Transcript
@@ -523,17 +522,17 @@ class Host:
     ) -> None:
         """Add a message to the conversation, now or at the time that `deliver_as` names."""
         dated = stamped(message, self.now())
-        queues = self.queues
+        queues = self.queues.of
         if deliver_as is Delivery.NEXT_TURN:
-            queues.add(dated, Delivery.NEXT_TURN)
+            queues[Delivery.NEXT_TURN].append(dated)
         elif self.is_running and self._run is not None and self._run.at_work:
-            queues.add(dated, Delivery.FOLLOW_UP if deliver_as is Delivery.FOLLOW_UP else Delivery.STEER)
+            queues[Delivery.FOLLOW_UP if deliver_as is Delivery.FOLLOW_UP else Delivery.STEER].append(dated)
         elif not trigger_turn:
             self.publish(events.MessageStart(dated))
             self.remember(dated)
             self.publish(events.MessageEnd(dated))
         elif self.is_running:
-            queues.add(dated, Delivery.FOLLOW_UP)
+            queues[Delivery.FOLLOW_UP].append(dated)
         else:
             self._begin(dated)
 
@@ -577,7 +576,8 @@ class Host:
         """Drop the queued messages; return the texts of steering messages and of follow-ups."""
         await self.interrupt()
         waiting = self.queues.texts()
-        self.queues.clear()
+        self.queues.of[Delivery.STEER].clear()
+        self.queues.of[Delivery.FOLLOW_UP].clear()
         self.publish_queues()
         return waiting
 
@@ -650,7 +650,7 @@ class Host:
             return
         if behavior is None:
             raise HostBusy("a turn is running: say whether to steer it or to wait for its end")
-        self.queues.add(message, behavior)
+        self.queues.of[behavior].append(message)
         self.publish_queues()
 
     def _begin(self, opening: QueuedMessage) -> None:
@@ -734,8 +734,8 @@ class Run:
                     if message is not None:
                         self._opening.append(stamped(message, host.now()))
                     self._given_system = self._given_system if system is None else system
-        while host.queues.next_turn:
-            self._opening.append(host.queues.next_turn.popleft())
+        self._opening.extend(host.queues.of[Delivery.NEXT_TURN])
+        host.queues.of[Delivery.NEXT_TURN].clear()
 
     def _system_prompt(self, tools: Sequence[ToolDefinition]) -> str:
         return system_prompt(tools, self._host.cwd, preamble=self._host.preamble or PREAMBLE)
@@ -790,16 +790,12 @@ class Run:
         tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in offered)
         system = self._system_prompt(offered) if self._given_system is None else self._given_system
         request = ChatRequest(system, model_messages(await self._dispatcher.context(host.transcript.messages())), tools)
-        answer: AssistantMessage | None = None
-        async with contextlib.aclosing(host.model.stream(request, self._signal)) as stream:
-            async for event in stream:
-                if isinstance(event, events.AnswerDone):
-                    answer = event.message
-                else:
-                    await self._dispatcher.emit(events.MessageUpdate(event.usage or Usage(), event))
-        if answer is None:
-            raise ModelFailure("the model's answer ended before it was complete", transient=True)
-        return answer
+        return await whole_answer(
+            host.model,
+            request,
+            self._signal,
+            lambda event: self._dispatcher.emit(events.MessageUpdate(event.usage or Usage(), event)),
+        )
 
     async def _add(self, message: Message) -> None:
         self._added.append(message)

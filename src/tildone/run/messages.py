@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar, assert_never
+from typing import Any, assert_never
 
 from tildone.base import replace, value
 from tildone.plan import codec
 from tildone.plan.text.safe import visible
-from tildone.run.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult
+from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
 
 PREAMBLE = (
     "You are a coding agent. Work through the task with the tools you have, keep the plan up to date as you go, "
@@ -47,8 +47,6 @@ JsonObject = dict[str, JsonValue]
 Extra = Mapping[str, JsonValue]
 
 NO_EXTRA: Extra = {}
-
-N = TypeVar("N", int, float)
 
 
 @value
@@ -159,46 +157,28 @@ def blocks(content: Content) -> tuple[Block, ...]:
 
 
 def result_blocks(result: ToolResult) -> tuple[Block, ...]:
-    return tuple(_result_block(content) for content in result.content)
-
-
-def _result_block(content: TextContent | ImageContent) -> Block:
-    match content:
-        case TextContent(text):
-            return TextBlock(text)
-        case ImageContent(data, mime_type):
-            return ImageBlock(data, mime_type)
-        case _:
-            assert_never(content)
+    return tuple(
+        TextBlock(each.text) if isinstance(each, TextContent) else ImageBlock(each.data_base64, each.mime_type)
+        for each in result.content
+    )
 
 
 def add_usage(one: Usage, other: Usage | None) -> Usage:
     """Return the sum of two usages; a missing number counts as 0, except `reasoning`."""
     if other is None:
         return one
+    costs = (one.cost or Cost(), other.cost or Cost())
+    reasoning = one.reasoning if other.reasoning is None else (one.reasoning or 0) + other.reasoning
+    cost = Cost(**_sums(*costs, "input", "output", "cache_read", "cache_write", "total"))
     return Usage(
-        _add(one.input, other.input),
-        _add(one.output, other.output),
-        _add(one.cache_read, other.cache_read),
-        _add(one.cache_write, other.cache_write),
-        _add(one.total_tokens, other.total_tokens),
-        _add_cost(one.cost or Cost(), other.cost or Cost()),
-        one.reasoning if other.reasoning is None else (one.reasoning or 0) + other.reasoning,
+        **_sums(one, other, "input", "output", "cache_read", "cache_write", "total_tokens"),
+        cost=cost,
+        reasoning=reasoning,
     )
 
 
-def _add_cost(one: Cost, other: Cost) -> Cost:
-    return Cost(
-        _add(one.input, other.input),
-        _add(one.output, other.output),
-        _add(one.cache_read, other.cache_read),
-        _add(one.cache_write, other.cache_write),
-        _add(one.total, other.total),
-    )
-
-
-def _add(one: N | None, other: N | None) -> N | int:
-    return (one or 0) + (other or 0)
+def _sums(one: object, other: object, *names: str) -> JsonObject:
+    return {name: (getattr(one, name) or 0) + (getattr(other, name) or 0) for name in names}
 
 
 class StopReason(StrEnum):
@@ -344,20 +324,12 @@ def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bo
 def content_of(message: Message) -> Content:
     """Return the content of a message, or its summary; empty for messages that have neither."""
     match message:
-        case (
-            UserMessage(content=content)
-            | AssistantMessage(content=content)
-            | ToolResultMessage(content=content)
-            | CustomMessage(content=content)
-            | DeveloperMessage(content=content)
-        ):
-            return content
         case BranchSummaryMessage(summary=summary) | CompactionSummaryMessage(summary=summary):
             return summary
         case BashExecutionMessage() | UnknownMessage():
             return ()
         case _:
-            assert_never(message)
+            return message.content
 
 
 def text_of(message: Message) -> str:

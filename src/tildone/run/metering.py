@@ -34,7 +34,7 @@ from tildone.plan.history.spans import (
 from tildone.plan.runs import LEASE_VARIABLE, RunFence, RunTaken, fence_in
 from tildone.plan.text.amounts import dollars, duration, token_count
 from tildone.run import events
-from tildone.run.codec import decode_usage
+from tildone.run.codec import reported_usage
 from tildone.run.events import PublicEvent
 from tildone.run.host import Host
 from tildone.run.messages import (
@@ -48,7 +48,6 @@ from tildone.run.messages import (
     add_usage,
     blocks,
 )
-from tildone.run.messages import Usage as RequestUsage
 from tildone.run.subagents import SUBAGENT_USAGE
 from tildone.run.turn_loop import COMPACTION_END, COMPACTION_START
 
@@ -109,12 +108,10 @@ class RunMeter:
                 self._begin_work()
                 self._change_to(Activity.COMPACTING)
             case events.CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
-                used = fields.get("usage")
-                self._add(decode_usage(used) if isinstance(used, dict) else None)
+                self._add(reported_usage(fields))
                 self._end_work()
             case events.CustomEvent(type=kind, fields=fields) if kind == SUBAGENT_USAGE:
-                used = fields.get("usage")
-                self._add(decode_usage(used) if isinstance(used, dict) else None)
+                self._add(reported_usage(fields))
             case events.AgentEnd():
                 self._end_work()
             case _:
@@ -222,7 +219,7 @@ class HostUsage:
         self._before = next((usage for usage in found if usage is not None), UNKNOWN)
 
 
-def log_usage(usage: RequestUsage) -> AgentUsage:
+def log_usage(usage: Usage) -> AgentUsage:
     """Return the usage of requests as events have it. What is 0 is not known: every request has tokens."""
     tokens_in = sum(count or 0 for count in (usage.input, usage.cache_read, usage.cache_write))
     tokens_out = usage.output or 0
@@ -277,8 +274,7 @@ class ModelCalls:
                 self._end(CHAT, answer.usage, self._answered(answer), answer.stop_reason if answer.failed else "")
                 self._said.clear()
             case events.CustomEvent(type=kind, fields=fields) if kind == COMPACTION_END:
-                used = fields.get("usage")
-                usage = decode_usage(used) if isinstance(used, dict) else None
+                usage = reported_usage(fields)
                 self._end(SUMMARY, usage, {}, "" if usage else "error")
             case events.MessageEnd(message) if self._shown:
                 self._said.append(message)
@@ -469,7 +465,10 @@ def _since_take(store: Store, session: str, lease: RunFence | None) -> tuple[lis
     before: list[Event] = []
     try:
         for event in islice(store.history(session), MAX_EVENTS):
-            is_take = lease is None or _is_take(event, lease)
+            fact = event.fact
+            is_take = lease is None or (
+                isinstance(fact, RunTaken) and RunFence(fact.run, fact.hand, fact.epoch) == lease
+            )
             (before if before or is_take else later).append(event)
             if before and isinstance(event.fact, PlanChanged):
                 break
@@ -477,11 +476,6 @@ def _since_take(store: Store, session: str, lease: RunFence | None) -> tuple[lis
         # Then nothing is known of the tasks before.
         return [], []
     return (later, before) if before else ([], later)
-
-
-def _is_take(event: Event, lease: RunFence) -> bool:
-    fact = event.fact
-    return isinstance(fact, RunTaken) and RunFence(fact.run, fact.hand, fact.epoch) == lease
 
 
 def open_run_traces(

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Protocol
 
 from tildone.base import TildoneError, replace, value
-from tildone.run.events import StreamEvent
+from tildone.run.events import AnswerDone, BlockEvent, StreamEvent
 from tildone.run.kit.definition import AbortSignal
 from tildone.run.messages import AssistantMessage, Block, Cost, Extra, ModelMessage, StopReason, Usage
 
@@ -71,6 +71,25 @@ def assistant_message(
     return AssistantMessage(
         tuple(content), model.api, model.provider, model.id, Usage(), stop_reason, at, error_message=error
     )
+
+
+async def whole_answer(
+    model: Model,
+    request: ChatRequest,
+    signal: AbortSignal,
+    tell: Callable[[BlockEvent], Awaitable[object]] | None = None,
+) -> AssistantMessage:
+    """Return the answer of a model once it is complete; `tell` is called with each event before."""
+    answer: AssistantMessage | None = None
+    async with aclosing(model.stream(request, signal)) as stream:
+        async for event in stream:
+            if isinstance(event, AnswerDone):
+                answer = event.message
+            elif tell is not None:
+                await tell(event)
+    if answer is None:
+        raise ModelFailure("the model's answer ended before it was complete", transient=True)
+    return answer
 
 
 TOKENS_PER_PRICE = 1_000_000

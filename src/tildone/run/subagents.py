@@ -28,7 +28,7 @@ from tildone.plan.model import Task
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import MAX_FRAME, MAX_START, bounded_list, clipped, printable, shown_text, single_line
 from tildone.plan.text.styles import clip_text
-from tildone.run.codec import decode_usage, encode_usage
+from tildone.run.codec import encode_usage, reported_usage
 from tildone.run.events import (
     CustomEvent,
     ExtensionError,
@@ -258,9 +258,7 @@ class _Work:
 
 def usage_of_subagents(result: ToolResultMessage) -> Usage | None:
     """Return the usage of the subagent that gave this result; None if it is the result of another tool."""
-    details = result.details if result.tool_name == TASK else None
-    used = details.get("usage") if isinstance(details, dict) else None
-    return decode_usage(used) if isinstance(used, dict) else None
+    return reported_usage(result.details) if result.tool_name == TASK else None
 
 
 PlanExtension = Callable[[Settings, Host, AgentId], Extension]

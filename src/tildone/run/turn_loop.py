@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections import deque
@@ -17,7 +16,7 @@ from tildone.base.schema import SchemaProblem
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.styles import clip_text
 from tildone.run.codec import encode_usage
-from tildone.run.events import AnswerDone, CompactionEntry, CustomEvent, EntryAppended, PublicEvent
+from tildone.run.events import CompactionEntry, CustomEvent, EntryAppended, PublicEvent
 from tildone.run.kit.definition import (
     AbortSignal,
     ImageContent,
@@ -28,19 +27,17 @@ from tildone.run.kit.definition import (
     text_result,
 )
 from tildone.run.messages import (
-    AssistantMessage,
     CustomMessage,
     DeveloperMessage,
     JsonObject,
     JsonValue,
-    Message,
     TextBlock,
     Usage,
     UserMessage,
     model_messages,
     text_of,
 )
-from tildone.run.model import ChatRequest, Model, ModelFailure
+from tildone.run.model import ChatRequest, Model, ModelFailure, whole_answer
 from tildone.run.transcript import Transcript
 
 QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
@@ -61,37 +58,16 @@ class Delivery(Enum):
 
 class MessageQueues:
     def __init__(self) -> None:
-        self.steering: deque[QueuedMessage] = deque()
-        self.follow_up: deque[QueuedMessage] = deque()
-        self.next_turn: deque[QueuedMessage] = deque()
-
-    def add(self, message: QueuedMessage, delivery: Delivery) -> None:
-        self._queue(delivery).append(message)
+        self.of: dict[Delivery, deque[QueuedMessage]] = {each: deque() for each in Delivery}
 
     def next(self, *, stopped: bool) -> QueuedMessage | None:
         """Remove and return the next message: a steering message or, once the model has stopped, a follow-up."""
-        queue = self.steering or (self.follow_up if stopped else None)
+        queue = self.of[Delivery.STEER] or (self.of[Delivery.FOLLOW_UP] if stopped else None)
         return queue.popleft() if queue else None
 
     def texts(self) -> tuple[list[str], list[str]]:
-        return _texts(self.steering), _texts(self.follow_up)
-
-    def clear(self) -> None:
-        self.steering.clear()
-        self.follow_up.clear()
-
-    def _queue(self, delivery: Delivery) -> deque[QueuedMessage]:
-        match delivery:
-            case Delivery.STEER:
-                return self.steering
-            case Delivery.FOLLOW_UP:
-                return self.follow_up
-            case Delivery.NEXT_TURN:  # exhaustive
-                return self.next_turn
-
-
-def _texts(queue: Iterable[Message]) -> list[str]:
-    return [text_of(message) for message in queue]
+        """Return the texts of steering messages and of follow-ups."""
+        return list(map(text_of, self.of[Delivery.STEER])), list(map(text_of, self.of[Delivery.FOLLOW_UP]))
 
 
 COMPACTION_START, COMPACTION_END = "compaction_start", "compaction_end"
@@ -117,7 +93,9 @@ async def compact(
     publish(CustomEvent(COMPACTION_START, {}))
     fields: JsonObject = {}
     try:
-        answer = await _summary(model, transcript, now(), signal)
+        instruction = UserMessage((TextBlock(INSTRUCTION),), now())
+        request = ChatRequest(SYSTEM, [*model_messages(transcript.messages()), instruction])
+        answer = await whole_answer(model, request, signal)
         usage = answer.usage or Usage()
         fields = {"usage": encode_usage(usage)}
         text = text_of(answer).strip()
@@ -129,24 +107,6 @@ async def compact(
         publish(EntryAppended(entry))
     finally:
         publish(CustomEvent(COMPACTION_END, fields))
-
-
-async def _summary(model: Model, transcript: Transcript, at: int, signal: AbortSignal) -> AssistantMessage:
-    request = ChatRequest(
-        SYSTEM,
-        [
-            *model_messages(transcript.messages()),
-            UserMessage((TextBlock(INSTRUCTION),), at),
-        ],
-    )
-    answer: AssistantMessage | None = None
-    async with contextlib.aclosing(model.stream(request, signal)) as stream:
-        async for event in stream:
-            if isinstance(event, AnswerDone):
-                answer = event.message
-    if answer is None:
-        raise ModelFailure("the model's answer ended before it was complete", transient=True)
-    return answer
 
 
 MAX_DETAILS_DEPTH = 64
@@ -170,7 +130,7 @@ def sound_result(result: object) -> ToolResult:
     problem = result_problem(result)
     if problem or not isinstance(result, ToolResult):
         return error_result(f"Error: {problem}")
-    return result if _is_json(result.details) else replace(result, details=_as_json(result.details))
+    return result if is_json(result.details) else replace(result, details=_as_json(result.details))
 
 
 def _is_block(block: object) -> bool:
@@ -181,7 +141,7 @@ def _is_block(block: object) -> bool:
             return False
 
 
-def _is_json(details: JsonValue) -> bool:
+def is_json(details: JsonValue) -> bool:
     try:
         json.dumps(details, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -284,13 +244,10 @@ def find_tools(tools: Sequence[ToolDefinition]) -> ToolDefinition:
 
 
 def _description(tools: Sequence[ToolDefinition]) -> str:
-    lines = [f"- {tool.name}: {_purpose(tool)}" for tool in tools[:MAX_LISTED]]
+    purposes = ((tool.name, tool.prompt_snippet or tool.description.partition("\n")[0]) for tool in tools[:MAX_LISTED])
+    lines = [f"- {name}: {clip_text(purpose, MAX_PURPOSE)}" for name, purpose in purposes]
     lines += [f"- and {len(tools) - MAX_LISTED} more"] if len(tools) > MAX_LISTED else []
     return "\n".join(["Find further tools by a few words. A tool that was found can be called. There are:", *lines])
-
-
-def _purpose(tool: ToolDefinition) -> str:
-    return clip_text(tool.prompt_snippet or tool.description.partition("\n")[0], MAX_PURPOSE)
 
 
 def _matches(query: str, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:

@@ -295,21 +295,6 @@ def send_update(on_update: OnUpdate | None, result: ToolResult) -> None:
         on_update(result)
 
 
-def content_to_json(content: Content) -> dict[str, str]:
-    """Return a content block in the wire format of hosts and models."""
-    match content:
-        case TextContent(text):
-            return {"type": "text", "text": text}
-        case ImageContent(data, mime_type):  # exhaustive
-            return {"type": "image", "data": data, "mimeType": mime_type}
-
-
-def result_to_json(result: ToolResult) -> dict[str, Any]:
-    """Return a result in the wire format of hosts; `isError` is present only on failures."""
-    shape = {"content": [content_to_json(block) for block in result.content], "details": result.details}
-    return {**shape, "isError": True} if result.is_error else shape
-
-
 FROM_HOST = ("tool_call_id", "signal", "on_update", "ctx")
 """Parameters that the host provides."""
 

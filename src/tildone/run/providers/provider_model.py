@@ -85,6 +85,7 @@ from tildone.run.messages import (
     tool_calls,
 )
 from tildone.run.model import ChatRequest, Model, ModelFailure, Price, ToolSpec, cost_of
+from tildone.run.turn_loop import is_json
 
 TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
@@ -206,7 +207,7 @@ def state_of(part: TextPart | ThinkingPart | ToolCallPart) -> ProviderState:
     """Return the opaque data of a part."""
     fields = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
     state = {name: data for name, data in fields.items() if data}
-    if state.keys() - {"signature"} and _is_json(state):
+    if state.keys() - {"signature"} and is_json(state):
         return ProviderState(state=state)
     signature = state.get("signature")
     return ProviderState(signature if isinstance(signature, str) else None)
@@ -220,15 +221,6 @@ def part_fields(block: TextBlock | ThinkingBlock | ToolCallBlock, *names: str) -
             return None
         state = {"signature": block.signature} if block.signature else {}
     return {name: state[name] for name in names if name in state}
-
-
-def _is_json(state: JsonObject) -> bool:
-    """Return whether the data can be stored as JSON."""
-    try:
-        codec.dump(state)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 STOP_REASONS = {"stop": StopReason.STOP, "length": StopReason.LENGTH, "tool_call": StopReason.TOOL_USE}

@@ -26,6 +26,7 @@ from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.run.messages import CustomMessage, StopReason, ToolCallBlock
 from tildone.run.model import assistant_message
 from tildone.run.transcript import Transcript
+from tildone.run.turn_loop import Delivery
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.session_file import header
 from tildone.stores.sqlite.store import SqliteStore
@@ -158,7 +159,7 @@ async def test_results_of_other_tools_are_ignored() -> None:
     await stage.says("go")
 
     assert stage.screen.notices == []
-    assert not stage.host.queues.next_turn
+    assert not stage.host.queues.of[Delivery.NEXT_TURN]
 
 
 async def test_an_empty_result_changes_nothing() -> None:
@@ -172,7 +173,7 @@ async def test_an_empty_result_changes_nothing() -> None:
     await stage.host.dispatcher.emit(ToolResultReady("c", "todo_write", nothing, is_error=True))
 
     assert stage.screen.widgets == before
-    [queued] = stage.host.queues.next_turn
+    [queued] = stage.host.queues.of[Delivery.NEXT_TURN]
     assert isinstance(queued, CustomMessage)
     assert queued.details == {"toolName": "todo_write"}
 

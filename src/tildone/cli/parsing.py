@@ -38,8 +38,7 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
             occurrences.append(_option(path, arg, pending))
     args = ParsedArgs(tuple(path), tuple(positional), dict(occurrences), tuple(occurrences), program)
     if not args.has("help") and not args.has("version"):
-        _check_options(args)
-        _check_count(args)
+        _check(args)
     return args
 
 
@@ -99,16 +98,13 @@ def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, st
     return option.name, text
 
 
-def _check_options(args: ParsedArgs) -> None:
-    """Check that the verb takes every option, also those that precede the verb: `todo --open done` is an error."""
-    known = {option.name for option in (*args.path[0].options, *args.verb.options)}
-    for name in args.options:
-        if name not in known:
-            raise UsageError(f"{command(args.path)} has no option --{name}; see {command(args.path)} --help")
-
-
-def _check_count(args: ParsedArgs) -> None:
+def _check(args: ParsedArgs) -> None:
+    """Check that the verb takes every option, also those that precede it (`todo --open done`), and so many words."""
     verb, count, name = args.verb, len(args.positional), command(args.path)
+    known = {option.name for option in (*args.path[0].options, *verb.options)}
+    for option in args.options:
+        if option not in known:
+            raise UsageError(f"{name} has no option --{option}; see {name} --help")
     if count < verb.min_args:
         raise UsageError(f"{name} requires {verb.arguments}; see {name} --help")
     if count > verb.max_args:

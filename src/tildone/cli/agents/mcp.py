@@ -19,7 +19,17 @@ HTTP_OPTIONS = ("host", "port", "token-file", "no-token")
 def run(args: ParsedArgs) -> int:
     """Serve until the client closes the connection, or a signal arrives."""
     if not args.has("http"):
-        return _serve_stdio(args)
+        for option in HTTP_OPTIONS:
+            if args.has(option):
+                raise UsageError(f"--{option} requires --http")
+        given = args.options.get("dialect")
+        if given:
+            dialect_named(given)
+        # Late, because the HTTP server needs none of it.
+        from tildone.agents.mcp import server as stdio_server
+
+        # A function, because settings that cannot be loaded must not end the server: see there.
+        return stdio_server.run(lambda: settings_for(args), given)
     settings = settings_for(args)
     try:
         return _serve_http(args, settings)
@@ -30,20 +40,6 @@ def run(args: ParsedArgs) -> int:
 def hook(args: ParsedArgs) -> int:
     """Run `tildone hook` when options precede the verb; `tildone.cli.main` handles the usual order before parsing."""
     return run_hook([*args.positional, *(f"--{name}={given}" for name, given in args.options.items())])
-
-
-def _serve_stdio(args: ParsedArgs) -> int:
-    for option in HTTP_OPTIONS:
-        if args.has(option):
-            raise UsageError(f"--{option} requires --http")
-    given = args.options.get("dialect")
-    if given:
-        dialect_named(given)
-    # Late, because the HTTP server needs none of it.
-    from tildone.agents.mcp import server as stdio_server
-
-    # A function, because settings that cannot be loaded must not end the server: see there.
-    return stdio_server.run(lambda: settings_for(args), given)
 
 
 def _serve_http(args: ParsedArgs, settings: Settings) -> int:

@@ -98,13 +98,20 @@ def board(args: ParsedArgs) -> int:
 
 
 def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
-    from tildone.screens.board.access import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
+    from tildone.screens.board.access import FILE, METRICS_FILE  # noqa: PLC0415  see `run`
     from tildone.screens.board.serve import board_folder  # noqa: PLC0415  see `run`
 
     people = People(board_folder(settings), METRICS_FILE if args.has("metrics") else FILE)
     match args.positional:
         case ("token",):
-            _list_tokens(people, as_json=args.has("json"))
+            found = people.all()
+            if args.has("json"):
+                put_data(tokens=[{"name": each.name, "added": timestamp(each.added)} for each in found])
+                return 0
+            for each in found:
+                put(f"{printable(each.name)}  since {local_time(each.added)}")
+            if not found:
+                put("There are no tokens. To make one: tildone board token add NAME")
         case ("token", "add", name):
             check_person(settings, PersonAct.BOARD_TOKEN)
             put(f"The token of {printable(name)}, which cannot be shown again:")
@@ -117,17 +124,6 @@ def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
         case _:
             raise UsageError(TOKEN_USAGE)
     return 0
-
-
-def _list_tokens(people: People, *, as_json: bool) -> None:
-    found = people.all()
-    if as_json:
-        put_data(tokens=[{"name": each.name, "added": timestamp(each.added)} for each in found])
-        return
-    for each in found:
-        put(f"{printable(each.name)}  since {local_time(each.added)}")
-    if not found:
-        put("There are no tokens. To make one: tildone board token add NAME")
 
 
 def _matched(args: ParsedArgs, option: str, pattern: str, what: str, *, hint: str = "") -> str:

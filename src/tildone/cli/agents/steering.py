@@ -68,7 +68,13 @@ def steer(args: ParsedArgs) -> int:
     messages = MESSAGES[directive]
     put(f"{STEERED[directive].capitalize() if changed else messages.already}: {session_title(settings.session)}.")
     put(messages.effect)
-    _print_agents(agents, sessions)
+    states = {session.name: session.state for session in sessions}
+    if agents:
+        put(f"Active here: {format_count(len(agents), 'agent')}.")
+    else:
+        put("No active agent is known here; this applies to the next one.")
+    for agent in agents:
+        put(agent_line(agent, states[agent.session]))
     if messages.revert:
         put(messages.revert)
     return 0
@@ -93,16 +99,6 @@ def agent_line(agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
     who, left = agent_name(agent.id, MAX_NAME_CHARACTERS), len(open_tasks(state.plan))
     own = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
     return f"  {who}: {left} of {len(state.plan.tasks)} tasks open{own}"
-
-
-def _print_agents(agents: list[Agent], sessions: list[Session]) -> None:
-    if not agents:
-        put("No active agent is known here; this applies to the next one.")
-        return
-    states = {session.name: session.state for session in sessions}
-    put(f"Active here: {format_count(len(agents), 'agent')}.")
-    for agent in agents:
-        put(agent_line(agent, states[agent.session]))
 
 
 INDENT = "    "

@@ -6,6 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from typing import Any, Self
 
 from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
 from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
@@ -304,44 +306,28 @@ def watch(args: ParsedArgs) -> int:
     if not args.has("json") and not on_terminal():
         raise UsageError("watch needs a terminal; elsewhere use: tildone fleet watch --json, tildone fleet ls")
     fleet = open_existing_fleet(args)
-    show = _Lines() if args.has("json") else _Screen(fleet)
-    try:
-        show.begin()
+    with closing(fleet.store), suppress(KeyboardInterrupt), _Lines() if args.has("json") else _Screen(fleet) as show:
         while True:
-            _follow(fleet, args, show)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    finally:
-        show.end()
-        fleet.store.close()
+            try:
+                revision, left_out = fleet.leases.revision(), list[str]()
+                rows, _ = listed_rows(fleet, args, left_out, show.most)
+                show.put(rows, left_out)
+                fleet.leases.wait(revision, REFRESH_SECONDS)
+            except (StoreUnreachable, StoreBusy) as error:
+                show.put_trouble(str(error))
+                time.sleep(REFRESH_SECONDS)
+    return INTERRUPTED
 
 
-def _follow(fleet: Fleet, args: ParsedArgs, show: _Lines | _Screen) -> None:
-    """Show the list once, then wait until it may have changed. While the store does not answer, say so."""
-    try:
-        revision, left_out = fleet.leases.revision(), list[str]()
-        rows, _ = listed_rows(fleet, args, left_out, show.most)
-        show.put(rows, left_out)
-        fleet.leases.wait(revision, REFRESH_SECONDS)
-    except (StoreUnreachable, StoreBusy) as error:
-        show.put_trouble(str(error))
-        time.sleep(REFRESH_SECONDS)
-
-
-class _Lines:
+class _Lines(nullcontext[Any]):
     """The list as JSON: one object on a line whenever it differs from the one before."""
 
     most: int | None = None
 
     def __init__(self) -> None:
+        super().__init__(self)
         self._before: dict[str, object] = {}
         self._told = ""
-
-    def begin(self) -> None:
-        """Do nothing: lines need no preparation."""
-
-    def end(self) -> None:
-        """Do nothing, for the same reason."""
 
     def put(self, rows: Rows, left_out: list[str]) -> None:
         shown = listed_data(rows, left_out)
@@ -366,11 +352,11 @@ class _Screen:
         self._store = printable(fleet.settings.store.redacted)
         self._lines = [f"{self._store} …"]
 
-    def begin(self) -> None:
+    def __enter__(self) -> Self:
         sys.stdout.write(f"{ENTER}{HOME}{CLEAR_REST}")
+        return self
 
-    def end(self) -> None:
-        """Show what the terminal showed before."""
+    def __exit__(self, *_: object) -> None:
         sys.stdout.write(LEAVE)
         sys.stdout.flush()
 
@@ -543,7 +529,13 @@ def drain(args: ParsedArgs) -> int:
     if args.has("json"):
         put_data(workers=[_worker_data(worker, drained) for worker in workers])
     elif not args.positional and not every:
-        _put_workers(workers)
+        for worker in workers:
+            labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
+            draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
+            seen = ago(now() - worker.seen)
+            put(f"{printable(worker.id)}  {format_count(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
+        if not workers:
+            put("There are no workers. To start one: tildone fleet work")
     else:
         for worker in drained:
             put(f"Worker {printable(worker.id)} takes nothing more, and ends when its runs have ended.")
@@ -559,16 +551,6 @@ def _workers_named(workers: Sequence[WorkerInfo], word: str) -> list[WorkerInfo]
     if not found:
         raise NotFound(f"there is no worker {printable(word)!r}; to list them: tildone fleet drain")
     return found
-
-
-def _put_workers(workers: Sequence[WorkerInfo]) -> None:
-    if not workers:
-        put("There are no workers. To start one: tildone fleet work")
-    for worker in workers:
-        labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
-        draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
-        seen = ago(now() - worker.seen)
-        put(f"{printable(worker.id)}  {format_count(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
 
 
 def _worker_data(worker: WorkerInfo, drained: Sequence[WorkerInfo]) -> dict[str, object]:

@@ -51,7 +51,16 @@ def work(args: ParsedArgs) -> int:
     engine = engine_for(fleet.leases.settings().engine, address)
     traces = open_run_traces(fleet.settings, fleet.store, os.environ, _notice)
     worker = Worker(fleet.leases, options, str(address), engine=engine, traces=traces)
-    _obey_signals(worker)
+    told = False
+
+    def end(_number: int, _frame: object) -> None:
+        """Drain the worker at the first signal to end, and stop it at the second."""
+        nonlocal told
+        (worker.stop if told else worker.drain)()
+        told = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
 
     def stop(thread: str) -> None:
         _notice(f"the thread {thread!r} has failed, and the worker stops; please report the error above")
@@ -105,16 +114,3 @@ def _asked_for(args: ParsedArgs, fleet: Fleet) -> tuple[str, ...]:
     if fleet.config.ask is not None:
         return fleet.config.ask
     return (ANYTHING,) if fleet.settings.store.path is not None else ()
-
-
-def _obey_signals(worker: Worker) -> None:
-    """Drain the worker at the first signal to end, and stop it at the second."""
-    told = False
-
-    def end(_number: int, _frame: object) -> None:
-        nonlocal told
-        (worker.stop if told else worker.drain)()
-        told = True
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)

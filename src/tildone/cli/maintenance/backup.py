@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings, data_folder
 from tildone.app.who import PersonAct, check_person
-from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, UsageError, value
+from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, UsageError
 from tildone.base.files import publish
 from tildone.base.ids import local_time, now
 from tildone.base.private import REPLACED, make_private_folder, open_private
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, open_to_read, settings_at, settings_for
 from tildone.cli.output import on_terminal, put, put_notice
-from tildone.cli.output.prompts import exit_code_for, put_data
+from tildone.cli.output.prompts import exit_code_for, put_data, put_done
 from tildone.cli.output.titles import ProgressLine, session_meant, titled_sessions
 from tildone.cli.table import ParsedArgs
 from tildone.log.copying import CopyPreview, CopyResult, copy, preview_copy
@@ -180,7 +180,12 @@ def _write(source: Store, path: str) -> CopyResult:
             copied = _copied(source, target)
         finally:
             target.close()
-        _check_worth(copied, path)
+        # An incomplete backup must have something in it, and takes the place of no other.
+        if copied.left_out and not copied.sessions:
+            raise StoreDamaged(f"nothing can be backed up: {copied.left_out[0]}")
+        if copied.left_out and os.path.exists(path):
+            reason = f"the new backup would be incomplete: {copied.left_out[0]}"
+            raise StoreDamaged(f"{path} was not overwritten, because {reason}")
         finish_backup(draft)
         publish(draft, path)
     finally:
@@ -197,27 +202,11 @@ def _copied(source: Store, target: Store, only: str | None = None) -> CopyResult
         return copy(source, target, progress, only)
 
 
-def _check_worth(copied: CopyResult, path: str) -> None:
-    """Check that an incomplete backup has something in it, and takes the place of no other.
-
-    Raises StoreDamaged if it does not.
-    """
-    if copied.left_out and not copied.sessions:
-        raise StoreDamaged(f"nothing can be backed up: {copied.left_out[0]}")
-    if copied.left_out and os.path.exists(path):
-        reason = f"the new backup would be incomplete: {copied.left_out[0]}"
-        raise StoreDamaged(f"{path} was not overwritten, because {reason}")
-
-
 MAX_LISTED = 10
 
 
-@value
-class Report:
-    """What was restored or would be: lines for a person, and the fields of the JSON output."""
-
-    lines: tuple[str, ...]
-    data: dict[str, object]
+Report = tuple[list[str], dict[str, object]]
+"""What was restored or would be: lines for a person, and the fields of the JSON output."""
 
 
 def run_restore(args: ParsedArgs) -> int:
@@ -237,17 +226,13 @@ def run_restore(args: ParsedArgs) -> int:
             given = args.options.get("session")
             only = None if given is None else session_meant(given, source)
             dry_run = args.has("dry-run")
-            report = _preview(source, settings, only) if dry_run else _restore(source, settings, title, only)
+            lines, data = _preview(source, settings, only) if dry_run else _restore(source, settings, title, only)
         except KeyboardInterrupt:
             put_notice("Interrupted. Sessions that were restored are kept; rerun the command to resume.")
             return INTERRUPTED
         finally:
             source.close()
-    if args.has("json"):
-        put_data(dry_run=args.has("dry-run"), **report.data)
-    else:
-        put("\n".join(report.lines))
-    return 0
+    return put_done(args, "\n".join(lines), dry_run=dry_run, **data)
 
 
 def _saved_input(scratch: str) -> str:
@@ -296,7 +281,7 @@ def _restore(source: Store, settings: Settings, title: str, only: str | None) ->
         lines += _listed([names.get(name, printable(name)) for name in moved])
     if renamed is not None:
         lines.append(f"The damaged store was kept: {printable(renamed)}")
-    return Report(tuple(lines), {**copied_data(copied), "moved": moved, "damaged_store": renamed})
+    return lines, {**copied_data(copied), "moved": moved, "damaged_store": renamed}
 
 
 def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
@@ -331,7 +316,7 @@ def _preview(source: Store, settings: Settings, only: str | None) -> Report:
         lines += _listed([f"{names[each.name]}: {_description(each)}" for each in found], len(found))
     else:
         lines.append("Nothing would change: the store has everything in the backup.")
-    return Report(tuple(lines), {"sessions": [_as_data(each) for each in found]})
+    return lines, {"sessions": [_as_data(each) for each in found]}
 
 
 def _names(source: Store) -> dict[str, str]:

@@ -127,7 +127,11 @@ def run_prune(args: ParsedArgs) -> int:
         if args.has("json"):
             put_data(sessions=[_old_data(old, removed=old in removed) for old in found])
         elif chosen and not args.has("dry-run"):
-            _print_result(chosen if wanted else [], removed, freed)
+            for old in chosen if wanted else []:
+                if old not in removed:
+                    put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
+            done = f"Deleted {format_count(len(removed), 'session')} with {_events_of(removed)}.{freed}"
+            put(done if removed else "Nothing was deleted.")
     finally:
         store.close()
     return 0
@@ -160,14 +164,15 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
     if not found:
         put(f"No session {printable(which)}.")
         return
-    ages = [days(old.age) for old in found]
+    ages, is_narrow = [days(old.age) for old in found], max_columns() < MIN_COLUMNS_FOR_NAMES
     put_spans(
         (
             Span(f"{long.rjust(max(map(len, ages)))}  ", Role.DIM),
             Span(f"{format_count(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
             Span(f"{old.open} open".rjust(8), Role.WARNING if old.open else Role.DIM),
             Span(f"  {old.session.title}"),
-            Span(_name_beside(old), Role.DIM),
+            # The name, unless the title says it; on a narrow terminal the title must do.
+            Span("" if is_narrow or not old.session.short_name else f"  {old.session.short_name}", Role.DIM),
         )
         for old, long in zip(found, ages, strict=True)
     )
@@ -175,13 +180,6 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
     if with_open_tasks:
         kept = format_count(with_open_tasks, "session")
         put(f"{kept} with open tasks would be kept; to delete them as well, use --open")
-
-
-def _name_beside(old: OldSession) -> str:
-    """The session's name, unless its title says it; on a narrow terminal the title must do."""
-    name = old.session.short_name
-    is_narrow = max_columns() < MIN_COLUMNS_FOR_NAMES
-    return "" if is_narrow or not name else f"  {name}"
 
 
 def _events_of(sessions: list[OldSession]) -> str:
@@ -205,14 +203,6 @@ def _compact(store: Store) -> str:
     if freed is None:
         return ""
     return f" {size(freed)} were freed." if freed else " Their space remains reserved for new plans."
-
-
-def _print_result(chosen: list[OldSession], removed: list[OldSession], freed: str) -> None:
-    for old in chosen:
-        if old not in removed:
-            put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
-    done = f"Deleted {format_count(len(removed), 'session')} with {_events_of(removed)}.{freed}"
-    put(done if removed else "Nothing was deleted.")
 
 
 def _old_data(old: OldSession, *, removed: bool) -> dict[str, object]:

@@ -59,7 +59,8 @@ def run(args: ParsedArgs) -> int:
         raise Refused(f"{printable(file.problems[0])}; correct it first")
     if not args.has("json"):
         _show_settings(file, changed=not file.trusted and trusted_content(data, path) is not None)
-    contents = _extension_contents(file)
+    read = {name: read_regular(name, []) for name in files_of(file.settings.get(EXTENSIONS, []))}
+    contents = {name: content for name, content in read.items() if content is not None}
     new = [name for name, content in contents.items() if not is_trusted(data, name, content)]
     if not args.has("json"):
         for name in contents:
@@ -80,12 +81,6 @@ def run(args: ParsedArgs) -> int:
 def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> int:
     text = f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}"
     return put_done(args, text, file=path, trusted=False, changed=changed)
-
-
-def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
-    """Return the contents of the files of extensions, by their paths. A file that cannot be read is left out."""
-    read = {name: read_regular(name, []) for name in files_of(file.settings.get(EXTENSIONS, []))}
-    return {name: content for name, content in read.items() if content is not None}
 
 
 def _show_settings(file: ProjectFile, *, changed: bool) -> None:

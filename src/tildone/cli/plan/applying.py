@@ -41,9 +41,20 @@ def put_edited(args: ParsedArgs, session: Session, edited: Edited) -> int:
     outcome = edited.outcome
     if edited.news:
         put_notice(edited.news)
-    code = _report_checks(args, edited) if edited.marks_done or outcome.unproved else 0
+    code = 0
+    if (edited.marks_done or outcome.unproved) and has_checks(outcome.after):
+        # Late, because most plans have no checks.
+        from tildone.cli.plan.check_progress import report_unproved
+
+        code = report_unproved(args, edited)
     if args.has("json"):
-        _print_json(args, session, edited)
+        # Only --json needs them.
+        from tildone.app.check_states import check_facts
+        from tildone.app.look import change_data
+        from tildone.cli.output.prompts import put_data
+
+        positions, checks = shows_positions(args, session), check_facts(session, outcome.after)
+        put_data(**change_data(outcome, session.name, positions=positions, checks=checks))
         return code
     for text in () if edited.marks_done and outcome.unproved else edited.texts:
         put("\n".join(printable_lines(text)))
@@ -75,23 +86,3 @@ def confirmed(args: ParsedArgs, question: str) -> bool:
     if args.has("json") or not sys.stdin.isatty() or not on_terminal(sys.stderr):
         raise UsageError(f"which task? {name} TASK; for all tasks: {name} --all")
     return confirm(question)
-
-
-def _report_checks(args: ParsedArgs, edited: Edited) -> int:
-    """Say which checks kept tasks, or the plan, from being done, and return the exit code."""
-    if not has_checks(edited.outcome.after):
-        return 0
-    # Late, because most plans have no checks.
-    from tildone.cli.plan.check_progress import report_unproved
-
-    return report_unproved(args, edited)
-
-
-def _print_json(args: ParsedArgs, session: Session, edited: Edited) -> None:
-    # Only --json needs them.
-    from tildone.app.check_states import check_facts
-    from tildone.app.look import change_data
-    from tildone.cli.output.prompts import put_data
-
-    positions, outcome = shows_positions(args, session), edited.outcome
-    put_data(**change_data(outcome, session.name, positions=positions, checks=check_facts(session, outcome.after)))

@@ -162,21 +162,17 @@ def approve(args: ParsedArgs) -> int:
     with session_checks(args, session) as checks:
         _, warnings = checks.approve(session, [each.check for each in proposed])
     put_warnings(warnings)
-    _report_approved(args, session, {each.number for each in proposed})
-    return 0
-
-
-def _report_approved(args: ParsedArgs, session: Session, numbers: set[int]) -> None:
-    """Print what was approved. If no task is open, the check of the plan was run at once."""
+    # If no task is open, the check of the plan was run at once.
     plan = session.plan
-    found, states = checks_of(plan, numbers), check_facts(session, plan)
+    found, states = checks_of(plan, {each.number for each in proposed}), check_facts(session, plan)
     if args.has("json"):
         put_data(session=session.name, checks=[check_data(each, states) for each in found])
-        return
+        return 0
     put(f"Approved: {', '.join(printable(each.name) for each in found)}")
     for each in found:
         if each.number == PLAN and each.proof is not None:
             put(f"The check of the plan was run: {state_words(each, states)}")
+    return 0
 
 
 def show_check(each: NamedCheck, note: str = "") -> None:

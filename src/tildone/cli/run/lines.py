@@ -17,7 +17,7 @@ from tildone.cli import INTERRUPTED
 from tildone.cli.output import UNLIMITED_COLUMNS, colored, max_columns, on_terminal, put_notice
 from tildone.cli.run.arguments import RunArguments
 from tildone.log.session import Session
-from tildone.plan.events import Directive, State
+from tildone.plan.events import Directive
 from tildone.plan.model import open_tasks, progress
 from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.safe import printable, printable_lines
@@ -192,37 +192,25 @@ class EventRenderer:
         options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
         result = replace(event.result, is_error=event.is_error)
         self._output.put(self._finished_call(row, result, options))
-        if self._is_collapsed(row, result, options):
-            self._collapsed = row, result, replace(options, expanded=True)
-        self._report_failure(row)
-
-    def _is_collapsed(self, row: CallRow, result: ToolResult, options: RenderOptions) -> bool:
-        complete = row.result(result, replace(options, expanded=True))
-        return self._drawn(row.result(result, options)) != self._drawn(complete)
-
-    def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
-        """Return the lines of a result. That of a failed call begins with a sign."""
-        component = row.result(result, options)
-        if row.is_merged:
-            return [line for line in self._lines(component) if plain(line).strip()]
-        below = self._below(component)
-        if below and result.failed:
-            below[0][0] = FAILED
-        return below
-
-    def _report_failure(self, row: CallRow) -> None:
-        """Write why a tool's renderer failed, once for each tool."""
+        expanded = replace(options, expanded=True)
+        drawn, complete = (self._lines(row.result(result, each), UNLIMITED_COLUMNS) for each in (options, expanded))
+        if drawn != complete:
+            self._collapsed = row, result, expanded
+        # Why a tool's renderer failed is written once for each tool.
         if row.failure and row.name not in self._failed:
             self._failed.add(row.name)
             self.put(Text(row.failure, Role.WARNING))
 
-    def _below(self, component: Component) -> list[Line]:
-        """Return a result as it is shown below the line of its call: indented, without empty lines."""
-        lines = self._lines(component, self._output.columns - INDENT_COLUMNS)
-        return [[INDENT, *line] for line in lines if plain(line).strip()]
-
-    def _drawn(self, component: Component) -> list[Line]:
-        return self._lines(component, UNLIMITED_COLUMNS)
+    def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
+        """Return the lines of a result, below that of its call indented. That of a failed call begins with a sign."""
+        room = self._output.columns - (0 if row.is_merged else INDENT_COLUMNS)
+        lines = [line for line in self._lines(row.result(result, options), room) if plain(line).strip()]
+        if row.is_merged:
+            return lines
+        below = [[INDENT, *line] for line in lines]
+        if below and result.failed:
+            below[0][0] = FAILED
+        return below
 
     def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
         return self._fitted(rows(component, NO_KEYS), columns)
@@ -276,16 +264,13 @@ class OutcomeReport:
             return RunOutcome(OUTCOME_FAILED, last.error_message or "the model failed", next_step=self.next_step(host))
         left = len(open_tasks(state.plan))
         if left:
-            why = " (paused)" if state.directive is Directive.PAUSE else self._bound(state)
+            why = " (paused)" if state.directive is Directive.PAUSE else ""
+            # Elsewhere, nothing else has shown the bound that ended the run.
+            if not why and state.tripped is not None and self._arguments.mode != "terminal":
+                why = f" ({describe_bound(state.tripped.bound, state.tripped.limit)})"
             remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open{why}"
             return RunOutcome(OUTCOME_FAILED, remaining, reported=False, next_step=self.next_step(host))
         return RunOutcome(0)
-
-    def _bound(self, state: State) -> str:
-        """Return the bound that ended the run, in parentheses, where nothing else has shown it."""
-        if state.tripped is None or self._arguments.mode == "terminal":
-            return ""
-        return f" ({describe_bound(state.tripped.bound, state.tripped.limit)})"
 
     def interrupted(self, host: Host, code: int) -> RunOutcome:
         return RunOutcome(code, "interrupted", next_step=self.next_step(host))

@@ -416,8 +416,16 @@ class RunSetup:
         if not os.environ.get(LEASE_VARIABLE):
             # A worker has said it of its own patterns.
             tell_reach(CHECK_ALLOW, self.settings.check_allow, self.notify)
-        self._take_over()
-        self.prompt = self._first_prompt(self._forked_text)
+        file, task = self._arguments.file, self._arguments.task or self._forked_text
+        if file is not None:
+            restart, options = self._arguments.given.has("restart"), self.report.plan_options()
+            for notice in take_over(self._session, file, options, restart=restart):
+                self._say(notice)
+        plan = self._session.plan
+        if task or open_tasks(plan):
+            self.prompt = task or work_prompt(plan)
+        elif self.start_reason == RESUME and self._is_unfinished():
+            self.prompt = CONTINUE
 
     def open(self, ui: UI | None = None) -> Host:
         """Open the host with this UI. The run is prepared."""
@@ -425,6 +433,13 @@ class RunSetup:
         if model is None:
             raise AssertionError("the run is not prepared")
         self.traces = self.traces or open_host_traces(self.settings, self.store, os.environ, self._say)
+        given = arguments.given
+        policy = PermissionPolicy(
+            given.values("allow"),
+            outside=given.has("outside"),
+            allow_write=given.values("allow-write"),
+            pass_env=given.values("pass-env"),
+        )
         host = open_host(
             arguments.settings,
             self.store,
@@ -433,7 +448,7 @@ class RunSetup:
             model=limited_model(model, self.store, os.environ, ui),
             mode=arguments.mode,
             ui=ui,
-            policy=_policy(arguments.given),
+            policy=None if given.has("no-builtin-tools") else policy,
             conversations=self.conversations,
             opened=self.traces.follow if self.traces else None,
             plan=self._plan,
@@ -444,7 +459,7 @@ class RunSetup:
             self.conversations,
             self._plan,
             lambda: self.plan,
-            remember=recorder(host, options_of_run(arguments.given, arguments.settings), self._plan),
+            remember=recorder(host, options_of_run(given, arguments.settings), self._plan),
             stored=self.store.durable,
         )
         host.load([("commands", commands.register)])
@@ -542,21 +557,6 @@ class RunSetup:
 
         return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
 
-    def _take_over(self) -> None:
-        file = self._arguments.file
-        if file is not None:
-            restart, options = self._arguments.given.has("restart"), self.report.plan_options()
-            for notice in take_over(self._session, file, options, restart=restart):
-                self._say(notice)
-
-    def _first_prompt(self, forked: str | None) -> str | None:
-        if self._arguments.task or forked:
-            return self._arguments.task or forked
-        plan = self._session.plan
-        if open_tasks(plan):
-            return work_prompt(plan)
-        return CONTINUE if self.start_reason == RESUME and self._is_unfinished() else None
-
     def _is_unfinished(self) -> bool:
         """Return whether the conversation ended with a message that has no answer, or a failed one."""
         for message in reversed(self.transcript.messages()):
@@ -581,14 +581,3 @@ def publish_at_start(host: Host, failures: Sequence[ExtensionError]) -> None:
             host.publish(pending.pop(0))
 
     host.load([("extensions", lambda api: api.on(ConversationStart, publish))])
-
-
-def _policy(given: ParsedArgs) -> PermissionPolicy | None:
-    if given.has("no-builtin-tools"):
-        return None
-    return PermissionPolicy(
-        given.values("allow"),
-        outside=given.has("outside"),
-        allow_write=given.values("allow-write"),
-        pass_env=given.values("pass-env"),
-    )

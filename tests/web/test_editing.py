@@ -19,7 +19,7 @@ from tildone.log.needs import Need
 from tildone.log.session import Session
 from tildone.plan.claims import Claimant
 from tildone.plan.model import Check, Proof, Result, Status, Task
-from tildone.plan.ops import Append, At, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch
+from tildone.plan.ops import Append, At, Mark, Move, Note, Numbered, Op, Order, Remove, Rename, SetCheck, Touch
 from tildone.plan.text.proofs import check_text
 
 UNDOCUMENTED: tuple[object, ...] = (
@@ -74,6 +74,13 @@ class Edited:
     def post(self, path: str, body: Json) -> Answered:
         return self.browser.post(f"/api/s/{self.key}/{path}", body, self.seen)
 
+    def task(self, position: int = 0) -> Json:
+        found: Json = self.shown()["plan"]["phases"][0]["tasks"][position]
+        return found
+
+    def numbered(self, number: int) -> Task:
+        return next(task for task in self.theirs.plan.tasks if task.number == number)
+
     def tasks(self) -> list[str]:
         return [f"{task.text} {task.status.value}" for task in self.theirs.plan.tasks]
 
@@ -115,13 +122,10 @@ def test_every_op(edited: Edited) -> None:
 
 
 def test_positions_of_later_ops_are_those_that_the_person_saw(edited: Edited) -> None:
+    """And a new task before the first one of a phase is in that phase."""
     edited.ops({"op": "remove", "at": [0]}, {"op": "insert", "at": 2, "text": "Between"}, {"op": "remove", "at": 1})
-
     assert edited.texts() == ["Between", "Three"]
-
-
-def test_a_new_task_before_the_first_of_a_phase_is_in_that_phase(edited: Edited) -> None:
-    edited.theirs.change([Append((Task("Ship"),), "Release")])
+    edited.theirs.change([Append((Task("One"),)), Append((Task("Ship"),), "Release")])
     edited.seen = edited.shown()["head"]
     edited.ops({"op": "insert", "at": 3, "text": "Pack"})
 
@@ -202,14 +206,10 @@ def test_one_clash_of_several_ops_leaves_everything_as_it_is(edited: Edited) -> 
     answered = edited.ops({"op": "append", "text": "New"}, {"op": "mark", "at": [1, 2], "status": "abandoned"})
 
     assert (answered.status, len(answered.json["clash"])) == (409, 1)
-    assert edited.tasks() == ["One pending", "Two completed", "Three pending"]
-
-
-def test_a_draft_that_is_older_than_the_plan_clashes(edited: Edited) -> None:
-    """The page kept what was typed over a text that has changed since, and names that text."""
+    # The page kept what was typed over a text that has changed since, and names that text.
     answered = edited.ops({"op": "reword", "at": 0, "text": "Mine", "base": "What I saw"})
-
     assert (answered.status, answered.json["clash"][0]["base"]) == (409, "What I saw")
+    assert edited.tasks() == ["One pending", "Two completed", "Three pending"]
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,11 @@ def test_ops_that_are_not_as_documented_change_nothing(edited: Edited) -> None:
             wrong.append(f"{str(ops)[:90]}: {answered.status} {answered.json}")
 
     assert wrong == []
-    assert edited.shown()["head"] == edited.seen
-
-
-def test_the_head_that_the_person_saw_is_required(edited: Edited) -> None:
+    # The head that the person saw is required, too.
     missing = edited.browser.post(f"/api/s/{edited.key}/ops", {"ops": [{"op": "append", "text": "x"}]})
     unknown = edited.browser.post(f"/api/s/{edited.key}/ops", {"ops": [{"op": "append", "text": "x"}]}, "nothing")
-
     assert (missing.status, unknown.status) == (428, 409)
-    assert edited.texts() == ["One", "Two", "Three"]
+    assert edited.shown()["head"] == edited.seen
 
 
 def test_what_the_rules_do_not_allow_is_said_in_words(browser: Browser, shared_place: Place) -> None:
@@ -300,13 +296,24 @@ def test_an_older_change_is_taken_back_while_later_ones_stay(edited: Edited) -> 
     assert [task.number for task in edited.theirs.plan.tasks] == [1, 2, 3]
 
 
-def test_a_change_is_not_taken_back_if_its_tasks_were_touched_since(edited: Edited) -> None:
-    event = edited.ops({"op": "mark", "at": [0], "status": "completed"}).json["event"]
-    edited.theirs.change([Rename(Numbered((1,)), "Uno")])
+@pytest.mark.parametrize(
+    ("yours", "theirs", "touched", "left"),
+    [
+        ({"op": "mark", "at": [2], "status": "completed"}, Rename(Numbered((3,)), "Drei"), "Drei", ("completed", ())),
+        ({"op": "order", "at": 2, "after": [2]}, Order(Numbered((3,)), (1,)), "Three", ("pending", (1,))),
+    ],
+    ids=["text", "order"],
+)
+def test_a_change_is_not_taken_back_if_its_tasks_were_touched_since(
+    edited: Edited, yours: Json, theirs: Op, touched: str, left: tuple[str, tuple[int, ...]]
+) -> None:
+    event = edited.ops(yours).json["event"]
+    edited.theirs.change([theirs])
     answered = edited.post("undo", {"event": event})
 
-    assert (answered.status, answered.json["touched"]) == (409, ["Uno"])
-    assert edited.tasks()[0] == "Uno completed"
+    assert (answered.status, answered.json["touched"]) == (409, [touched])
+    task = edited.numbered(3)
+    assert (task.text, (task.status.value, task.after)) == (touched, left)
 
 
 def test_undo_without_an_event_takes_back_the_newest_change_that_the_person_saw(edited: Edited) -> None:
@@ -372,14 +379,12 @@ def test_a_person_and_another_process_edit_at_once_and_nothing_is_lost(
     assert served.process.poll() is None
 
 
-class Checked:
+class Checked(Edited):
     """A session with two tasks, of which the first may get a check, and a page that shows it."""
 
     def __init__(self, browser: Browser, place: Place, name: str) -> None:
-        self.browser, self.place, self.name = browser, place, name
-        self.theirs: Session = place.session(name)
-        self.theirs.change([Append((Task("One"), Task("Two")), "Build")])
-        self.key = browser.key(name)
+        super().__init__(browser, place, name, "One", "Two")
+        self.place = place
         self.runs = place.folder / f"{name[-40:]}.runs"
 
     @property
@@ -410,24 +415,19 @@ class Checked:
             check_approvals(self.place.settings()).approve(check)
         return check
 
-    def shown(self) -> Json:
-        found: Json = self.browser.get(f"/api/s/{self.key}").json
-        return found
-
     def facts(self) -> Json:
         found: Json = self.browser.get(f"/api/s/{self.key}/checks").json
         return found
 
-    def task(self, position: int = 0) -> Json:
-        found: Json = self.shown()["plan"]["phases"][0]["tasks"][position]
-        return found
-
-    def post(self, path: str, **body: object) -> Answered:
+    def about(self, path: str, **body: object) -> Answered:
         return self.browser.post(f"/api/s/{self.key}/{path}", {"number": 1, **body})
 
+    def now(self, *ops: Json) -> Answered:
+        self.seen = self.shown()["head"]
+        return self.ops(*ops)
+
     def done(self) -> Answered:
-        ops = [{"op": "mark", "at": [0], "status": "completed"}]
-        return self.browser.post(f"/api/s/{self.key}/ops", {"ops": ops}, self.shown()["head"])
+        return self.now({"op": "mark", "at": [0], "status": "completed"})
 
     @property
     def status(self) -> str:
@@ -440,7 +440,7 @@ def checked(browser: Browser, shared_place: Place, request: pytest.FixtureReques
 
 
 def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: Checked) -> None:
-    first = checked.post("check", line="pytest -q 'tests/a b'")
+    first = checked.about("check", line="pytest -q 'tests/a b'")
     check = checked.theirs.plan.tasks[0].check
 
     assert (first.status, first.json["approved"]) == (200, True)
@@ -463,17 +463,8 @@ def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: C
         "checking": [],
         "claims": {},
     }
-    assert checked.post("check", line="", base="pytest -q 'tests/a b'").status == 200
+    assert checked.about("check", line="", base="pytest -q 'tests/a b'").status == 200
     assert checked.theirs.plan.tasks[0].check is None
-
-
-def test_a_check_that_somebody_changed_meanwhile_is_not_overwritten(checked: Checked) -> None:
-    checked.given(("make", "test"), approved=False)
-
-    answered = checked.post("check", line="pytest", base="")
-
-    assert (answered.status, answered.json["line"]) == (409, "make test")
-    assert checked.theirs.plan.tasks[0].check == Check(("make", "test"), watches=("none",))
 
 
 def test_done_runs_the_check_and_only_a_pass_completes_the_task(checked: Checked) -> None:
@@ -501,8 +492,7 @@ def test_other_changes_run_no_check(checked: Checked) -> None:
     checked.given(checked.command, approved=True)
     checked.theirs.change([SetCheck(None, Check(checked.command))])
 
-    ops = [{"op": "note", "at": [0], "text": "n"}, {"op": "mark", "at": [0, 1], "status": "abandoned"}]
-    answered = checked.browser.post(f"/api/s/{checked.key}/ops", {"ops": ops}, checked.shown()["head"])
+    answered = checked.now({"op": "note", "at": [0], "text": "n"}, {"op": "mark", "at": [0, 1], "status": "abandoned"})
 
     assert (answered.status, checked.count) == (200, 0)
     assert checked.shown()["plan"]["check"]["command"] == list(checked.command)
@@ -515,20 +505,16 @@ def test_a_proposed_check_waits_for_a_person_who_approves_exactly_that_command(c
     checked.theirs.change(lambda _: [SetCheck(Numbered((2,)), check)])
     # An agent has marked it as done where nobody had approved the check.
     checked.theirs.record_proofs({1: refused})
-    checked.browser.post(
-        f"/api/s/{checked.key}/ops",
-        {"ops": [{"op": "mark", "at": [0], "status": "blocked"}]},
-        checked.shown()["head"],
-    )
+    checked.now({"op": "mark", "at": [0], "status": "blocked"})
 
     assert checked.facts()["proposed"] == [1, 2]
     assert checked.done().status == 422
-    assert checked.post("verify").status == 422
-    assert checked.post("approve", command=["rm", "-rf", "/"]).status == 409
-    assert checked.post("approve", command=list(check.command), folder="sub").status == 409
-    assert checked.post("approve", command=" ".join(check.command)).status == 409
+    assert checked.about("verify").status == 422
+    assert checked.about("approve", command=["rm", "-rf", "/"]).status == 409
+    assert checked.about("approve", command=list(check.command), folder="sub").status == 409
+    assert checked.about("approve", command=" ".join(check.command)).status == 409
     assert not check_approvals(checked.place.settings()).is_allowed(check)
-    assert checked.post("approve", command=list(check.command)).status == 200
+    assert checked.about("approve", command=list(check.command)).status == 200
     assert check_approvals(checked.place.settings()).is_allowed(check)
     # Once, in an empty folder.
     assert (checked.status, checked.facts()["proposed"], checked.count) == ("pending", [], 1)
@@ -548,16 +534,16 @@ def test_a_done_task_becomes_stale_and_is_verified_again(checked: Checked) -> No
 
     until(checked.facts, lambda found: found["stale"] == [1])
     assert checked.status == "completed"
-    assert checked.post("verify").json["unproved"] == []
+    assert checked.about("verify").json["unproved"] == []
     assert checked.facts()["stale"] == []
     checked.ready.unlink()
-    assert checked.post("verify").json["unproved"][0]["result"] == "failed"
+    assert checked.about("verify").json["unproved"][0]["result"] == "failed"
     assert checked.status == "in_progress"
 
 
 def test_the_check_of_the_plan_is_set_approved_run_and_removed(checked: Checked) -> None:
     def post(path: str, **body: object) -> Answered:
-        return checked.post(path, number=0, **body)
+        return checked.about(path, number=0, **body)
 
     def check_now() -> Check | None:
         return checked.theirs.plan.check
@@ -571,37 +557,27 @@ def test_the_check_of_the_plan_is_set_approved_run_and_removed(checked: Checked)
     checked.ready.touch()
     assert post("verify").json["unproved"] == []
     assert checked.shown()["plan"]["check"]["state"] == "passed"
-    assert post("check", line="", base="something else").status == 409
+    changed = post("check", line="", base="something else")
+    assert (changed.status, changed.json["line"], check_now()) == (409, line, Check(checked.command))
     assert post("check", line="", base=line).status == 200
     assert check_now() is None
     assert post("verify").status == 422
     assert "the plan has no check" in post("verify").json["error"].lower()
 
 
-def test_a_plan_says_which_tasks_wait_for_others(checked: Checked) -> None:
-    checked.theirs.change([Order(Numbered((2,)), (1,))])
+def test_a_plan_says_which_tasks_wait_for_others_and_whose_files_a_started_one_changes(checked: Checked) -> None:
+    checked.theirs.change(
+        [
+            Order(Numbered((2,)), (1,)),
+            Touch(Numbered((1, 2)), ("src/**",)),
+            Mark(Numbered((1,)), Status.IN_PROGRESS),
+        ]
+    )
 
     assert (checked.task(1)["after"], checked.task(1)["waits"]) == ([1], [1])
+    assert (checked.task(0)["meets"], checked.task(1)["meets"]) == ([], [1])
     checked.done()
     assert (checked.task(1)["after"], checked.task(1)["waits"]) == ([1], [])
-
-
-@pytest.mark.parametrize("path", ["check", "approve", "verify"])
-def test_changing_requests_need_the_cookie_the_key_and_the_own_origin(checked: Checked, path: str) -> None:
-    check = checked.given(checked.command, approved=False)
-    address, body = f"/api/s/{checked.key}/{path}", {"number": 1, "line": "pytest", "command": list(check.command)}
-    browser = checked.browser
-
-    assert browser.post(address, body, Cookie="").status == 401
-    assert browser.post(address, body, X_Tildone_Key="").status == 401
-    assert browser.post(address, body, Origin="http://evil.example").status == 403
-    assert browser.post(address, body, Sec_Fetch_Site="cross-site").status == 403
-    assert browser.send("POST", address, b"number=1", Content_Type="text/plain").status == 415
-    assert browser.get(address).status == 404
-    assert browser.get(f"/api/s/{checked.key}/checks", Cookie="").status == 401
-    assert checked.theirs.plan.tasks[0].check == check
-    assert not check_approvals(checked.place.settings()).is_allowed(check)
-    assert checked.count == 0
 
 
 def test_other_people_propose_checks_but_do_not_approve_them(place: Place) -> None:
@@ -610,12 +586,12 @@ def test_other_people_propose_checks_but_do_not_approve_them(place: Place) -> No
     with board(place) as running:
         checked = Checked(running.browser(token), place, "p")
 
-        answered = checked.post("check", line="pytest -q")
+        answered = checked.about("check", line="pytest -q")
 
         assert (answered.status, answered.json["approved"]) == (200, False)
         assert checked.facts()["may_approve"] is False
         assert checked.facts()["proposed"] == [1]
-        assert checked.post("approve", command=["pytest", "-q"]).status == 403
+        assert checked.about("approve", command=["pytest", "-q"]).status == 403
         assert checked.done().status == 422
         owner = Checked(running.browser(), place, "q")
         owner.given(owner.command, approved=True)
@@ -644,48 +620,30 @@ def test_a_board_that_ends_ends_the_check_and_records_nothing(place: Place) -> N
     assert checked.theirs.plan.tasks[0].proof is None
 
 
-def task_of(edited: Edited, number: int) -> Task:
-    return next(task for task in edited.theirs.plan.tasks if task.number == number)
-
-
-def shown_task(edited: Edited, position: int) -> Json:
-    found: Json = edited.shown()["plan"]["phases"][0]["tasks"][position]
-    return found
-
-
 def test_the_order_and_the_files_of_a_task_are_set_and_shown(edited: Edited) -> None:
     answered = edited.ops(
         {"op": "order", "at": 2, "after": [1, 2, 1]}, {"op": "touch", "at": 2, "globs": ["src/**", "a b"]}
     )
 
     assert answered.status == 200
-    assert (task_of(edited, 3).after, task_of(edited, 3).touches) == ((1, 2), ("src/**", "a b"))
-    assert shown_task(edited, 2)["waits"] == [1, 2]
-    assert shown_task(edited, 2)["touches"] == ["src/**", "a b"]
+    assert (edited.numbered(3).after, edited.numbered(3).touches) == ((1, 2), ("src/**", "a b"))
+    assert edited.task(2)["waits"] == [1, 2]
+    assert edited.task(2)["touches"] == ["src/**", "a b"]
     edited.seen = answered.json["head"]
     assert edited.ops({"op": "order", "at": 2, "after": []}, {"op": "touch", "at": 2, "globs": []}).status == 200
-    assert (task_of(edited, 3).after, task_of(edited, 3).touches) == ((), ())
+    assert (edited.numbered(3).after, edited.numbered(3).touches) == ((), ())
 
 
 def test_what_somebody_else_has_set_meanwhile_is_not_overwritten(edited: Edited) -> None:
     edited.theirs.change([Order(Numbered((3,)), (1,)), Touch(Numbered((3,)), ("docs/**",))])
 
-    order, files = (
-        edited.ops({"op": "order", "at": 2, "after": [2]}).json["clash"][0],
-        edited.ops({"op": "touch", "at": 2, "globs": ["src/**"]}).json["clash"][0],
-    )
+    order = edited.ops({"op": "order", "at": 2, "after": [2]}).json["clash"][0]
+    files = edited.ops({"op": "touch", "at": 2, "globs": ["src/**"]}).json["clash"][0]
 
     assert (order["field"], order["base"], order["theirs"], order["yours"]) == ("order", "", "#1", "#2")
     assert (files["field"], files["base"], files["theirs"], files["yours"]) == ("files", "", "docs/**", "src/**")
     assert order["when"]
-    assert (task_of(edited, 3).after, task_of(edited, 3).touches) == ((1,), ("docs/**",))
-
-
-def test_a_task_whose_files_a_started_one_changes_meets_it(edited: Edited) -> None:
-    edited.theirs.change([Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), Status.IN_PROGRESS)])
-
-    assert shown_task(edited, 1)["meets"] == [1]
-    assert shown_task(edited, 0)["meets"] == []
+    assert (edited.numbered(3).after, edited.numbered(3).touches) == ((1,), ("docs/**",))
 
 
 def test_claims_say_who_works_on_a_task_and_from_whom_it_was_taken_over(edited: Edited) -> None:
@@ -717,24 +675,12 @@ def test_an_older_change_of_order_files_and_checks_is_taken_back_while_later_one
         ]
     )
     event = edited.shown()["head"]
-    assert task_of(edited, 1).status is Status.PENDING
+    assert edited.numbered(1).status is Status.PENDING
     edited.theirs.change([Mark(Numbered((2,)), Status.IN_PROGRESS)])
     edited.seen = edited.shown()["head"]
 
     assert edited.post("undo", {"event": event}).status == 200
 
-    first, second, third = (task_of(edited, number) for number in (1, 2, 3))
+    first, second, third = (edited.numbered(number) for number in (1, 2, 3))
     assert (first.check, first.status, second.status) == (None, Status.COMPLETED, Status.IN_PROGRESS)
     assert (third.after, third.touches, edited.theirs.plan.check) == ((), (), None)
-
-
-def test_an_order_that_was_changed_again_is_not_taken_back(edited: Edited) -> None:
-    edited.theirs.change([Order(Numbered((3,)), (2,))])
-    event = edited.shown()["head"]
-    edited.theirs.change([Order(Numbered((3,)), (1,))])
-    edited.seen = edited.shown()["head"]
-
-    answered = edited.post("undo", {"event": event})
-
-    assert (answered.status, answered.json["touched"]) == (409, ["Three"])
-    assert task_of(edited, 3).after == (1,)

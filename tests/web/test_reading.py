@@ -1,7 +1,6 @@
 """What the board shows: the list, one session, its past, exports and figures; and live updates over real sockets."""
 
 import json
-import os
 import signal
 import socket
 import sys
@@ -113,7 +112,9 @@ def test_one_session_with_its_plan_history_lanes_and_bounds(browser: Browser, sh
     assert answered.headers["x-tildone-seq"].count(".") == 1
 
 
-def test_a_task_has_what_it_took_if_that_is_known(browser: Browser, shared_place: Place) -> None:
+def test_a_task_has_what_it_took_if_that_is_known_and_how_often_its_agent_was_told_to_go_on(
+    browser: Browser, shared_place: Place
+) -> None:
     session = shared_place.session("metered", "Grace")
     session.change([Append((Task("One"), Task("Two")), "Build")])
     for at, (status, cost) in enumerate(((Status.IN_PROGRESS, 1.0), (Status.COMPLETED, 1.41))):
@@ -123,20 +124,12 @@ def test_a_task_has_what_it_took_if_that_is_known(browser: Browser, shared_place
         event = Event(f"used{at}", session.state.head, now(), Actor.AGENT, PlanChanged(plan), author, usage)
         session.store.append(session.name, event)
 
-    shown = browser.get(f"/api/s/{browser.key('metered')}").json
-
-    assert shown["used"] == {"1": "82k · $0.41"}
-
-
-def test_a_task_has_how_often_its_agent_was_told_to_go_on(browser: Browser, shared_place: Place) -> None:
-    session = shared_place.session(planned(shared_place, "told", "One", "Two"))
     session.change([Mark(Numbered((2,)), Status.IN_PROGRESS)])
     session.turn_ended()
     session.turn_ended()
+    shown = browser.get(f"/api/s/{browser.key('metered')}").json
 
-    shown = browser.get(f"/api/s/{browser.key('told')}").json
-
-    assert shown["told"] == {"2": 2}
+    assert (shown["used"], shown["told"]) == ({"1": "82k · $0.41"}, {"2": 2})
 
 
 def test_an_unchanged_session_is_not_sent_again(browser: Browser, shared_place: Place) -> None:
@@ -268,42 +261,28 @@ def test_hostile_text_is_plain_data_in_every_answer(browser: Browser, shared_pla
     assert export.status == 200
 
 
-def test_a_deleted_session_is_gone(browser: Browser, shared_place: Place, served: RunningBoard) -> None:
-    planned(shared_place, "deleted", "One")
-    key = browser.key("deleted")
-    store = shared_place.store()
-    store.delete("deleted", expected=store.session_head("deleted").head)
-    answered = browser.get(f"/api/s/{key}")
-
-    assert (answered.status, answered.json["error"]) == (404, "That session is not in the store.")
-    assert served.process.poll() is None
-
-
-IMPATIENT = (
-    "import sys, tildone.screens.board.live as stream, tildone.cli as cli\n"
-    "stream.UNREAD_SECONDS = 1.0; stream.HEARTBEAT_SECONDS = 0.3\n"
-    "sys.exit(cli.main(sys.argv[1:]))"
-)
-FORGETFUL = (
-    "import sys, tildone.screens.board.live as hub, tildone.cli as cli\n"
-    "hub.MAX_REMEMBERED = 8\n"
-    "sys.exit(cli.main(sys.argv[1:]))"
-)
+def board_with(limits: str) -> tuple[str, ...]:
+    """A program whose boards have other limits of streams."""
+    script = f"import sys, tildone.screens.board.live as live, tildone.cli as cli; {limits}"
+    return sys.executable, "-c", f"{script}; sys.exit(cli.main(sys.argv[1:]))"
 
 
 def add(place: Place, name: str, text: str) -> None:
     place.session(name).change([Append((Task(text),), "")])
 
 
-def test_a_change_of_another_process_is_told(browser: Browser, shared_place: Place) -> None:
+def test_a_change_of_another_process_and_its_undo_are_told(browser: Browser, shared_place: Place) -> None:
     add(shared_place, "changed elsewhere", "One")
-    key = browser.key("changed elsewhere")
+    key, session = browser.key("changed elsewhere"), shared_place.session("changed elsewhere")
+    first = session.state.head
     with browser.live(f"needs,sessions,session:{key}") as live:
         shared_place.run("todo", "add", "Two", "--session", "changed elsewhere")
         card = live.until("session")
         plan = live.until("plan")
         counts = live.until("counts")
         needs = live.until("needs")
+        session.undo()
+        assert live.until("plan")["head"] == first
 
     assert (card["key"], card["total"], card["strip"]) == (key, 2, "..")
     assert (plan["key"], plan["head"]) == (key, card["head"])
@@ -311,19 +290,6 @@ def test_a_change_of_another_process_is_told(browser: Browser, shared_place: Pla
     assert [row["what"] for row in plan["rows"]][-1] == ["added #2 “Two”"]
     assert counts["all"] == sum(count for word, count in counts.items() if word != "all")
     assert needs["count"] == len(needs["open"])
-
-
-def test_an_undo_in_another_process_is_told(browser: Browser, shared_place: Place) -> None:
-    session = shared_place.session("taken back")
-    session.change([Append((Task("One"),), "")])
-    first = session.state.head
-    session.change([Append((Task("Two"),))])
-    key = browser.key("taken back")
-    with browser.live(f"session:{key}") as live:
-        session.undo()
-        plan = live.until("plan")
-
-    assert plan["head"] == first
 
 
 def test_a_stream_is_told_only_about_its_topics(browser: Browser, shared_place: Place) -> None:
@@ -375,15 +341,18 @@ def test_a_long_plan_is_not_sent_in_a_frame(browser: Browser, shared_place: Plac
     assert set(plan) == {"key", "head"}
 
 
-def test_a_deleted_session_is_told(browser: Browser, shared_place: Place) -> None:
+def test_a_deleted_session_is_gone_which_is_told(browser: Browser, shared_place: Place, served: RunningBoard) -> None:
     add(shared_place, "vanishing", "One")
     key = browser.key("vanishing")
     store = shared_place.store()
     with browser.live(f"sessions,session:{key}") as live:
         store.delete("vanishing", expected=store.session_head("vanishing").head)
         gone = live.until("gone")
+    answered = browser.get(f"/api/s/{key}")
 
     assert gone == {"key": key}
+    assert (answered.status, answered.json["error"]) == (404, "That session is not in the store.")
+    assert served.process.poll() is None
 
 
 def test_a_client_that_comes_back_gets_what_it_missed_and_no_more(browser: Browser, shared_place: Place) -> None:
@@ -412,7 +381,7 @@ def test_a_client_of_another_server_is_told_to_read_everything_again(browser: Br
 
 
 def test_a_client_that_is_too_far_behind_is_told_to_read_everything_again(place: Place) -> None:
-    with board(place, program=(sys.executable, "-c", FORGETFUL)) as running:
+    with board(place, program=board_with("live.MAX_REMEMBERED = 8")) as running:
         browser = running.browser()
         with browser.live("sessions") as live:
             add(place, "first", "One")
@@ -466,7 +435,7 @@ def test_the_server_ends_at_once_with_open_streams_and_says_goodbye(place: Place
 
 
 def test_a_client_that_reads_nothing_is_disconnected_and_a_silent_one_gets_comments(place: Place) -> None:
-    with board(place, program=(sys.executable, "-c", IMPATIENT)) as running:
+    with board(place, program=board_with("live.UNREAD_SECONDS = 1.0; live.HEARTBEAT_SECONDS = 0.3")) as running:
         browser = running.browser()
         with socket.create_connection(("127.0.0.1", running.port), TIMEOUT_SECONDS) as deaf:
             deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -507,17 +476,15 @@ def test_nothing_polls_when_nobody_looks(place: Place) -> None:
 
 def wakeups(pid: int) -> int:
     """How often the threads of a process wake up in a second."""
-    before = switches(pid)
+
+    def switches() -> int:
+        texts = [path.read_text(encoding="ascii") for path in Path(f"/proc/{pid}/task").glob("*/status")]
+        lines = [line for text in texts for line in text.splitlines()]
+        return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
+
+    before = switches()
     time.sleep(1)
-    return switches(pid) - before
-
-
-def switches(pid: int) -> int:
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as file:
-            total += sum(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt"))
-    return total
+    return switches() - before
 
 
 @needs_server
@@ -543,8 +510,8 @@ def test_two_boards_on_one_postgresql_store_tell_each_other(place: Place) -> Non
     assert ada.port != bo.port
 
 
-def token_for_metrics(place: Place, name: str = "prometheus") -> str:
-    added = place.run("board", "token", "add", name, "--metrics")
+def token_for_metrics(place: Place) -> str:
+    added = place.run("board", "token", "add", "prometheus", "--metrics")
     assert added.returncode == 0, added
     return added.stdout.splitlines()[-1]
 
@@ -556,7 +523,9 @@ def scraped(running: RunningBoard, token: str) -> dict[str, Figures]:
     return parse(answered.body.decode())
 
 
-def test_figures_need_a_token_of_their_own_or_a_login(served: RunningBoard, shared_place: Place) -> None:
+def test_figures_need_a_token_of_their_own_or_a_login_and_such_a_token_opens_nothing_else(
+    served: RunningBoard, shared_place: Place
+) -> None:
     token = token_for_metrics(shared_place)
     person = shared_place.run("board", "token", "add", "Mara").stdout.splitlines()[-1]
     stranger = Browser(served.port)
@@ -569,19 +538,14 @@ def test_figures_need_a_token_of_their_own_or_a_login(served: RunningBoard, shar
     assert stranger.get("/metrics", Authorization=f"bearer  {token}").status == 200
     assert served.browser(person).get("/metrics").status == 200
     assert stranger.get("/metrics", Authorization=f"Bearer {token}", Host="other.example").status == 421
-
-
-def test_a_token_for_figures_opens_nothing_else(served: RunningBoard, shared_place: Place) -> None:
-    token = token_for_metrics(shared_place, "another")
-    stranger = Browser(served.port)
-
+    # It opens nothing else.
     assert stranger.post("/api/in", {"token": token}).status == 401
     assert stranger.get("/api/sessions", Authorization=f"Bearer {token}").status == 401
     listed = shared_place.run("board", "token", "--json", "--metrics").stdout
-    assert "another" in listed
-    assert "another" not in shared_place.run("board", "token").stdout
-    removed = shared_place.run("board", "token", "remove", "another", "--metrics")
-    assert removed.stdout == "Removed the token of another.\n"
+    assert "prometheus" in listed
+    assert "prometheus" not in shared_place.run("board", "token").stdout
+    removed = shared_place.run("board", "token", "remove", "prometheus", "--metrics")
+    assert removed.stdout == "Removed the token of prometheus.\n"
     assert stranger.get("/metrics", Authorization=f"Bearer {token}").status == 401
 
 

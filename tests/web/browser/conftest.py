@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.web.browser.install import HOW, find_browser
-from tests.web.browser.plans import Placed, place_parser, place_tasks, small_store
-from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, start_board
+from tests.web.browser.plans import place_parser, place_tasks, small_store
+from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, open_placed, start_board
 
 FOUND = find_browser()
 """Looked up before the tests are isolated from the variables of the person who runs them."""
@@ -120,13 +120,6 @@ def parser(signed_in: Visitor, visit: Callable[..., Visitor]) -> Visitor:
     """The page of the session with a long history."""
     placed = place_parser(signed_in.board.store)
     return open_placed(visit(signed_in.board, like=signed_in, path=f"/?q={placed.title}"), placed)
-
-
-def open_placed(visitor: Visitor, placed: Placed) -> Visitor:
-    visitor.placed = placed
-    visitor.open_session(placed.title)
-    visitor.is_live()
-    return visitor
 
 
 @pytest.fixture

@@ -149,6 +149,10 @@ class Visitor:
         )
         return found
 
+    def enter(self, field: str, text: str) -> None:
+        self.page.get_by_role("textbox", name=field).fill(text)
+        self.page.keyboard.press("Enter")
+
     def task(self, text: str) -> Locator:
         """The row of a task."""
         return self.page.locator("li.task", has_text=text)
@@ -160,6 +164,13 @@ class Visitor:
         """Wait until the page says that it is live."""
         expect(self.page.locator(".live")).to_have_text("Live")
         expect(self.page.locator(".live.off")).to_have_count(0)
+
+
+def open_placed(visitor: Visitor, placed: Placed) -> Visitor:
+    visitor.placed = placed
+    visitor.open_session(placed.title)
+    visitor.is_live()
+    return visitor
 
 
 Start = Callable[..., RunningBoard]

@@ -27,7 +27,7 @@ def test_lanes_burn_down_and_bounds_are_shown(parser: Visitor) -> None:
     assert findings(page, "session") == []
 
 
-def test_now_shows_the_bounds_worth_reading_each_in_one_line(parser: Visitor) -> None:
+def test_now_shows_the_bounds_worth_reading_each_in_one_line_and_what_is_asked_for(parser: Visitor) -> None:
     facts = parser.page.locator(".now dl > div")
     expect(facts.locator("dt")).to_have_text(["Agent", "Model", "Nudges left", "Without progress", "Tokens, cost"])
     heights = facts.evaluate_all("all => all.map((each) => each.getBoundingClientRect().height)")
@@ -40,11 +40,7 @@ def test_now_shows_the_bounds_worth_reading_each_in_one_line(parser: Visitor) ->
     agent.nudge()
 
     expect(facts.filter(has_text="Nudges, no progress")).to_contain_text("31 of 60")
-
-
-def test_a_command_that_an_agent_asks_for_keeps_its_letters(parser: Visitor) -> None:
     parser.plan.agent().mark("Wire up", Status.COMPLETED)
-
     expect(parser.page.locator(".now .doing")).to_have_text("May I run cargo fuzz run parse -- -max_total_time=600")
 
 
@@ -130,13 +126,16 @@ def test_the_address_of_a_comparison_names_both_moments(parser: Visitor) -> None
     expect(dialog).not_to_contain_text("and now")
 
 
-def test_what_happened_is_told_in_sentences_and_leads_to_the_moment(parser: Visitor) -> None:
+def test_what_happened_is_told_in_sentences_and_leads_to_the_moment_and_phases_fold(parser: Visitor) -> None:
     row = parser.page.locator(".events li", has_text="completed Write the parser")
     expect(row).to_contain_text("Agent completed Write the parser")
     row.get_by_role("button").click()
 
     expect(parser.page.locator(".banner")).to_be_visible()
     expect(parser.sign("Write the parser")).to_have_attribute("aria-pressed", "true")
+    parser.page.get_by_role("button", name="Read", exact=True).click()
+    expect(parser.task("Read the grammar")).to_have_count(0)
+    expect(parser.task("Write the parser")).to_be_visible()
 
 
 @quick
@@ -297,10 +296,15 @@ def test_a_walk_with_the_keyboard_alone(tmp_path: Path, board: Start, visit: Vis
     assert Placed(path).texts() == ["first", "third", "second", "fourth"]
 
 
-def test_signs_and_strip_have_names(tmp_path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(sample_store(tmp_path)))
+def test_signs_and_strip_have_names_and_without_colours_signs_and_words_remain(
+    tmp_path: Path, board: Start, visit: Visit
+) -> None:
+    visitor = visit(board(sample_store(tmp_path)), forced_colors="active")
     visitor.open_session("grammar-parser")
 
+    expect(visitor.page.locator("#t9 .sign.blocked")).to_be_visible()
+    expect(visitor.page.locator(".s-head .pill")).to_have_text("Needs you")
+    assert visitor.page.evaluate("matchMedia('(forced-colors: active)').matches")
     expect(visitor.sign("Wire up")).to_have_attribute(
         "aria-label", re.compile(r"^Wire up the command line: in progress, .* minutes, 1 note$")
     )
@@ -334,15 +338,6 @@ def side_is_cut(page: Page) -> bool:
 
 def scrolls(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
-
-
-def test_without_colours_signs_and_words_remain(tmp_path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(sample_store(tmp_path)), forced_colors="active")
-    visitor.open_session("grammar-parser")
-
-    expect(visitor.page.locator("#t9 .sign.blocked")).to_be_visible()
-    expect(visitor.page.locator(".s-head .pill")).to_have_text("Needs you")
-    assert visitor.page.evaluate("matchMedia('(forced-colors: active)').matches")
 
 
 def test_touch_targets_are_large_on_a_phone(tmp_path: Path, board: Start, visit: Visit) -> None:

@@ -76,8 +76,10 @@ def hostile(tmp_path: Path, board: Start, visit: Visit) -> Visitor:
     return visit(board(hostile_store(tmp_path)))
 
 
-def test_hostile_text_in_the_overview_is_text(hostile: Visitor) -> None:
-    expect(hostile.page.locator(".need")).not_to_have_count(0)
+@quick
+def test_hostile_text_in_the_overview_is_text_and_a_command_is_shown_whole(hostile: Visitor) -> None:
+    """What a person allows must not end beyond a fold."""
+    expect(hostile.page.locator(".need pre", has_text="wordword")).to_have_text("word" * 25_000)
     to_the_cards(hostile.page)
     expect(hostile.page.locator(".card")).to_have_count(1)
 
@@ -87,16 +89,8 @@ def test_hostile_text_in_the_overview_is_text(hostile: Visitor) -> None:
 
 
 @quick
-def test_a_command_is_shown_whole_before_it_is_allowed(hostile: Visitor) -> None:
-    """What a person allows must not end beyond a fold."""
-    need = hostile.page.locator(".need pre", has_text="wordword")
-
-    expect(need).to_have_text("word" * 25_000)
-
-
-@quick
 @pytest.mark.parametrize("size", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.slow)])
-def test_hostile_text_in_a_session_is_text(hostile: Visitor, size: tuple[int, int]) -> None:
+def test_hostile_text_in_a_session_its_log_and_its_statistics_is_text(hostile: Visitor, size: tuple[int, int]) -> None:
     width, height = size
     hostile.page.set_viewport_size({"width": width, "height": height})
     to_the_cards(hostile.page)
@@ -111,12 +105,6 @@ def test_hostile_text_in_a_session_is_text(hostile: Visitor, size: tuple[int, in
     folded.locator(".words").get_by_role("button").click()
     expect(folded.locator(".words")).to_have_text("word" * 25_000)
     nothing_leaves_its_place(hostile.page)
-
-
-def test_hostile_text_in_the_log_and_the_statistics_is_text(hostile: Visitor) -> None:
-    to_the_cards(hostile.page)
-    hostile.page.locator(".grid a").click()
-    expect(hostile.page.locator("li.task").first).to_be_visible()
     address = hostile.page.url.removeprefix(hostile.board.address)
     for page in ("log", "stats"):
         hostile.go(f"{address}/{page}")
@@ -129,8 +117,7 @@ def test_what_a_person_types_is_stored_as_it_is(tmp_path: Path, board: Start, vi
     path = small_store(tmp_path, "first")
     visitor = visit(board(path))
     visitor.open_session("small")
-    visitor.page.get_by_role("textbox", name="Add a task").fill(MARKUP)
-    visitor.page.keyboard.press("Enter")
+    visitor.enter("Add a task", MARKUP)
     expect(visitor.page.locator("li.task")).to_have_count(2)
 
     nothing_ran(visitor.page)
@@ -165,26 +152,19 @@ TRY_ALL = Path(__file__).with_name("other_site.js").read_text(encoding="utf-8")
 
 
 @quick
-def test_a_page_on_another_port_gets_nothing(tmp_path: Path, board: Start, visit: Visit, other_site: str) -> None:
-    path = small_store(tmp_path, "first")
-    visitor = visit(board(path))
-    visitor.is_live()
-    evil = visitor.context.new_page()
-    evil.goto(other_site)
-
-    got = evil.evaluate(TRY_ALL, visitor.board.address)
-
-    assert set(got.values()) == {"refused"}, got
-
-
-def test_a_form_on_another_port_changes_nothing(tmp_path: Path, board: Start, visit: Visit, other_site: str) -> None:
+def test_a_page_on_another_port_gets_nothing_and_its_form_changes_nothing(
+    tmp_path: Path, board: Start, visit: Visit, other_site: str
+) -> None:
     path = small_store(tmp_path, "first")
     visitor = visit(board(path))
     visitor.open_session("small")
+    visitor.is_live()
     key = visitor.page.url.rpartition("/")[2]
     evil = visitor.context.new_page()
     evil.goto(other_site)
 
+    got = evil.evaluate(TRY_ALL, visitor.board.address)
+    assert set(got.values()) == {"refused"}, got
     evil.evaluate(
         """(action) => { const form = document.createElement("form"); form.method = "post"; form.enctype = "text/plain";
         form.action = action; const field = document.createElement("input");

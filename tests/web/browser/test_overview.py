@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.web.browser.plans import PARSER, Agent, Placed, answer_to, sample_store, small_store
-from tests.web.browser.running import Start, Visit, Visitor, quick
+from tests.web.browser.running import Start, Visit, Visitor, open_placed, quick
 from tests.web.browser.test_history import findings
 from tests.web.sample_data import Story
 from tildone.app.opening import store_at
@@ -23,19 +23,15 @@ def seen(tmp_path: Path, board: Start, visit: Visit) -> Visitor:
 
 
 @quick
-def test_the_headline_counts_what_needs_a_person(seen: Visitor) -> None:
+def test_the_headline_counts_what_needs_a_person_and_a_question_is_answered_in_place(seen: Visitor) -> None:
+    store = seen.board.plans()
+    [asked] = [need for need in store.records.needs() if need.session == PARSER]
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("3 sessions need you")
     expect(seen.page.locator(".need")).to_have_count(3)
     expect(seen.page.locator(".need", has_text="grammar-parser")).to_contain_text(
         "cargo fuzz run parse -- -max_total_time=600"
     )
     assert findings(seen.page, "overview") == []
-
-
-@quick
-def test_a_question_is_answered_in_place(seen: Visitor) -> None:
-    store = seen.board.plans()
-    [asked] = [need for need in store.records.needs() if need.session == PARSER]
 
     seen.page.locator(".need", has_text="grammar-parser").get_by_role("button", name="Allow once").click()
 
@@ -129,6 +125,9 @@ def test_filters_are_links_with_counts_and_the_address_holds_them(seen: Visitor)
     expect(page.locator(".grid h3")).to_have_text(["mobile-sync"])
     page.go_back()
     expect(page.locator(".grid h3")).not_to_have_count(1)
+    page.get_by_role("link", name="Rows").click()
+    expect(page).to_have_url(re.compile(r"view=rows"))
+    expect(page.locator(".grid.rows li")).to_have_count(12)
 
 
 @quick
@@ -144,13 +143,6 @@ def test_search_finds_tasks_too_and_an_empty_result_offers_a_way_back(seen: Visi
     expect(page.get_by_text("Nothing found")).to_be_visible()
     page.get_by_role("link", name="Clear filter").click()
     expect(page.locator(".grid h3")).not_to_have_count(0)
-
-
-def test_sessions_are_shown_as_rows_too(seen: Visitor) -> None:
-    seen.page.get_by_role("link", name="Rows").click()
-
-    expect(seen.page).to_have_url(re.compile(r"view=rows"))
-    expect(seen.page.locator(".grid.rows li")).to_have_count(12)
 
 
 @quick
@@ -200,7 +192,7 @@ def test_a_new_session_shows_up_by_itself(tmp_path: Path, board: Start, visit: V
     expect(visitor.page.locator(".card", has_text="other")).to_be_visible()
 
 
-def test_keys_move_among_cards_and_open_one(seen: Visitor) -> None:
+def test_keys_move_among_cards_and_open_one_and_the_palette_goes_to_a_session(seen: Visitor) -> None:
     page = seen.page
     expect(page.locator(".grid h3")).to_have_count(12)
     names = seen.titles
@@ -209,21 +201,15 @@ def test_keys_move_among_cards_and_open_one(seen: Visitor) -> None:
     expect(page.get_by_role("link", name=names[1], exact=True).last).to_be_focused()
 
     page.keyboard.press("Enter")
-
     expect(page.get_by_role("heading", level=1)).to_have_text(names[1])
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Session or command").fill("importer")
+    expect(page.locator(".palette [role=option]").first).to_contain_text("importer")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("importer")
 
 
-def test_the_palette_goes_to_a_session(seen: Visitor) -> None:
-    seen.page.keyboard.press("Control+k")
-    seen.page.get_by_role("combobox", name="Session or command").fill("importer")
-    expect(seen.page.locator(".palette [role=option]").first).to_contain_text("importer")
-
-    seen.page.keyboard.press("Enter")
-
-    expect(seen.page.get_by_role("heading", level=1)).to_have_text("importer")
-
-
-def test_the_theme_is_kept_and_other_tabs_follow(seen: Visitor) -> None:
+def test_the_theme_is_kept_and_other_tabs_follow_and_one_letter_keys_can_be_switched_off(seen: Visitor) -> None:
     other = seen.open_page("/")
     seen.page.get_by_role("button", name="Theme and keys").click()
     seen.page.get_by_role("menuitem", name="Light, colour-blind safe").click()
@@ -231,9 +217,6 @@ def test_the_theme_is_kept_and_other_tabs_follow(seen: Visitor) -> None:
     expect(other.locator("html")).to_have_attribute("data-palette", "safe")
     seen.page.reload()
     expect(seen.page.locator("html")).to_have_attribute("data-theme", "light")
-
-
-def test_one_letter_keys_can_be_switched_off(seen: Visitor) -> None:
     page = seen.page
     page.keyboard.press("?")
     page.get_by_role("checkbox", name="One-letter keys").uncheck()
@@ -267,86 +250,81 @@ def path(tmp_path: Path) -> Path:
     return small_store(tmp_path, "first", "second")
 
 
+@pytest.fixture
+def opened(path: Path, board: Start, visit: Visit) -> Visitor:
+    """The page of the session in that store."""
+    return open_placed(visit(board(path)), Placed(path))
+
+
 @quick
-def test_after_a_restart_the_page_comes_back_with_the_truth_and_the_draft(
-    path: Path, board: Start, visit: Visit
-) -> None:
-    first = board(path)
-    visitor = visit(first)
-    visitor.open_session("small")
-    visitor.is_live()
-    visitor.sign("second").press("e")
-    visitor.page.keyboard.type(" as typed")
+def test_after_a_restart_the_page_comes_back_with_the_truth_and_the_draft(opened: Visitor, board: Start) -> None:
+    opened.sign("second").press("e")
+    opened.page.keyboard.type(" as typed")
 
-    first.stop()
-    expect(visitor.page.locator(".live")).to_have_text(re.compile(r"Not live since \d\d:\d\d"))
-    Placed(path).agent().mark("first", Status.COMPLETED)
-    board(path, port=first.port)
+    opened.board.stop()
+    expect(opened.page.locator(".live")).to_have_text(re.compile(r"Not live since \d\d:\d\d"))
+    opened.plan.agent().mark("first", Status.COMPLETED)
+    board(opened.board.store, port=opened.board.port)
 
-    visitor.is_live()
-    expect(visitor.sign("first")).to_have_attribute("aria-pressed", "true")
-    expect(visitor.page.get_by_role("textbox", name="Text of the task")).to_have_value("second as typed")
-    visitor.page.get_by_role("textbox", name="Text of the task").press("Enter")
-    expect(visitor.page.locator(".toast")).to_contain_text("Reworded")
-    assert Placed(path).texts() == ["first", "second as typed"]
+    opened.is_live()
+    expect(opened.sign("first")).to_have_attribute("aria-pressed", "true")
+    expect(opened.page.get_by_role("textbox", name="Text of the task")).to_have_value("second as typed")
+    opened.page.get_by_role("textbox", name="Text of the task").press("Enter")
+    expect(opened.page.locator(".toast")).to_contain_text("Reworded")
+    assert opened.plan.texts() == ["first", "second as typed"]
 
 
-def test_while_the_board_is_away_an_edit_keeps_its_draft(path: Path, board: Start, visit: Visit) -> None:
-    first = board(path)
-    visitor = visit(first)
-    visitor.open_session("small")
-    visitor.is_live()
-    visitor.sign("second").press("e")
-    visitor.page.keyboard.type(" as typed")
-    first.stop()
-    expect(visitor.page.locator(".live.off")).to_be_visible()
+def test_while_the_board_is_away_an_edit_keeps_its_draft(opened: Visitor) -> None:
+    opened.sign("second").press("e")
+    opened.page.keyboard.type(" as typed")
+    opened.board.stop()
+    expect(opened.page.locator(".live.off")).to_be_visible()
 
-    visitor.page.get_by_role("textbox", name="Text of the task").press("Enter")
+    opened.page.get_by_role("textbox", name="Text of the task").press("Enter")
 
-    expect(visitor.page.locator(".toast.bad")).to_contain_text("does not answer")
-    expect(visitor.page.get_by_role("button", name="draft kept")).to_be_visible()
+    expect(opened.page.locator(".toast.bad")).to_contain_text("does not answer")
+    expect(opened.page.get_by_role("button", name="draft kept")).to_be_visible()
 
 
-def test_seven_tabs_are_live_and_one_takes_over_from_the_reader(path: Path, board: Start, visit: Visit) -> None:
+def test_seven_tabs_are_live_and_one_takes_over_from_the_reader(opened: Visitor) -> None:
     """A browser has six connections to a host: with a stream for each tab, the seventh would never load."""
-    visitor = visit(board(path))
-    visitor.open_session("small")
-    visitor.is_live()
-    address = visitor.page.url.removeprefix(visitor.board.address)
-    others = [visitor.open_page(address) for _ in range(6)]
+    address = opened.page.url.removeprefix(opened.board.address)
+    others = [opened.open_page(address) for _ in range(6)]
     for each in others:
         expect(each.locator("li.task", has_text="first")).to_be_visible()
         expect(each.locator(".live")).to_have_text("Live")
-    streams = [request for request in visitor.requests if "/api/live" in request]
+    streams = [request for request in opened.requests if "/api/live" in request]
     assert len(streams) <= 3
 
-    visitor.page.close()
-    Placed(path).agent().mark("first", Status.COMPLETED)
+    opened.page.close()
+    opened.plan.agent().mark("first", Status.COMPLETED)
 
     for each in others:
         expect(each.locator("li.task", has_text="first").locator(".signal")).to_have_attribute("aria-pressed", "true")
 
 
-def test_nothing_is_requested_while_nothing_happens(path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(path))
-    visitor.open_session("small")
-    visitor.is_live()
-    expect(visitor.task("first")).to_be_visible()
-    visitor.page.wait_for_load_state("load")
-    visitor.page.wait_for_timeout(1500)
-    visitor.requests.clear()
+def test_nothing_is_requested_while_nothing_happens(opened: Visitor) -> None:
+    expect(opened.task("first")).to_be_visible()
+    opened.page.wait_for_load_state("load")
+    opened.page.wait_for_timeout(1500)
+    opened.requests.clear()
 
     # Longer than the overview's and the session's own delays; the idle page has no timer that asks.
-    visitor.page.wait_for_timeout(4000)
+    opened.page.wait_for_timeout(4000)
 
-    assert visitor.requests == []
+    assert opened.requests == []
 
 
 @quick
-def test_a_used_link_says_so_and_without_a_sign_in_the_page_says_how_to_get_one(
+def test_the_token_leaves_the_address_at_once_a_used_link_says_so_and_without_a_sign_in_it_says_how_to_get_one(
     path: Path, board: Start, visit: Visit
 ) -> None:
     visitor = visit(board(path))
+    token = visitor.board.link.partition("#t=")[2]
+    assert token not in visitor.page.url
+    assert not any(token in request for request in visitor.requests if not request.endswith(f"#t={token}"))
+    visitor.page.go_back()
+    assert token not in visitor.page.url
     other = visitor.context.browser
     assert other
     stranger = other.new_context()
@@ -360,16 +338,6 @@ def test_a_used_link_says_so_and_without_a_sign_in_the_page_says_how_to_get_one(
     expect(page.get_by_text("tildone board").first).to_be_visible()
     expect(page.get_by_text("small")).to_have_count(0)
     stranger.close()
-
-
-def test_the_token_leaves_the_address_at_once(path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(path))
-    token = visitor.board.link.partition("#t=")[2]
-
-    assert token not in visitor.page.url
-    assert not any(token in request for request in visitor.requests if not request.endswith(f"#t={token}"))
-    visitor.page.go_back()
-    assert token not in visitor.page.url
 
 
 @quick
@@ -391,19 +359,17 @@ def test_below_a_base_path_pages_edits_and_live_changes_work(path: Path, board: 
     assert outside == []
 
 
-def test_a_change_closes_nothing_on_the_page_of_statistics(path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(path))
-    visitor.open_session("small")
-    page = visitor.page
+def test_a_change_closes_nothing_on_the_page_of_statistics(opened: Visitor) -> None:
+    page = opened.page
     page.goto(f"{page.url}/stats")
-    visitor.is_live()
+    opened.is_live()
     shown = page.get_by_text("Show as table")
     shown.press("Enter")
     rows = page.locator("details tbody tr")
     expect(rows.first).to_be_visible()
     before = rows.count()
 
-    Agent(path).mark("first", Status.COMPLETED)
+    opened.plan.agent().mark("first", Status.COMPLETED)
 
     expect(rows).to_have_count(before + 1)
     expect(rows.last).to_be_visible()
@@ -458,14 +424,12 @@ def test_a_late_answer_does_not_replace_a_newer_card(path: Path, board: Start, v
     expect(card).to_contain_text("1 of 2")
 
 
-def test_a_late_answer_does_not_replace_a_newer_plan(path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(path))
-    visitor.open_session("small")
-    late = LateAnswer(visitor.page, r"/api/s/[^/?]+$", 2)
-    done = visitor.page.get_by_role("img", name="1 of 2 closed")
+def test_a_late_answer_does_not_replace_a_newer_plan(opened: Visitor) -> None:
+    late = LateAnswer(opened.page, r"/api/s/[^/?]+$", 2)
+    done = opened.page.get_by_role("img", name="1 of 2 closed")
     late.wait()
 
-    Agent(path).mark("first", Status.COMPLETED)
+    opened.plan.agent().mark("first", Status.COMPLETED)
     expect(done).to_be_visible()
     late.release()
 

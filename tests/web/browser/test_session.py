@@ -14,7 +14,7 @@ from tildone.plan.claims import Claimant
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Directive
 from tildone.plan.model import Check, Status, Task
-from tildone.plan.ops import Mark, Numbered, Order, SetCheck
+from tildone.plan.ops import Mark, Numbered, SetCheck
 
 
 @quick
@@ -47,14 +47,12 @@ def test_keys_start_block_drop_and_note(small: Visitor) -> None:
     small.sign("first").press("s")
     expect(small.sign("first")).to_have_attribute("aria-pressed", "mixed")
     small.sign("second").press("b")
-    small.page.get_by_role("textbox", name="It waits for").fill("the signing key")
-    small.page.keyboard.press("Enter")
+    small.enter("It waits for", "the signing key")
     expect(small.task("second")).to_contain_text("Waits for: the signing key")
     small.sign("third").press("x")
     expect(small.task("third")).to_have_class(re.compile("abandoned"))
     small.sign("first").press("m")
-    small.page.get_by_role("textbox", name="Note").fill("flags stay")
-    small.page.keyboard.press("Enter")
+    small.enter("Note", "flags stay")
     expect(small.task("first")).to_contain_text("flags stay")
 
     assert small.plan.statuses() == [Status.IN_PROGRESS, Status.BLOCKED, Status.ABANDONED]
@@ -194,20 +192,6 @@ def test_the_agent_is_paused_resumed_and_stopped(small: Visitor) -> None:
     assert small.plan.state().directive is Directive.STOP
 
 
-def test_the_plan_is_exported_as_markdown(small: Visitor) -> None:
-    with small.page.expect_download() as download:
-        small.page.get_by_role("link", name="Markdown").click()
-
-    assert "- [ ] first" in Path(download.value.path()).read_text(encoding="utf-8")
-
-
-def test_phases_fold(parser: Visitor) -> None:
-    parser.page.get_by_role("button", name="Read", exact=True).click()
-
-    expect(parser.task("Read the grammar")).to_have_count(0)
-    expect(parser.task("Write the parser")).to_be_visible()
-
-
 def test_a_session_without_tasks_has_the_field_to_add_one(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path, "only")
     Placed(path).agent().remove("only")
@@ -215,12 +199,15 @@ def test_a_session_without_tasks_has_the_field_to_add_one(tmp_path: Path, board:
     visitor.open_session("small")
 
     expect(visitor.page.get_by_text("No tasks yet. Add one, or wait for the agent to.")).to_be_visible()
-    visitor.page.get_by_role("textbox", name="Add a task").fill("a beginning")
-    visitor.page.keyboard.press("Enter")
+    visitor.enter("Add a task", "a beginning")
     expect(visitor.task("a beginning")).to_be_visible()
 
 
-def test_a_session_that_is_gone_says_so_with_a_way_back(small: Visitor) -> None:
+def test_the_plan_is_exported_as_markdown_and_a_session_that_is_gone_says_so_with_a_way_back(small: Visitor) -> None:
+    with small.page.expect_download() as download:
+        small.page.get_by_role("link", name="Markdown").click()
+    assert "- [ ] first" in Path(download.value.path()).read_text(encoding="utf-8")
+
     store = small.board.plans()
     name = small.plan.name
     store.delete(name, expected=store.session_head(name).head)
@@ -327,15 +314,20 @@ def test_esc_keeps_the_draft_in_the_row(both: tuple[Visitor, Visitor]) -> None:
     assert two.plan.texts()[0] == "Wire up the command line with --json for every verb"
 
 
+def while_the_agent_completes(text: str, visitor: Visitor) -> None:
+    """Send the next change of the page after one of the agent."""
+
+    def send(route: Route) -> None:
+        visitor.plan.agent().mark(text, Status.COMPLETED)
+        route.continue_()
+
+    visitor.page.route("**/ops", send, times=1)
+
+
 def test_changes_that_fit_each_other_are_both_made(both: tuple[Visitor, Visitor]) -> None:
     """The second one is sent with an older head: the page is held back while it is on its way."""
     _, two = both
-
-    def meanwhile(route: Route) -> None:
-        two.plan.agent().mark("Write", Status.COMPLETED)
-        route.continue_()
-
-    two.page.route("**/ops", meanwhile, times=1)
+    while_the_agent_completes("Write", two)
     two.sign("Wire up").press("s")
 
     expect(two.page.locator(".toast")).to_contain_text("your change still fitted")
@@ -344,12 +336,7 @@ def test_changes_that_fit_each_other_are_both_made(both: tuple[Visitor, Visitor]
 
 def test_a_removal_of_what_the_agent_finished_asks_again(both: tuple[Visitor, Visitor]) -> None:
     _, two = both
-
-    def meanwhile(route: Route) -> None:
-        two.plan.agent().mark("Write", Status.COMPLETED)
-        route.continue_()
-
-    two.page.route("**/ops", meanwhile, times=1)
+    while_the_agent_completes("Write", two)
     two.sign("Write").press("Delete")
     two.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     two.page.get_by_role("button", name="Remove it all the same").click()
@@ -404,7 +391,7 @@ class Project:
         finally:
             store.close()
 
-    def change(self, *steps: SetCheck | Order) -> None:
+    def change(self, *steps: SetCheck) -> None:
         """Change the plan as an agent would."""
         store = store_at(str(self.store))
         session_in(store, NAME, BY_HAND).change(steps)
@@ -434,23 +421,16 @@ def opened(project: Project, board: Start, visit: Visit) -> Visitor:
     return visitor
 
 
-def set_check(visitor: Visitor, text: str, line: str) -> None:
-    visitor.sign(text).focus()
-    visitor.page.keyboard.press("c")
-    visitor.page.get_by_role("textbox", name="Command").fill(line)
-    visitor.page.keyboard.press("Enter")
-
-
 @quick
 def test_a_person_sets_a_check_which_has_to_pass(project: Project, opened: Visitor) -> None:
     command = project.script("import os, sys\nprint('what is wrong')\nsys.exit(not os.path.exists('ready'))")
-    set_check(opened, "first", f"{command[0]} check.py")
+    opened.sign("first").press("c")
+    opened.enter("Command", f"{command[0]} check.py")
     check = opened.task("first").locator(".check")
     expect(check).to_contain_text("$ ")
     expect(check).to_contain_text("check.py")
 
-    opened.sign("first").focus()
-    opened.page.keyboard.press("Space")
+    opened.sign("first").press("Space")
     expect(check).to_contain_text("failed (exit 1)")
     opened.page.get_by_role("button", name="Output").click()
     expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
@@ -459,8 +439,7 @@ def test_a_person_sets_a_check_which_has_to_pass(project: Project, opened: Visit
     expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
     opened.page.keyboard.press("Escape")
     (project.folder / "ready").touch()
-    opened.sign("first").focus()
-    opened.page.keyboard.press("Space")
+    opened.sign("first").press("Space")
 
     expect(check).to_contain_text("passed")
     expect(opened.task("first")).to_have_class("task completed")
@@ -471,10 +450,10 @@ def test_while_a_check_runs_the_row_says_so_and_a_second_done_does_not_run_it_ag
     project: Project, opened: Visitor
 ) -> None:
     command = project.script("import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)")
-    set_check(opened, "first", " ".join(command))
+    opened.sign("first").press("c")
+    opened.enter("Command", " ".join(command))
     expect(opened.task("first").locator(".check")).to_be_visible()
-    opened.sign("first").focus()
-    opened.page.keyboard.press("Space")
+    opened.sign("first").press("Space")
     expect(opened.task("first").locator(".check")).to_contain_text("checking…")
 
     opened.page.keyboard.press("Space")
@@ -503,8 +482,7 @@ def test_a_proposed_check_is_shown_whole_and_approved_with_a_button(project: Pro
 
     expect(row.get_by_role("button", name="Approve…")).to_have_count(0)
     assert project.runs == 0
-    opened.sign("first").focus()
-    opened.page.keyboard.press("v")
+    opened.sign("first").press("v")
     expect(opened.page.locator(".toast")).to_contain_text("Passed: ")
     assert project.runs == 1
 
@@ -516,8 +494,7 @@ def test_the_check_of_the_plan_is_set_run_and_removed(project: Project, opened: 
     )
     section = opened.page.get_by_role("region", name="Check of the plan")
     section.get_by_role("button", name="Set a check of the plan…").click()
-    opened.page.get_by_role("textbox", name="Command").fill(f"{sys.executable} plan.py")
-    opened.page.keyboard.press("Enter")
+    opened.enter("Command", f"{sys.executable} plan.py")
     expect(section).to_contain_text("plan.py")
 
     section.get_by_role("button", name="Verify the plan").click()
@@ -526,13 +503,11 @@ def test_the_check_of_the_plan_is_set_run_and_removed(project: Project, opened: 
     expect(opened.page.locator("dialog pre")).to_have_text("not all of it")
     opened.page.keyboard.press("Escape")
     (project.folder / "ready").touch()
-    section.get_by_role("button", name="Verify the plan").focus()
-    opened.page.keyboard.press("Enter")
+    section.get_by_role("button", name="Verify the plan").press("Enter")
     expect(section).to_contain_text("passed")
 
     section.get_by_role("button", name="Change the check of the plan").click()
-    opened.page.get_by_role("textbox", name="Command").fill("")
-    opened.page.keyboard.press("Enter")
+    opened.enter("Command", "")
     expect(section.get_by_role("button", name="Set a check of the plan…")).to_be_visible()
     expect(section).not_to_contain_text("plan.py")
 
@@ -551,19 +526,8 @@ def test_the_proposed_check_of_the_plan_is_approved(project: Project, opened: Vi
     assert project.runs == 0
 
 
-def test_a_task_says_what_it_waits_for(project: Project, opened: Visitor) -> None:
-    project.change(Order(Numbered((2,)), (1,)))
-
-    expect(opened.page.locator("#t2")).to_contain_text("#2 second")
-    expect(opened.page.locator("#t2")).to_contain_text("waits for #1 first")
-    opened.page.locator("#t1 .signal").focus()
-    opened.page.keyboard.press("Space")
-    expect(opened.page.locator("#t2")).not_to_contain_text("waits for")
-
-
 def test_the_order_is_set_with_a_key_and_a_cycle_is_refused(project: Project, opened: Visitor) -> None:
-    opened.sign("second").focus()
-    opened.page.keyboard.press("o")
+    opened.sign("second").press("o")
     field = opened.page.get_by_role("textbox", name="Numbers of tasks")
     expect(opened.page.locator("dialog .others")).to_have_text("#1 first")
     field.fill("nine")
@@ -571,28 +535,27 @@ def test_the_order_is_set_with_a_key_and_a_cycle_is_refused(project: Project, op
     expect(opened.page.locator("dialog").get_by_role("alert")).to_have_text("“nine” is no number of a task.")
     field.fill("#1")
     opened.page.keyboard.press("Enter")
+    expect(opened.page.locator("#t2")).to_contain_text("#2 second")
     expect(opened.page.locator("#t2")).to_contain_text("waits for #1 first")
     assert project.tasks[1].after == (1,)
 
-    opened.page.locator("#t1 .signal").focus()
-    opened.page.keyboard.press("o")
-    field.fill("2")
-    opened.page.keyboard.press("Enter")
-    expect(opened.page.locator(".toast.bad")).to_contain_text("these tasks would wait for each other")
+    opened.page.locator("#t1 .signal").press("o")
+    opened.enter("Numbers of tasks", "2")
+    expect(opened.page.locator(".toast.bad")).to_contain_text("These tasks would wait for each other")
     assert project.tasks[0].after == ()
+    opened.page.locator("#t1 .signal").press("Space")
+    expect(opened.page.locator("#t2")).not_to_contain_text("waits for")
 
 
 def test_the_files_are_set_in_the_menu(project: Project, opened: Visitor) -> None:
     opened.task("first").hover()
     opened.task("first").get_by_role("button", name="Change first").click()
     opened.page.get_by_role("menuitem", name="Files…").click()
-    opened.page.get_by_role("textbox", name="Globs").fill('src/** "a b/*"')
-    opened.page.keyboard.press("Enter")
+    opened.enter("Globs", 'src/** "a b/*"')
 
     expect(opened.task("first")).to_contain_text("changes src/**, a b/*")
     assert project.tasks[0].touches == ("src/**", "a b/*")
-    opened.sign("first").focus()
-    opened.page.keyboard.press("f")
+    opened.sign("first").press("f")
     expect(opened.page.get_by_role("textbox", name="Globs")).to_have_value('src/** "a b/*"')
 
 
@@ -615,8 +578,7 @@ def test_a_done_task_whose_files_have_changed_says_stale_and_is_verified(project
     opened.task("first").get_by_role("button", name="Approve…").click()
     opened.page.get_by_role("button", name="Approve", exact=True).click()
     expect(opened.task("first").get_by_role("button", name="Approve…")).to_have_count(0)
-    opened.sign("first").focus()
-    opened.page.keyboard.press("Space")
+    opened.sign("first").press("Space")
     expect(opened.task("first")).to_have_class("task completed")
 
     (project.folder / "watched.txt").write_text("2")

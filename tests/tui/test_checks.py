@@ -58,6 +58,8 @@ def source(world: World) -> Path:
 
 async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
+        await sees(pilot, "v", "#1 has no check.")
+        await sees(pilot, "C", "#1 has no check.")
         await sees(pilot, "c", "#1 is done if this passes:")
         await type_text(pilot, "pytest -q 'tests/a b'", "enter")
         await shows(pilot, "#1 is done when this passes: pytest -q 'tests/a b'", "    $ pytest -q 'tests/a b'")
@@ -167,24 +169,12 @@ async def test_a_dangerous_check_needs_a_capital_letter(written: World) -> None:
     assert not check_approvals(written.settings).is_allowed(check)
 
 
-async def test_keys_without_a_check_say_so(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "v", "#1 has no check.")
-        await sees(pilot, "C", "#1 has no check.")
-
-
 async def test_an_inconclusive_check_says_why(written: World) -> None:
     check = checked(written, ("no-such-program-anywhere",))
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "space", "! Write it", "inconclusive: it could not be started")
 
     assert written.plan("p").tasks[0].check == check
-
-
-async def test_the_check_of_a_plan_is_shown_below_it(written: World) -> None:
-    written.session("p").change([SetCheck(None, Check(("make", "test")))])
-    async with watching(written, PLAN) as pilot:
-        await shows(pilot, "the plan $ make test  proposed")
 
 
 async def test_a_key_sets_the_check_of_the_plan_and_an_empty_line_removes_it(written: World) -> None:
@@ -227,7 +217,7 @@ async def test_checks_that_wait_for_approval_are_listed_and_a_key_shows_the_next
     plan_check = Check(("make", "test"))
     written.session("p").change([SetCheck(None, plan_check)])
     async with watching(written, PLAN, size=(80, 30)) as pilot:
-        await shows(pilot, "approve  #1, the plan (proposed checks; C shows them)")
+        await shows(pilot, "approve  #1, the plan (proposed checks; C shows them)", "the plan $ make test  proposed")
         await sees(pilot, "j C", "y yes", "whenever “Write it”")
         await press_armed(pilot, "y")
         await shows(pilot, "approve  the plan (")

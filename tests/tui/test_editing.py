@@ -55,16 +55,11 @@ async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: Worl
         await sees(pilot, "u u u", "Nothing to undo")
 
 
-async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
+async def test_blocking_asks_what_the_task_waits_for_and_a_note_is_added_and_shown_on_request(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "b", "#4 waits for:")
         await enters(pilot, "the key", "│ waits: the key", "Blocked: #4")
-
-    assert written.status("p", 4) == "blocked"
-
-
-async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
+        assert written.status("p", 4) == "blocked"
         await pilot.press("g", "n")
         await enters(pilot, "see page 3", "Noted on: #1")
         assert "│ see page 3" not in text(pilot)
@@ -72,8 +67,10 @@ async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World
 
 
 async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(written: World) -> None:
+    """An empty text is refused, and escape adds nothing."""
     async with watching(written, PLAN) as pilot:
-        await pilot.press("a")
+        await sees(pilot, "a enter", "A task needs a text")
+        await pilot.press("a", "x", "escape", "a")
         await enters(pilot, "Name the flags", "Added to Build: #8 Name the flags")
         await pilot.press("A")
         await enters(pilot, "Ship", "First task of Ship:")
@@ -82,15 +79,7 @@ async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(
     build = [task.text for task in written.plan("p").phases[1].tasks]
     assert build == ["Write the tokenizer", "Wire up the command line", "Name the flags", "Keep the old flags"]
     assert written.plan("p").phases[-1].name == "Ship"
-
-
-async def test_an_empty_text_is_refused_and_escape_adds_nothing(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "a enter", "A task needs a text")
-        await pilot.press("a", "x", "escape")
-        await sees(pilot, "space", "Done: #4")
-
-    assert len(written.texts("p")) == 7
+    assert len(written.texts("p")) == 9
 
 
 async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: World) -> None:
@@ -104,23 +93,25 @@ async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: Worl
         await sees(pilot, "g K", "Nothing changed: #1 is the first task.")
 
 
-async def test_delete_removes_the_task_and_the_cursor_goes_to_the_next(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "delete", "Removed: #4", "▎  ✗ Keep the old flags")
-
-    assert "Wire up the command line" not in written.texts("p")
-
-
-async def test_the_text_of_a_task_is_edited(written: World) -> None:
+async def test_the_text_of_a_task_is_edited_and_delete_removes_it_and_the_cursor_goes_to_the_next(
+    written: World,
+) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "e", "#4: Wire up the command line")
         await enters(pilot, " now", "Renamed: #4 Wire up the command line now")
+        assert "Wire up the command line now" in written.texts("p")
+        await sees(pilot, "delete", "Removed: #4", "▎  ✗ Keep the old flags")
 
-    assert "Wire up the command line now" in written.texts("p")
+    assert "Wire up the command line now" not in written.texts("p")
 
 
-async def test_editing_a_task_that_another_process_removed_says_so(written: World) -> None:
+async def test_what_another_process_does_meanwhile_is_kept_and_editing_a_task_that_it_removed_says_so(
+    written: World,
+) -> None:
     async with watching(written, PLAN) as pilot:
+        written.session("p").change([Remove(Numbered((1,)))])
+        await sees(pilot, "space", lambda: written.status("p", 4) == "completed")
+        assert numbers(written) == [2, 3, 4, 5, 6, 7]
         await pilot.press("e")
         await type_text(pilot, " now")
         written.tildone("todo", "rm", "4", "--session", "p")
@@ -145,14 +136,6 @@ async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_
         await until(pilot, lambda: plans.texts("p") == [expected])
 
 
-async def test_what_another_process_does_meanwhile_is_kept(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        written.session("p").change([Remove(Numbered((1,)))])
-        await sees(pilot, "space", lambda: written.status("p", 4) == "completed")
-
-    assert numbers(written) == [2, 3, 4, 5, 6, 7]
-
-
 async def test_a_phase_is_folded_and_unfolded(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "z", "Build 2/3 …")
@@ -169,18 +152,15 @@ async def test_the_first_task_of_an_empty_plan_is_added(plans: World) -> None:
         await enters(pilot, "First", "– First")
 
 
-async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(written: World) -> None:
+async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one_and_to_the_folded_one_with_the_cursor(
+    written: World,
+) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("j", "a")
         await enters(pilot, "Name them", "Added to Build: #8 Name them")
-
-    assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
-
-
-async def test_a_task_is_added_to_the_folded_phase_with_the_cursor(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
+        assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
         await pilot.press("z", "a")
-        await enters(pilot, "Name them", "Added to Build: #8 Name them")
+        await enters(pilot, "Name more", "Added to Build: #9 Name more")
 
 
 async def test_a_click_on_the_sign_of_a_task_closes_it_and_elsewhere_only_moves_the_cursor(written: World) -> None:
@@ -233,17 +213,14 @@ async def test_a_key_sets_the_order_and_shows_the_numbers_meanwhile(three: World
     assert after(three, 3) == ()
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("3", "These tasks would wait for each other: "), ("9", "There is no task #9"), ("zzz", "No task has")],
-)
-async def test_an_order_that_cannot_be_is_refused_with_the_reason(three: World, line: str, said: str) -> None:
+async def test_an_order_that_cannot_be_is_refused_with_the_reason(three: World) -> None:
     three.session("p").change([Order(Numbered((3,)), (1,))])
+    refusals = {"3": "These tasks would wait for each other: ", "9": "There is no task #9", "zzz": "No task has"}
     async with watching(three, PLAN) as pilot:
-        await pilot.press("g", "o")
-        await enters(pilot, line, said)
-
-    assert after(three, 1) == ()
+        for line, said in refusals.items():
+            await pilot.press("g", "o")
+            await enters(pilot, line, said)
+            assert after(three, 1) == ()
 
 
 async def test_a_key_sets_the_files_that_a_task_changes(three: World) -> None:
@@ -429,7 +406,7 @@ async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(as
         await shows(pilot, "1 needs you", "needs you", "? cargo fuzz run parse  y answers")
         await pilot.press("y")
         await shows(pilot, "█ ? Run this command?", "cargo fuzz run parse", "in ~/src, 10 min", "y once", "esc later")
-        await sees(pilot, "escape enter", "– Fuzz it")
+        await sees(pilot, "escape enter", "– Fuzz it", "asks     in the list, y answers: cargo fuzz run parse")
 
     assert answer_of(asked) == ""
 
@@ -456,17 +433,6 @@ async def test_an_answer_counts_once_the_question_was_shown_for_a_moment(
         await shows(pilot, f"Answered: {answer}")
 
 
-async def test_what_allows_more_than_one_command_asks_once_more(asked: World) -> None:
-    async with watching(asked) as pilot:
-        await shows(pilot, "y answers")
-        clock = with_clock(pilot)
-        await sees(pilot, "y", "Run this command?")
-        clock.now += 1
-        await sees(pilot, "a", "a again: for the whole session")
-
-    assert answer_of(asked) == ""
-
-
 async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans: World) -> None:
     plans.write("p", Phase("", (Task("Fuzz it"),)))
     plans.store.records.ask(Need("n1", "p", "command", "\n".join(f"step {n}" for n in range(30)), ("once", "no"), 1))
@@ -482,13 +448,20 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
         await sees(pilot, "y", lambda: answer_of(plans) == "once")
 
 
-async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> None:
+async def test_what_allows_more_than_one_command_asks_once_more_and_what_somebody_else_answers_is_closed(
+    asked: World,
+) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
+        clock = with_clock(pilot)
         await sees(pilot, "y", "Run this command?")
+        clock.now += 1
+        await sees(pilot, "a", "a again: for the whole session")
+        assert answer_of(asked) == ""
         asked.store.records.answer("n1", "no", "Ada", 5)
         await shows(pilot, "The question is answered, or nobody waits for the answer any more.")
         await until(pilot, lambda: "Run this command?" not in text(pilot))
+        await sees(pilot, "y", "There is no open question here.")
 
 
 async def test_a_question_without_choices_is_answered_with_a_text(plans: World) -> None:
@@ -514,17 +487,6 @@ async def test_a_long_question_without_choices_leaves_room_for_the_answer(plans:
         await sees(pilot, "y", "why not the other?")
         await type_text(pilot, "tildone")
         await shows(pilot, "Answer: tildone")
-
-
-async def test_a_plan_says_what_its_agent_asks(asked: World) -> None:
-    async with watching(asked, Start("p", opened=True)) as pilot:
-        await shows(pilot, "asks     in the list, y answers: cargo fuzz run parse")
-
-
-async def test_without_a_question_the_key_says_so(plans: World) -> None:
-    plans.write("p", Phase("", (Task("x"),)))
-    async with watching(plans, Start("p")) as pilot:
-        await sees(pilot, "y", "There is no open question here.")
 
 
 async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:

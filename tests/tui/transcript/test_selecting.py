@@ -48,18 +48,20 @@ async def test_a_drag_selects_and_a_key_copies() -> None:
         assert not screen.transcript.selection.exists
 
 
-async def test_selected_text_is_marked() -> None:
+async def test_selected_text_is_marked_and_a_drag_backwards_or_clicks_select_too() -> None:
     async with showing(AnswerBlock("one two three")) as screen:
+        await screen.pilot.click(screen.transcript, offset=(7, 0), times=2)
+        assert screen.transcript.selection.text == "two"
+        await screen.pilot.click(screen.transcript, offset=(7, 0), times=3)
+        assert screen.transcript.selection.text == "one two three"
+        await screen.pilot.click(screen.transcript, offset=(7, 0))
+        assert not screen.transcript.selection.exists
         await drag(screen, (6, 0), (9, 0))
         strip = screen.transcript.render_line(0)
         selected = PALETTES["dark"].selected
         marked = [s.text for s in strip if s.style and s.style.bgcolor and s.style.bgcolor.name == selected.lower()]
 
         assert marked == ["two"]
-
-
-async def test_a_drag_backwards_selects_the_same() -> None:
-    async with showing(AnswerBlock("one two three")) as screen:
         await drag(screen, (9, 0), (6, 0))
         assert await screen.copied("ctrl+c") == "two"
 
@@ -84,21 +86,13 @@ async def test_a_drag_beyond_the_edge_scrolls() -> None:
         assert transcript.scroll_offset == before
 
 
-async def test_two_clicks_select_a_word_and_three_a_line() -> None:
-    async with showing(AnswerBlock("one two three")) as screen:
-        await screen.pilot.click(screen.transcript, offset=(7, 0), times=2)
-        assert screen.transcript.selection.text == "two"
-        await screen.pilot.click(screen.transcript, offset=(7, 0), times=3)
-        assert screen.transcript.selection.text == "one two three"
-        await screen.pilot.click(screen.transcript, offset=(7, 0))
-        assert not screen.transcript.selection.exists
-
-
-async def test_keys_select_from_the_first_visible_line() -> None:
+async def test_keys_select_from_the_first_visible_line_and_words_beyond_the_edge_scroll() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
         assert await screen.copied("v", "l", "l", "l", "right", "h", "y") == "line"
         assert await screen.copied("v", "j", "l", "left", "down", "k", "y") == "line 21\nl"
         assert await screen.copied("v", "G", "y") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
+        assert (await screen.press("v", *"bbbb"))[0] == "  line 19"
+        assert (await screen.press(*["e"] * 30))[-1] == "  line 30"
 
 
 async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
@@ -133,26 +127,16 @@ async def test_keys_select_words(keys: str, selected: str) -> None:
         assert await screen.copied("v", *keys, "y") == selected
 
 
-async def test_the_keys_of_words_have_another_meaning_while_nothing_is_selected() -> None:
+async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_another_meaning() -> None:
     async with showing(AnswerBlock("one two")) as screen:
-        await screen.press("K", "v", "e", "f", "escape", "w", "b", "e")
-
-        chosen = [(message.number, message.what) for message in screen.app.sent]  # type: ignore[attr-defined]  # one kind
-        assert chosen == [(1, "edit")]
-
-
-async def test_words_beyond_the_edge_scroll() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
-        assert (await screen.press("v", *"bbbb"))[0] == "  line 19"
-        assert (await screen.press(*["e"] * 30))[-1] == "  line 30"
-
-
-async def test_escape_ends_the_selection() -> None:
-    async with showing(AnswerBlock("a b")) as screen:
         await screen.press("v", "escape")
         assert not screen.transcript.selection.exists
         await screen.press("y")
         assert screen.app.sent == []
+        await screen.press("K", "v", "e", "f", "escape", "w", "b", "e")
+
+        chosen = [(message.number, message.what) for message in screen.app.sent]  # type: ignore[attr-defined]  # one kind
+        assert chosen == [(1, "edit")]
 
 
 async def test_a_selection_ends_when_its_lines_change() -> None:

@@ -42,9 +42,14 @@ async def test_it_opens_at_the_end_and_follows_it() -> None:
 
 
 async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> None:
+    """Nothing is announced until something is new; back at the end, it is followed again."""
     async with showing(AnswerBlock(numbered(30))) as screen:
-        await screen.press("k", "k")
-        before = screen.rows
+        assert (await screen.press("k"))[-1] == "  line 29"
+        await screen.press("k", "j")
+        assert not screen.transcript.viewport.follows
+        await screen.press("j")
+        assert screen.transcript.viewport.follows
+        before = await screen.press("k", "k")
         number = screen.transcript.add(AnswerBlock("one\ntwo"))
         await screen.stream(number, "\nthree")
 
@@ -54,22 +59,7 @@ async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> Non
         assert screen.transcript.viewport.follows
 
 
-async def test_nothing_is_announced_until_something_is_new() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
-        await screen.press("k")
-
-        assert screen.rows[-1] == "  line 29"
-
-
-async def test_scrolling_back_to_the_end_follows_it_again() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
-        await screen.press("k", "k", "j")
-        assert not screen.transcript.viewport.follows
-        await screen.press("j")
-        assert screen.transcript.viewport.follows
-
-
-async def test_keys_scroll() -> None:
+async def test_keys_the_wheel_and_a_click_on_the_announcement_scroll() -> None:
     rows = {
         ("k",): 20,
         ("up", "up", "down"): 20,
@@ -83,21 +73,12 @@ async def test_keys_scroll() -> None:
     }
     async with showing(AnswerBlock(numbered(30))) as screen:
         found = {keys: (await screen.press("G", *keys))[0] for keys in rows}
-
-    assert found == {keys: f"  line {first}" for keys, first in rows.items()}
-
-
-async def test_the_wheel_scrolls_three_rows() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
+        assert found == {keys: f"  line {first}" for keys, first in rows.items()}
         await screen.wheel(MouseScrollUp)
         assert screen.rows[0] == "  line 18"
         await screen.wheel(MouseScrollUp)
         await screen.wheel(MouseScrollDown)
         assert screen.rows[0] == "  line 18"
-
-
-async def test_a_click_on_the_announcement_goes_to_the_end() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
         await screen.press("g")
         await screen.add(AnswerBlock("new"))
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
@@ -313,15 +294,10 @@ async def test_the_cursor_goes_from_block_to_block() -> None:
         assert marked(await screen.press("alt+down", "J", "J")) == ["end"]
 
 
-async def test_the_first_step_down_is_the_first_visible_block() -> None:
+async def test_the_first_step_down_is_the_first_visible_block_and_the_viewport_goes_with_the_cursor() -> None:
     async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
         assert marked(await screen.press("J")) == ["6", "."]
-
-
-async def test_the_viewport_goes_with_the_cursor() -> None:
-    async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
-        rows = await screen.press("J", *["K"] * 5)
-        assert marked(rows) == ["1", "."]
+        assert marked(await screen.press(*["K"] * 5)) == ["1", "."]
         assert not screen.transcript.viewport.follows
 
 
@@ -371,9 +347,11 @@ async def test_a_click_on_the_header_folds_and_one_below_it_does_not() -> None:
         assert "▎   line 20" in screen.rows
 
 
-async def test_all_calls_are_expanded_also_those_to_come() -> None:
+async def test_all_calls_are_expanded_also_those_to_come_and_what_is_folded_is_not_found() -> None:
     async with showing(done("ls", numbered(10)), done("cat", numbered(10)), size=(50, 40)) as screen:
+        assert not screen.transcript.find("line 10")
         await screen.press("O")
+        assert screen.transcript.find("line 10")
         await screen.add(done("pwd", numbered(10)))
         assert screen.rows.count("    line 10") == 3
         assert (await screen.press("O")).count("    line 10") == 0
@@ -500,8 +478,13 @@ async def test_the_previous_match_is_found_backwards() -> None:
         assert seen == [(1, 0), (2, 0), (1, 1), (1, 0)]
 
 
-async def test_the_search_begins_at_the_viewport() -> None:
+async def test_the_search_begins_at_the_viewport_and_words_that_are_nowhere_are_reported() -> None:
     async with showing(AnswerBlock(numbered(50)), size=(40, 8)) as screen:
+        before = screen.transcript.scroll_offset
+        assert (await screen.press("slash", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
+        assert screen.transcript.scroll_offset == before
+        await screen.press("n")
+        assert (await screen.press("escape"))[-1] == "  line 50"
         await screen.press("g", *["j"] * 14)
         await screen.press("slash", *"line", "enter")
         assert screen.transcript.search.match == (1, 14)
@@ -516,34 +499,14 @@ async def test_a_word_across_a_wrapped_line_is_found() -> None:
         assert found(screen, DARK.accent) == ["two", "three"]
 
 
-async def test_words_that_are_nowhere_are_reported() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
-        before = screen.transcript.scroll_offset
-        assert (await screen.press("slash", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
-        assert screen.transcript.scroll_offset == before
-        await screen.press("n")
-        assert (await screen.press("escape"))[-1] == "  line 30"
-
-
-async def test_typing_can_be_given_up_and_the_last_words_are_searched_again() -> None:
+async def test_typing_can_be_given_up_the_last_words_are_searched_again_and_so_is_pasted_text() -> None:
     async with showing(AnswerBlock("one two")) as screen:
         await screen.press("slash", *"two", "escape")
         assert screen.transcript.search.words == ""
         await screen.press("slash", *"one", "enter", "slash", "enter")
         assert screen.transcript.search.words == "one"
-
-
-async def test_pasted_text_is_searched_for() -> None:
-    async with showing(AnswerBlock("one two")) as screen:
         screen.transcript.post_message(Paste("ignored"))
         await screen.press("slash")
         screen.transcript.post_message(Paste("one\x1b[2J\nnext"))
         await screen.pilot.pause()
         assert screen.rows[-1] == "  /one␛[2J▍"
-
-
-async def test_what_is_folded_is_not_found() -> None:
-    async with showing(done("ls", numbered(20))) as screen:
-        assert not screen.transcript.find("line 20")
-        await screen.press("O")
-        assert screen.transcript.find("line 20")

@@ -11,7 +11,7 @@ from functools import partial
 from tildone.app.opening import open_store, patience_of
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
-from tildone.base import NotFound, UsageError, replace, shortened
+from tildone.base import TYPE_CHECKING, NotFound, UsageError, replace, shortened
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli.opening import missing_package, settings_for, with_session
 from tildone.cli.output import on_terminal, put
@@ -19,8 +19,10 @@ from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.store import Store
 from tildone.plan.text.safe import printable
-from tildone.screens.board.access import People
-from tildone.screens.watch.app import WatchApp
+
+if TYPE_CHECKING:
+    from tildone.screens.board.access import People
+    from tildone.screens.watch.app import WatchApp
 
 
 def watch(args: ParsedArgs) -> int:

@@ -21,7 +21,6 @@ from tildone.log.store import Store
 from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.screens.board.access import People
     from tildone.screens.watch.app import WatchApp
 
 
@@ -100,7 +99,7 @@ def board(args: ParsedArgs) -> int:
 
 
 def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
-    from tildone.screens.board.access import FILE, METRICS_FILE  # noqa: PLC0415  see `run`
+    from tildone.screens.board.access import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
     from tildone.screens.board.serve import board_folder  # noqa: PLC0415  see `run`
 
     people = People(board_folder(settings), METRICS_FILE if args.has("metrics") else FILE)

@@ -12,6 +12,7 @@ from time import sleep
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, make_repository, python
+from tests.fleet.agents import is_running
 from tests.suite.waiting import until
 from tildone.app import check_commands as running
 from tildone.app.check_commands import (
@@ -98,12 +99,11 @@ def test_secrets_in_an_output_are_neither_kept_nor_shown(
     assert "correct-horse" not in str(proof)
 
 
-def test_the_output_of_the_last_run_replaces_the_one_before(runner: Runner) -> None:
+def test_the_output_of_the_last_run_replaces_the_one_before_and_need_not_be_written(runner: Runner) -> None:
     assert runner.prove(FAILS).output == runner.prove(FAILS).output
-    assert len(list(runner.outputs.iterdir())) == 1
-
-
-def test_an_output_that_can_not_be_written_does_not_matter(runner: Runner) -> None:
+    [kept] = runner.outputs.iterdir()
+    kept.unlink()
+    runner.outputs.rmdir()
     runner.outputs.write_text("not a folder")
 
     proof = runner.prove(FAILS)
@@ -111,16 +111,18 @@ def test_an_output_that_can_not_be_written_does_not_matter(runner: Runner) -> No
     assert (proof.result, proof.output, proof.tail) == (Result.FAILED, "", "what went wrong")
 
 
-def test_a_check_that_can_not_decide_is_inconclusive(runner: Runner) -> None:
+def test_a_check_that_can_not_decide_is_inconclusive_and_not_run_again(project: Path, runner: Runner) -> None:
+    script = "import time; open('runs', 'a').write('x'); time.sleep(60)"
     for check, reason in (
         (Check(("no-such-program",)), "it could not be started: No such file or directory"),
-        (python("import time; time.sleep(60)", seconds=1), "it took longer than 1 s"),
+        (python(script, seconds=1, retries=3), "it took longer than 1 s"),
         (replace(PASSES, folder="missing"), "it could not be started: No such file or directory"),
     ):
         proof = runner.prove(check)
 
         assert (proof.result, proof.exit_code) == (Result.INCONCLUSIVE, None), check
         assert proof.reason.endswith(f"is inconclusive: {reason}"), check
+    assert (project / "runs").read_text() == "x"
 
 
 def test_a_check_that_nobody_has_approved_is_not_run(project: Path, runner: Runner) -> None:
@@ -131,11 +133,8 @@ def test_a_check_that_nobody_has_approved_is_not_run(project: Path, runner: Runn
     assert (proof.result, proof.command) == (Result.REFUSED, check.command)
     assert not (project / "marker").exists()
     assert not runner.runner.is_allowed(check)
-
-
-def test_it_runs_in_its_folder_of_the_project(project: Path, runner: Runner) -> None:
-    runner.prove(python("open('marker', 'w')", folder="src"))
-
+    # With the approval, it runs in its folder of the project.
+    runner.prove(replace(check, folder="src"))
     assert (project / "src" / "marker").exists()
 
 
@@ -154,13 +153,6 @@ def test_a_check_that_fails_is_run_again_as_often_as_it_says(
 
     assert proof.result is (result or Result.PASSED)
     assert len((project / "runs").read_text()) == runs
-
-
-def test_a_check_that_can_not_decide_is_not_run_again(project: Path, runner: Runner) -> None:
-    script = "import time; open('runs', 'a').write('x'); time.sleep(60)"
-
-    assert runner.prove(python(script, seconds=1, retries=3)).result is Result.INCONCLUSIVE
-    assert (project / "runs").read_text() == "x"
 
 
 def test_tasks_with_the_same_check_share_one_run(project: Path, runner: Runner) -> None:
@@ -184,9 +176,7 @@ def test_only_the_proofs_whose_files_have_changed_are_stale(project: Path, runne
     (project / "src" / "parser.py").write_text("x = 2\n")
 
     assert runner.stale(proofs) == {1}
-
-
-def test_a_proof_without_digests_never_becomes_stale(runner: Runner) -> None:
+    # One without digests never becomes stale.
     assert not runner.is_stale(PASSES, Proof(Result.PASSED, PASSES.command))
 
 
@@ -258,19 +248,6 @@ def run(script: str, folder: Path, seconds: float = 20) -> CommandResult:
     return run_command((sys.executable, "-c", script), str(folder), seconds, ENVIRON)
 
 
-def is_running(pid: int) -> bool:
-    """Return whether a process runs: a zombie that nobody has waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
-    except OSError:
-        return False
-
-
-def ends(pid: int) -> bool:
-    """Wait until a process ends, and return that."""
-    return until(lambda: not is_running(pid))
-
-
 def test_both_outputs_and_the_exit_code_are_returned(tmp_path: Path) -> None:
     result = run("import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)", tmp_path)
 
@@ -279,33 +256,16 @@ def test_both_outputs_and_the_exit_code_are_returned(tmp_path: Path) -> None:
     assert result.milliseconds >= 0
 
 
-def test_standard_input_is_empty(tmp_path: Path) -> None:
-    assert run("import sys; print(repr(sys.stdin.read()))", tmp_path).output == "''\n"
+def test_it_gets_its_folder_no_input_and_no_secrets(tmp_path: Path) -> None:
+    script = "import os, sys; print(os.getcwd(), repr(sys.stdin.read()), *sorted(os.environ))"
 
+    folder, text, *names = run(script, tmp_path).output.split()
 
-def test_it_runs_in_its_folder(tmp_path: Path) -> None:
-    assert run("import os; print(os.getcwd())", tmp_path).output.strip() == os.path.realpath(tmp_path)
-
-
-def test_it_gets_no_secrets(tmp_path: Path) -> None:
-    output = run("import os; print(sorted(os.environ))", tmp_path).output
-
-    assert "PATH" in output
-    assert "LC_ALL" in output
-    assert "TOKEN" not in output
-    assert "SECRET" not in output
-
-
-def test_names_of_secrets_are_not_among_the_variables() -> None:
+    assert (folder, text) == (os.path.realpath(tmp_path), "''")
+    assert {"PATH", "LC_ALL"} <= set(names)
+    assert not {"GITHUB_TOKEN", "AWS_SECRET"} & set(names)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DATABASE_URL", "SSH_AUTH_SOCK", "PASSWORD"):
         assert name not in small_environment({name: "x", "PATH": "/bin"}), name
-
-
-def test_a_program_that_does_not_exist_is_said_to_be_unable_to_start(tmp_path: Path) -> None:
-    result = run_command(("no-such-program-at-all",), str(tmp_path), 5, ENVIRON)
-
-    assert result.exit_code is None
-    assert result.problem == "it could not be started: No such file or directory"
 
 
 def test_a_command_that_no_system_can_start_does_not_raise(tmp_path: Path) -> None:
@@ -314,13 +274,6 @@ def test_a_command_that_no_system_can_start_does_not_raise(tmp_path: Path) -> No
 
         assert result.exit_code is None, command
         assert "could not be started" in result.problem, command
-
-
-def test_a_folder_that_does_not_exist_is_said_to_be_the_problem(tmp_path: Path) -> None:
-    result = run("print(1)", tmp_path / "missing")
-
-    assert (result.exit_code, result.output) == (None, "")
-    assert "could not be started" in result.problem
 
 
 def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
@@ -332,9 +285,7 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
     assert notice == f"[the first {2 * MAX_OUTPUT_BYTES + len('the end'):,} bytes are left out]"
     assert len(kept) == MAX_OUTPUT_BYTES
     assert output.endswith("athe end")
-
-
-def test_output_that_is_not_utf_8_is_replaced(tmp_path: Path) -> None:
+    # What is not UTF-8 is replaced.
     assert run("import os; os.write(1, b'\\xff\\xfe!')", tmp_path).output == "\ufffd\ufffd!"
 
 
@@ -355,7 +306,7 @@ def test_at_the_time_limit_the_whole_group_is_ended(prelude: str, tmp_path: Path
 
     assert (result.exit_code, result.problem) == (None, "it took longer than 3 s")
     assert result.output == "waiting\n"
-    assert ends(int((tmp_path / "started").read_text()))
+    until(lambda: not is_running(int((tmp_path / "started").read_text())))
 
 
 @posix
@@ -363,7 +314,7 @@ def test_what_it_left_in_the_background_is_ended_with_it(tmp_path: Path) -> None
     result = run(WITH_GRANDCHILD.format(prelude="pass", then="print('done')"), tmp_path)
 
     assert (result.exit_code, result.output) == (0, "done\n")
-    assert ends(int((tmp_path / "started").read_text()))
+    until(lambda: not is_running(int((tmp_path / "started").read_text())))
 
 
 @posix
@@ -397,7 +348,7 @@ def test_an_interrupted_run_ends_the_group(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(script, tmp_path, seconds=60)
 
-    assert ends(int((tmp_path / "started").read_text()))
+    until(lambda: not is_running(int((tmp_path / "started").read_text())))
 
 
 TESTS = Check(("pytest", "-q", "tests"))
@@ -409,14 +360,12 @@ def approvals(tmp_path: Path) -> Approvals:
     return Approvals(str(tmp_path / "approved"), str(tmp_path / "project"))
 
 
-def test_nothing_is_approved_at_first_and_looking_makes_no_files(approvals: Approvals, tmp_path: Path) -> None:
-    assert not approvals.is_allowed(TESTS)
-    assert not (tmp_path / "approved").exists()
-
-
 def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
     approvals: Approvals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Looking makes no files."""
+    assert not approvals.is_allowed(TESTS)
+    assert not (tmp_path / "approved").exists()
     monkeypatch.setenv("PATH", "/bin")
     approvals.approve(TESTS)
     approvals.approve(TESTS)
@@ -433,8 +382,13 @@ def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
     assert not approvals.is_allowed(TESTS)
 
 
-def test_only_that_very_command_in_that_folder_is_approved(approvals: Approvals) -> None:
+def test_only_that_very_command_in_that_folder_of_that_project_is_approved(
+    approvals: Approvals, tmp_path: Path
+) -> None:
+    """Limits, retries and watched files do not change what is run."""
     approvals.approve(TESTS)
+    assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
+    assert not Approvals(str(tmp_path / "approved"), str(tmp_path)).is_allowed(TESTS)
     for other in (
         Check(("pytest", "-q", "tests", "--co")),
         Check(("pytest", "-q tests")),
@@ -443,19 +397,6 @@ def test_only_that_very_command_in_that_folder_is_approved(approvals: Approvals)
         Check(("rm", "-rf", "/")),
     ):
         assert not approvals.is_allowed(other), other
-
-
-def test_limits_retries_and_watched_files_do_not_matter(approvals: Approvals) -> None:
-    """They do not change what is run."""
-    approvals.approve(TESTS)
-
-    assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
-
-
-def test_another_project_has_approvals_of_its_own(approvals: Approvals, tmp_path: Path) -> None:
-    approvals.approve(TESTS)
-
-    assert not Approvals(str(tmp_path / "approved"), str(tmp_path)).is_allowed(TESTS)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
@@ -523,38 +464,21 @@ def test_without_a_folder_the_path_of_a_person_is_used_and_not_kept(tmp_path: Pa
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
+WORDS = (
+    "true|:|exit 0|/bin/true|env true|command true|echo done|printf done|ls|pwd|date|sleep 0|cat /dev/null|test 1|[ 1 ]"
+)
 REFUSED = (
-    ("true",),
-    (":",),
-    ("exit", "0"),
-    ("/bin/true",),
-    ("env", "true"),
-    ("command", "true"),
-    ("echo", "done"),
-    ("printf", "done"),
-    ("ls",),
-    ("pwd",),
-    ("date",),
-    ("sleep", "0"),
-    ("cat", "/dev/null"),
-    ("test", "1"),
-    ("[", "1", "]"),
-    ("sh", "-c", "exit 0"),
-    ("sh", "-c", "pytest || true"),
-    ("sh", "-c", "pytest; true"),
-    ("sh", "-c", "pytest -q | tail -1"),
+    *(tuple(line.split()) for line in WORDS.split("|")),
+    *(("sh", "-c", script) for script in ("exit 0", "pytest || true", "pytest; true", "pytest -q | tail -1")),
     (sys.executable, "-c", "pass"),
 )
 TOLD = (
-    (sys.executable, "--version"),
-    (sys.executable, "--help"),
+    *((sys.executable, option) for option in ("--version", "--help")),
     (sys.executable, "-c", "import sys; sys.exit(0)"),
     ("sh", "-c", "if pytest; then echo; fi; true"),
 )
 HONEST = (
-    ("test", "-f", "README"),
-    ("grep", "-q", "42", "answer"),
-    ("./test.sh",),
+    *(tuple(line.split()) for line in ("test -f README", "grep -q 42 answer", "./test.sh")),
     (sys.executable, "-c", "import time; time.sleep(60)"),
     ("sh", "-c", "exit 3"),
 )

@@ -4,6 +4,7 @@ Pages of rows; and open questions of agents that are gone.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,8 @@ def test_a_row_has_what_a_list_shows_without_the_plan(world: World) -> None:
     row = world.index.row("grammar")
 
     assert row is not None
-    assert (row.name, row.title, row.word, row.why) == (
-        "grammar",
-        "grammar",
-        SessionWord.IDLE,
-        "next: Write the parser",
-    )
+    assert (row.name, row.title) == ("grammar", "grammar")
+    assert (row.word, row.why) == (SessionWord.IDLE, "next: Write the parser")
     assert (row.closed, row.total, row.strip, row.doing) == (1, 2, "d.", "Write the parser")
     assert (row.events, row.head, row.nudge_limit) == (2, world.store.session_head("grammar").head, 20)
     assert row.created <= row.updated
@@ -69,21 +66,16 @@ def test_a_refresh_reads_only_what_changed_however_many_sessions_there_are(world
     assert reads(world) == {"history": 1, "session_info": 1}
 
 
-def test_a_refresh_without_a_change_computes_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.write("s", "a")
-    world.index.refresh()
-    monkeypatch.delattr("tildone.app.index.session_row")
-
-    assert not world.index.refresh()
-
-
-def test_undo_is_a_change_and_a_refresh_without_one_changes_nothing(world: World) -> None:
+def test_undo_is_a_change_and_a_refresh_without_one_computes_no_row(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = world.write("s", "a")
     session.change([Mark(Numbered((1,)), Status.COMPLETED)])
     assert world.index.refresh()
     session.undo()
 
     assert [row.closed for row in world.index.refresh().changed] == [0]
+    monkeypatch.delattr("tildone.app.index.session_row")
     assert not world.index.refresh()
 
 
@@ -252,50 +244,37 @@ def test_presences_are_read_every_two_seconds_at_most(world: World) -> None:
     assert world.counting.calls["presences"] == 2
 
 
-def register(world: World, session: str) -> None:
+def register(world: World, name: str = "claude") -> None:
     pid = os.getpid()
-    agent = Agent(AgentId("claude", "5f0c"), session, "", pid, world.now, start_time(pid))
+    agent = Agent(AgentId(name, "5f0c"), "s", "", pid, world.now, start_time(pid))
     AgentRegistry(str(world.agents_dir), "/project").save(agent)
-
-
-def test_an_agent_whose_process_runs_here_is_at_work_without_a_sign_of_life(world: World) -> None:
-    """A command may take long."""
-    world.write("s", "a")
-    register(world, "s")
-    world.store.records.beat(working("s", beat=world.now - AT_WORK_MS, doing="bash: make"))
-    world.index.refresh()
-    row = world.index.row("s")
-
-    assert row is not None
-    assert (row.word, [agent.doing for agent in row.agents]) == (SessionWord.WORKING, ["bash: make"])
 
 
 @pytest.mark.parametrize(
     ("why", "word"),
     [
-        (RestReason.ASKED, SessionWord.NEEDS_YOU),
-        (RestReason.BUSY, SessionWord.WORKING),
-        (RestReason.ABORTED, SessionWord.IDLE),
+        ("", SessionWord.WORKING),
+        (RestReason.ASKED.value, SessionWord.NEEDS_YOU),
+        (RestReason.BUSY.value, SessionWord.WORKING),
+        (RestReason.ABORTED.value, SessionWord.IDLE),
     ],
 )
-def test_why_an_agent_rests_decides_the_state(world: World, why: RestReason, word: SessionWord) -> None:
+def test_an_agent_whose_process_runs_here_needs_no_sign_of_life_and_why_it_rests_decides_the_state(
+    world: World, why: str, word: SessionWord
+) -> None:
+    """A command may take long. One that asked waits for the answer however long that takes, wherever it runs."""
     world.write("s", "a")
-    register(world, "s")
-    world.store.records.beat(working("s", beat=world.now, why=why.value))
+    world.store.records.beat(working("s", beat=world.now - 10 * AT_WORK_MS, doing="bash: make", why=why))
+    world.index.refresh()
+    asks = why == RestReason.ASKED.value
+    assert world.index.counts() == {SessionWord.NEEDS_YOU if asks else SessionWord.IDLE: 1}
+    register(world)
+    later(world)
     world.index.refresh()
     row = world.index.row("s")
 
     assert row is not None
-    assert row.word is word
-
-
-def test_an_agent_that_asked_waits_for_the_answer_however_long_that_takes(world: World) -> None:
-    world.write("s", "a")
-    world.store.records.beat(working("s", beat=world.now, why=RestReason.ASKED.value))
-    world.now += 10 * AT_WORK_MS
-    world.index.refresh()
-
-    assert world.index.counts() == {SessionWord.NEEDS_YOU: 1}
+    assert (row.word, [agent.doing for agent in row.agents]) == (word, ["bash: make"])
 
 
 def test_an_open_question_needs_a_person_until_it_is_answered(world: World) -> None:
@@ -388,14 +367,11 @@ def test_only_rows_of_the_states_asked_for_are_returned_and_a_filtered_page_has_
     assert ([row.name for row in rest.rows], rest.after) == (["s03"], None)
 
 
-@pytest.mark.parametrize("cursor", ["", "!", "bm8=", "e30=", "WzFd", "é"])
-def test_a_cursor_that_is_none_is_refused(world: World, cursor: str) -> None:
-    with pytest.raises(UsageError, match="cursor"):
-        world.index.rows(after=Cursor(cursor))
-
-
-def test_a_cursor_of_another_order_and_an_unknown_order_are_refused(world: World) -> None:
+def test_a_cursor_that_is_none_or_of_another_order_and_an_unknown_order_are_refused(world: World) -> None:
     written(world, 3)
+    for cursor in ("", "!", "bm8=", "e30=", "WzFd", "é"):
+        with pytest.raises(UsageError, match="cursor"):
+            world.index.rows(after=Cursor(cursor))
     with pytest.raises(UsageError, match="another order"):
         world.index.rows(sort="updated", after=world.index.rows(limit=1).after)
     with pytest.raises(UsageError, match="there is no order 'size'"):
@@ -425,50 +401,36 @@ def shown(world: World) -> tuple[SessionWord, int, tuple[Need, ...]]:
     return row.word, len(row.needs), world.index.needs()
 
 
-@pytest.mark.usefixtures("need")
-def test_the_question_of_an_agent_without_a_sign_of_life_is_left_out(world: World) -> None:
-    world.now += AT_WORK_MS
-
-    assert shown(world) == (SessionWord.IDLE, 0, ())
+def beat(world: World, ago: int, why: str = "") -> None:
+    world.store.records.beat(Presence(AGENT, "s", why=why, beat=world.now - ago))
 
 
-@pytest.mark.usefixtures("need")
-def test_the_question_of_an_agent_that_left_is_left_out(world: World) -> None:
-    world.store.records.leave(AGENT)
-    world.now += AT_WORK_MS
+@pytest.mark.parametrize(
+    ("act", "waits"),
+    [
+        (lambda _world: None, False),
+        (lambda world: world.store.records.leave(AGENT), False),
+        (lambda world: beat(world, AT_WORK_MS - 1), True),
+        (lambda world: beat(world, 10 * AT_WORK_MS, RestReason.ALL_DONE.value), True),
+        (lambda world: register(world, "tildone"), True),
+    ],
+    ids=["silent", "left", "goes on", "rests, and gives no signs of life", "runs here, and gives none"],
+)
+def test_a_question_is_shown_while_its_agent_may_wait_however_long(
+    world: World, need: Need, act: Callable[[World], None], *, waits: bool
+) -> None:
+    world.now += 10 * AT_WORK_MS
+    act(world)
 
-    assert shown(world) == (SessionWord.IDLE, 0, ())
-
-
-def test_an_agent_that_goes_on_giving_signs_of_life_waits_however_long(world: World, need: Need) -> None:
-    world.now += 100 * AT_WORK_MS
-    world.store.records.beat(Presence(AGENT, "s", beat=world.now - AT_WORK_MS + 1))
-
-    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
+    assert shown(world) == ((SessionWord.NEEDS_YOU, 1, (need,)) if waits else (SessionWord.IDLE, 0, ()))
 
 
 def test_a_question_comes_back_with_the_next_sign_of_life(world: World, need: Need) -> None:
     """The machine of the agent slept."""
     world.now += AT_WORK_MS
     world.index.refresh()
-    world.store.records.beat(Presence(AGENT, "s", beat=world.now))
-    world.now += AGENTS_EVERY_MS
-
-    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
-
-
-def test_an_agent_that_rests_gives_no_signs_of_life_and_may_wait(world: World, need: Need) -> None:
-    world.store.records.beat(Presence(AGENT, "s", why=RestReason.ALL_DONE.value, beat=world.now))
-    world.now += 10 * AT_WORK_MS
-
-    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
-
-
-def test_an_agent_whose_process_runs_here_waits_without_a_sign_of_life(world: World, need: Need) -> None:
-    world.now += 10 * AT_WORK_MS
-    pid = os.getpid()
-    agent = Agent(AgentId("tildone", "5f0c"), "s", pid=pid, last_active=world.now, started=start_time(pid))
-    AgentRegistry(str(world.agents_dir), "/project").save(agent)
+    beat(world, 0)
+    later(world)
 
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
 

@@ -31,17 +31,17 @@ from tildone.stores.memory import MemoryStore
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
 
-@pytest.mark.parametrize("scheme", ["mysql", "file"])
-def test_an_unknown_kind_of_store_is_named_in_the_error(scheme: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"there are no {scheme}:// stores; a store is a file, jsonl:FOLDER or postgresql://"
-    ):
+@pytest.mark.parametrize(
+    ("scheme", "hint"),
+    [
+        ("mysql", "a store is a file, jsonl:FOLDER or postgresql://"),
+        ("file", "a store is a file, jsonl:FOLDER or postgresql://"),
+        ("PostgreSQL", r"did you mean 'postgresql'\?"),
+    ],
+)
+def test_an_unknown_kind_of_store_is_named_in_the_error(scheme: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"there are no {scheme}:// stores; {hint}"):
         open_store(Settings(store=parse_address(f"{scheme}://host/plans"), session="s", project="/"))
-
-
-def test_a_misspelled_kind_of_store_is_corrected_in_the_error() -> None:
-    with pytest.raises(UsageError, match=r"there are no PostgreSQL:// stores; did you mean 'postgresql'\?"):
-        open_store(Settings(store=parse_address("PostgreSQL://host/plans"), session="s", project="/"))
 
 
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
@@ -60,11 +60,7 @@ def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch,
     [
         ("write_todos", {"mode": "replace", "todos": [{"text": "a"}]}, "indexed"),
         ("todo_write", {"ops": [{"op": "append", "phase": "A", "items": ["a"]}]}, "phased"),
-        (
-            "TodoWrite",
-            {"summary": "x", "todos": [{"content": "a", "status": "pending"}]},
-            "declared",
-        ),
+        ("TodoWrite", {"summary": "x", "todos": [{"content": "a", "status": "pending"}]}, "declared"),
     ],
 )
 def test_a_persons_edits_follow_the_dialect_of_the_newest_call(
@@ -84,6 +80,8 @@ def test_without_a_models_call_no_dialect_is_assumed() -> None:
     assert dialect_of_session(HERE, store) is BY_HAND
     assert dialect_of_session(HERE, MemoryStore()) is BY_HAND
     assert BY_HAND.rules == Rules()
+    # A configured one takes precedence.
+    assert dialect_of_session(replace(HERE, dialect="declared"), MemoryStore()).name == "declared"
 
 
 def test_only_recent_events_are_searched_for_a_call() -> None:
@@ -95,12 +93,6 @@ def test_only_recent_events_are_searched_for_a_call() -> None:
         session.change([Write(plan_of(str(count)).phases)])
 
     assert dialect_of_session(HERE, store) is BY_HAND
-
-
-def test_a_configured_dialect_takes_precedence() -> None:
-    settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
-
-    assert dialect_of_session(settings, MemoryStore()).name == "declared"
 
 
 @pytest.mark.parametrize("prefix", ["", "jsonl:"], ids=["sqlite", "pi"])
@@ -136,14 +128,13 @@ class Other:
 
 
 def test_a_record_takes_its_fields_by_position_and_by_name_with_defaults() -> None:
-    """The signature is the list of annotated fields."""
+    """The signature is the list of annotated fields; one without a default is required."""
     assert Task("a", notes=("n",)) == Task(text="a", status=Status.PENDING, notes=("n",))
-
-
-def test_a_missing_field_is_refused() -> None:
-    """A field without a default is required."""
     with pytest.raises(TypeError, match="text"):
         Task()  # type: ignore[call-arg]  # what the test is about
+    match Task("a", Status.ABANDONED):
+        case Task(text, status):
+            assert (text, status) == ("a", Status.ABANDONED)
 
 
 def test_a_record_cannot_be_changed() -> None:
@@ -160,67 +151,34 @@ def test_a_record_cannot_be_changed() -> None:
     assert not hasattr(task, "__dict__")
 
 
-def test_records_of_different_classes_are_never_equal() -> None:
+def test_records_of_different_classes_are_never_equal_and_equal_ones_have_equal_hashes() -> None:
     """Unlike tuples."""
     assert One(1) == One(1)
     assert One(1) != One(2)
     assert One(1) != Other(1)  # type: ignore[comparison-overlap]  # what the test is about
     assert One(1) != (1,)  # type: ignore[comparison-overlap]  # what the test is about
     assert Nothing() == Nothing()
-
-
-def test_equal_records_have_equal_hashes() -> None:
-    """Records can be members of sets and keys of dictionaries."""
     assert len({One(1), One(1), Other(1), Nothing(), Nothing()}) == 3
 
 
-def test_the_repr_is_a_constructor_call() -> None:
+def test_records_are_shown_as_they_are_made_and_copied_as_they_are() -> None:
+    """A replaced field changes nothing else, and not the original."""
+    task = Task("a", Status.COMPLETED, ("n",))
+
     assert repr(Phase("A", ())) == "Phase(name='A', tasks=())"
     assert repr(Nothing()) == "Nothing()"
-
-
-def test_replace_changes_only_the_given_fields() -> None:
-    """The original is unchanged."""
-    task = Task("a", Status.COMPLETED, ("n",))
-
-    changed = replace(task, text="b")
-
-    assert changed == Task("b", Status.COMPLETED, ("n",))
-    assert task.text == "a"
-
-
-def test_records_survive_pickle_and_copy() -> None:
-    task = Task("a", Status.COMPLETED, ("n",))
-
     assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301  our own bytes
     assert copy.deepcopy(One(3)) == One(3)
-
-
-def test_a_record_can_be_matched_by_position() -> None:
-    match Task("a", Status.ABANDONED):
-        case Task(text, status):
-            assert (text, status) == ("a", Status.ABANDONED)
-
-
-def test_records_made_before_and_after_init_is_compiled_are_alike() -> None:
-    """The arguments are checked in both cases."""
-
-    @value
-    class Point:
-        """Two fields."""
-
-        x: int
-        y: int = 0
-
-    made = [Point(1, y=number % 2) for number in range(20)]
-
-    assert made == [Point(x=1, y=number % 2) for number in range(20)]
+    assert replace(task, text="b") == Task("b", Status.COMPLETED, ("n",))
+    assert task.text == "a"
 
 
 @pytest.mark.parametrize(
     ("args", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1, "z": 1})]
 )
-def test_invalid_arguments_are_refused_from_the_first_record_on(args: tuple[int, ...], named: dict[str, int]) -> None:
+def test_records_made_before_and_after_init_is_compiled_are_alike(args: tuple[int, ...], named: dict[str, int]) -> None:
+    """Invalid arguments are refused in both cases."""
+
     @value
     class Point:
         """Two fields."""
@@ -228,6 +186,10 @@ def test_invalid_arguments_are_refused_from_the_first_record_on(args: tuple[int,
         x: int
         y: int = 0
 
+    with pytest.raises(TypeError, match="argument"):
+        Point(*args, **named)
+    made = [Point(1, y=number % 2) for number in range(20)]
+    assert made == [Point(x=1, y=number % 2) for number in range(20)]
     with pytest.raises(TypeError, match="argument"):
         Point(*args, **named)
 
@@ -305,8 +267,10 @@ def test_typing_errors_are_corrected(typed: str, expected: list[str]) -> None:
     assert closest(typed, VERBS) == expected
 
 
-def test_at_most_three_words_are_suggested() -> None:
+def test_at_most_three_words_are_suggested_and_none_for_a_very_long_one() -> None:
+    """The time that it takes grows with its length."""
     assert closest("abcd", ("abce", "abcf", "abcg", "abch")) == ["abce", "abcf", "abcg"]
+    assert closest("status" * 5000, ("status",) * 100) == []
 
 
 @pytest.mark.parametrize(
@@ -330,11 +294,6 @@ def test_a_hint_names_the_closest_or_where_to_look(
 def test_a_long_value_is_shown_shortened() -> None:
     assert shortened("9" * 40) == "9" * 40
     assert shortened("9" * 5000) == "9" * 40 + "…"
-
-
-def test_a_very_long_word_is_compared_with_nothing() -> None:
-    """The time that it takes grows with its length."""
-    assert closest("status" * 5000, ("status",) * 100) == []
 
 
 PACKAGE = Path(tildone.__file__).parent
@@ -387,35 +346,23 @@ def hints(*argv: str | Path, path: str = "/nowhere", **environ: str) -> list[str
 
 @pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
 def test_a_virtual_environment_that_is_not_on_path(place: Path) -> None:
-    """The command is named by its path, and packages are added with its own Python."""
+    """The command is named by its path, and packages are added with its own Python: by uv or pip, if it is there."""
     python = make_venv(place / ".venv")
+    command(place / "bin" / "uv", python)
+    own = place / ".venv" / "bin" / "tildone"
 
-    how, program, extra, package, upgrade = hints(place / ".venv" / "bin" / "tildone")
+    how, program, extra, package, upgrade = hints(own)
+    by_uv = hints(own, path=f"{place}/bin")[2]
+    next((place / ".venv").glob("lib/python*/site-packages")).joinpath("pip").mkdir()
+    by_pip = hints(own)[2]
 
     assert how == "pip in a virtual environment"
     assert program == f"'{place}/.venv/bin/tildone'"
     assert extra == f"'{python}' -m ensurepip && '{python}' -m pip install 'tildone[run]'"
     assert package == f"'{python}' -m ensurepip && '{python}' -m pip install 'boto3>=1'"
     assert upgrade.endswith("-m pip install --upgrade tildone")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
-def test_pip_is_used_where_the_environment_has_it(place: Path) -> None:
-    python = make_venv(place / ".venv")
-    next((place / ".venv").glob("lib/python*/site-packages")).joinpath("pip").mkdir()
-
-    assert hints(place / ".venv" / "bin" / "tildone")[2] == f"'{python}' -m pip install 'tildone[run]'"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
-def test_uv_is_used_where_the_environment_has_no_pip(place: Path) -> None:
-    """As in an environment that uv created."""
-    python = make_venv(place / ".venv")
-    command(place / "bin" / "uv", python)
-
-    extra = hints(place / ".venv" / "bin" / "tildone", path=f"{place}/bin")[2]
-
-    assert extra == f"uv pip install --python '{python}' 'tildone[run]'"
+    assert by_uv == f"uv pip install --python '{python}' 'tildone[run]'"
+    assert by_pip == f"'{python}' -m pip install 'tildone[run]'"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
@@ -430,15 +377,9 @@ def test_a_copy_on_path_is_called_by_its_name(place: Path) -> None:
     assert hints(own, path=str(own.parent))[1] == "tildone"
     assert hints(own, path=str(place / "linked"))[1] == "tildone"
     assert hints(own, path=f"{place / 'other'}:{own.parent}")[1] == f"'{own}'"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
-def test_a_module_that_is_run_without_a_command(place: Path) -> None:
-    """`python -m tildone` works wherever the package can be imported."""
-    python = make_venv(place / ".venv")
-    assert hints(python, "-c", SHOW)[1] == f"'{place}/.venv/bin/tildone'"
-
-    (place / ".venv" / "bin" / "tildone").unlink()
+    # `python -m tildone` works wherever the package can be imported.
+    assert hints(python, "-c", SHOW)[1] == f"'{own}'"
+    own.unlink()
     assert hints(python, "-c", SHOW)[1] == f"'{python}' -m tildone"
 
 
@@ -486,16 +427,10 @@ def test_pipx_and_its_temporary_environments(place: Path) -> None:
     temporary = make_venv(place / ".cache" / "3a26")
     (place / ".cache" / "3a26" / "pipx_metadata.json").touch()
 
-    assert hints(installed, "-c", SHOW)[::2] == [
-        "pipx",
-        "pipx inject tildone 'tildone[run]'",
-        "pipx upgrade tildone",
-    ]
-    assert hints(temporary, "-c", SHOW)[::2] == [
-        "pipx run",
-        "pipx run --spec 'tildone[run]' tildone",
-        "pipx run --no-cache tildone",
-    ]
+    words = "pipx", "pipx inject tildone 'tildone[run]'", "pipx upgrade tildone"
+    assert hints(installed, "-c", SHOW)[::2] == [*words]
+    words = "pipx run", "pipx run --spec 'tildone[run]' tildone", "pipx run --no-cache tildone"
+    assert hints(temporary, "-c", SHOW)[::2] == [*words]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.trusted import own_file, write_own, write_trusted
-from tildone.app.settings import load, load_valid, project_root
+from tildone.app.settings import load, load_valid
 from tildone.base import UsageError, shortened
 
 
@@ -25,36 +25,17 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_folder_of_a_project_has_the_same_session(project: Path, home: dict[str, str]) -> None:
-    deep = project / "src" / "deep"
-    deep.mkdir(parents=True)
-
-    settings = load({}, home, str(deep))
-
-    assert (settings.session, settings.project) == (str(project.resolve()), str(project.resolve()))
-
-
-def test_without_a_repository_the_folder_is_the_session(tmp_path: Path, home: dict[str, str]) -> None:
-    folder = tmp_path / "plain" / "folder"
-    folder.mkdir(parents=True)
-
-    assert load({}, home, str(folder)).session == str(folder.resolve())
-
-
-def test_a_worktree_is_a_project_of_its_own(project: Path) -> None:
-    """In a worktree, `.git` is a file."""
-    worktree = project / "worktree"
-    worktree.mkdir()
+def test_every_folder_of_a_project_has_the_same_session(project: Path, tmp_path: Path, home: dict[str, str]) -> None:
+    """A worktree, in which `.git` is a file, is a project of its own, and so is a folder without a repository."""
+    deep, worktree, plain = project / "src" / "deep", project / "worktree", tmp_path / "plain" / "folder"
+    for folder in (deep, worktree, plain):
+        folder.mkdir(parents=True)
     (worktree / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to(project)
 
-    assert project_root(str(worktree)) == str(worktree.resolve())
-
-
-def test_a_symbolic_link_leads_to_the_same_session(project: Path, tmp_path: Path, home: dict[str, str]) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(project)
-
-    assert load({}, home, str(link)).session == load({}, home, str(project)).session
+    for folder, root in ((deep, project), (worktree, worktree), (plain, plain), (tmp_path / "link", project)):
+        settings = load({}, home, str(folder))
+        assert (settings.session, settings.project) == (str(root.resolve()), str(root.resolve()))
 
 
 def test_settings_have_an_order_of_precedence(project: Path, home: dict[str, str]) -> None:
@@ -137,13 +118,11 @@ def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str,
     ]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_settings(project: Path, home: dict[str, str]) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_settings_and_a_file_that_cannot_be_opened_is_an_error(
+    project: Path, home: dict[str, str]
+) -> None:
     write_trusted(project / "tildone.toml", b'\xef\xbb\xbfsession = "ours"\r\n', home)
-
     assert load({}, home, str(project)).session == "ours"
-
-
-def test_a_file_that_cannot_be_opened_is_an_error(project: Path, home: dict[str, str]) -> None:
     own_file(home).mkdir(parents=True)
 
     with pytest.raises(UsageError, match=r"config\.toml: "):
@@ -174,11 +153,11 @@ def test_the_data_folder_follows_the_conventions_of_the_platform(
 def test_without_a_settings_file_no_toml_parser_is_imported(project: Path, home: dict[str, str]) -> None:
     """Importing it would take longer than the rest of a command."""
     program = f"import sys; from tildone.app.settings import load; load({{}}, {home!r}, {str(project)!r})"
-    asked = f"{program}; print('tomllib' in sys.modules, 'difflib' in sys.modules)"
+    asked = f"{program}; print({{'tomllib', 'difflib', 'tildone.app.settings_file'}} & set(sys.modules))"
 
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 
-    assert answer.stdout.split() == ["False", "False"]
+    assert answer.stdout == "set()\n"
 
 
 def test_prices_of_models_are_in_a_table(project: Path, home: dict[str, str]) -> None:
@@ -204,17 +183,15 @@ def test_a_wrong_price_is_an_error_that_shows_the_form(project: Path, home: dict
         load({}, home, str(project))
 
 
-def test_a_person_has_keys_and_a_theme_of_their_own(project: Path, home: dict[str, str]) -> None:
+def test_a_person_has_keys_and_a_theme_of_their_own_and_a_project_has_no_keys_even_if_it_is_trusted(
+    project: Path, home: dict[str, str]
+) -> None:
+    write_trusted(project / "tildone.toml", 'keys."watch.stop" = "f6"\n', home)
+    assert load({}, home, str(project)).keys == ()
     write_own(home, 'theme = "safe-light"\nkeys."app.tools.expand" = "f6"\nkeys."task.toggle" = "t, f7"\n')
 
     assert load({}, home, str(project)).theme == "safe-light"
     assert load({}, home, str(project)).keys == (("app.tools.expand", "f6"), ("task.toggle", "t, f7"))
-
-
-def test_a_project_does_not_change_what_keys_do_even_if_it_is_trusted(project: Path, home: dict[str, str]) -> None:
-    write_trusted(project / "tildone.toml", 'keys."watch.stop" = "f6"\n', home)
-
-    assert load({}, home, str(project)).keys == ()
 
 
 @pytest.mark.parametrize(
@@ -257,11 +234,9 @@ def test_a_worker_names_the_allowed_checks_in_place_of_the_person(
     by_worker = {**home, "TILDONE_CHECK_ALLOW": text, "TILDONE_LEASE": "nightly/0/1"}
 
     assert load({}, by_worker, str(project)).check_allow == allowed
-
-
-def test_the_variable_of_workers_does_not_count_elsewhere(project: Path, home: dict[str, str]) -> None:
-    """An agent could set it in its shell."""
-    assert load({}, {**home, "TILDONE_CHECK_ALLOW": "*"}, str(project)).check_allow == ()
+    # It does not count elsewhere: an agent could set it in its shell.
+    elsewhere = {**home, "TILDONE_CHECK_ALLOW": "*"}
+    assert load({}, elsewhere, str(project)).check_allow == ("pytest *",)
 
 
 @pytest.mark.parametrize("text", ['"pytest"', "[3]", '[""]', '["*"]', '["* *"]'])

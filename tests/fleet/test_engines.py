@@ -1,8 +1,7 @@
 """What every engine must do: begin each run once, whatever happens to its records; and the tables of DBOS."""
 
-import os
-import signal
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +9,7 @@ from threading import Thread, current_thread
 
 import pytest
 
-from tests.fleet.agents import is_running
+from tests.fleet.drills.places import kill_server
 from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
 from tests.stores.leases import fleet_on_sqlite
 from tests.stores.postgres import Server, execute, needs_server
@@ -232,35 +231,10 @@ def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet,
     assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
 
 
-def kill_server(server: Server) -> None:
-    """Kill the first process of a server, and wait until the others have ended, too: each works in its folder."""
-    data = Path(server.folder) / "data"
-    os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
-    until(lambda: not any(works_in(int(name), str(data)) for name in os.listdir("/proc") if name.isdigit()))
-    # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.
-    for lock in (data / "postmaster.pid", Path(server.folder) / ".s.PGSQL.5432.lock"):
-        lock.unlink()
-
-
-def works_in(pid: int, folder: str) -> bool:
-    try:
-        return is_running(pid) and os.readlink(f"/proc/{pid}/cwd") == folder
-    except OSError:
-        return False
-
-
 @pytest.fixture(scope="module")
 def dbos_fleet(server: Server) -> Iterator[EngineFleet]:
     with server.database() as url, engine_fleet(DBOS, url) as made:
         yield made
-
-
-def losses(dbos_fleet: EngineFleet, run: str) -> int:
-    """Return how often a run was lost, by its log."""
-    store = store_at(dbos_fleet.address)
-    found = sum(isinstance(event.fact, RunLost) for event in store.events(run))
-    store.close()
-    return found
 
 
 @needs_server
@@ -283,7 +257,9 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
     assert [withdrawn[f"{run}.0.1"] for run in (held, sent)] == ["CANCELLED"] * 2
     assert [len(dbos_fleet.begun(run)) for run in (held, sent)] == [1, 1]
     assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in dbos_fleet.begun(run))
-    assert (losses(dbos_fleet, held), losses(dbos_fleet, sent)) == (1, 0)
+    with closing(store_at(dbos_fleet.address)) as store:
+        lost = [sum(isinstance(event.fact, RunLost) for event in store.events(run)) for run in (held, sent)]
+    assert lost == [1, 0]
 
 
 @needs_server
@@ -310,34 +286,21 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
 
 @needs_server
 @needs_dbos
-def test_old_attempts_are_removed_in_parts(dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_run_are_forgotten(
+    dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that count stay, wherever they are in the list."""
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
+    dated = "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
     with dbos_fleet.tables() as tables:
         tables.tidy((), ())
         for attempt in range(1, 8):
             dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
-        execute(
-            dbos_fleet.address, "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
-        )
-
+        execute(dbos_fleet.address, dated)
         tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
-
         assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
 
-
-@needs_server
-@needs_dbos
-def test_all_attempts_of_all_hands_of_a_run_are_forgotten(
-    dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
-    hands = [Lease("r", 0, "plan", attempt=2), Lease("r", 1, "plan", attempt=1)]
-    with dbos_fleet.tables() as tables:
-        tables.tidy((), ())
-        for lease in (*hands, Lease("r", 0, "plan", attempt=1), Lease("rr", 0, "plan")):
+        for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
             dbos_fleet.leave(lease, "nobody", version="0")
-
-        tables.forget(hands)
-
+        tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
         assert set(dbos_fleet.attempts()) == {"rr.0.1"}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from threading import Event as Event_following
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -163,45 +163,38 @@ def newest_first(*events: Event) -> Iterator[Event]:
     return reversed(events)
 
 
-def test_the_newest_figure_of_each_agent_counts() -> None:
-    read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 0.5), event(3, "a", 1.5), event(4), event(5, "a")))
+@pytest.mark.parametrize(
+    ("events", "head", "expected"),
+    [
+        # The newest figure of each agent counts.
+        ([("a", 1.0), ("b", 0.5), ("a", 1.5), (), ("a",)], None, {"a": (1.5, 1.5), "b": (0.5, 0.5)}),
+        # One that became smaller was counted from 0 again.
+        ([("a", 2.0), ("a", 0.5), ("a", 0.75)], None, {"a": (2.75, 0.75)}),
+        # Only what is new is read, and on another branch, all of it.
+        ([("a", 99.0), ("a", 0.75), ("a", 1.0)], "e2", {"a": (3.0, 1.0)}),
+        ([("a", 1.0), ("b", 2.0)], "gone", {"a": (1.0, 1.0), "b": (2.0, 2.0)}),
+    ],
+    ids=["newest", "from 0", "new", "another branch"],
+)
+def test_the_costs_of_each_agent(
+    events: list[tuple[Any, ...]], head: str | None, expected: dict[str, tuple[float, float]]
+) -> None:
+    known = (AgentCost("a", 2.75, 0.75),) if head else ()
 
-    assert read.costs() == (AgentCost("a", 1.5, 1.5), AgentCost("b", 0.5, 0.5))
+    read = CostsRead(newest_first(*(event(number, *each) for number, each in enumerate(events, 1))), known, head)
 
-
-def test_a_figure_that_became_smaller_was_counted_from_0_again() -> None:
-    read = CostsRead(newest_first(event(1, "a", 2.0), event(2, "a", 0.5), event(3, "a", 0.75)))
-
-    assert read.costs() == (AgentCost("a", 2.75, 0.75),)
-
-
-def test_only_what_is_new_is_read() -> None:
-    known = (AgentCost("a", 2.75, 0.75),)
-    events = newest_first(event(1, "a", 99.0), event(2, "a", 0.75), event(3, "a", 1.0))
-
-    assert CostsRead(events, known, "e2").costs() == (AgentCost("a", 3.0, 1.0),)
-    assert next(events).id == "e1"
-
-
-def test_on_another_branch_all_of_it_is_read() -> None:
-    known = (AgentCost("a", 2.75, 0.75),)
-
-    read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 2.0)), known, "gone")
-
-    assert read.costs() == (AgentCost("a", 1.0, 1.0), AgentCost("b", 2.0, 2.0))
+    assert read.costs() == tuple(AgentCost(agent, *figures) for agent, figures in expected.items())
 
 
-def test_a_long_history_is_not_read_to_its_end() -> None:
-    events = newest_first(*(event(number, f"a{number}", 1.0) for number in range(costs.MAX_EVENTS_READ + 5)))
-
-    assert len(CostsRead(events).costs()) == costs.MAX_EVENTS_READ
-
-
-def test_what_was_read_for_the_state_is_not_read_again() -> None:
+def test_a_history_is_read_once_and_not_beyond_what_is_known_nor_to_its_end_if_it_is_long() -> None:
     read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 2.0)))
     next(iter(read))
-
     assert {cost.agent for cost in read.costs()} == {"a", "b"}
+    events = newest_first(*(event(number, "a", 1.0) for number in range(4)))
+    CostsRead(events, (AgentCost("a", 2.75, 0.75),), "e2").costs()
+    assert next(events).id == "e1"
+    events = newest_first(*(event(number, f"a{number}", 1.0) for number in range(costs.MAX_EVENTS_READ + 5)))
+    assert len(CostsRead(events).costs()) == costs.MAX_EVENTS_READ
 
 
 def test_an_agent_at_work_may_have_cost_more_than_its_log_says() -> None:
@@ -247,14 +240,6 @@ def test_what_is_beside_the_index_is_called_after_every_refresh_also_without_a_c
         follower.stop()
 
 
-def test_summaries_are_kept_at_the_end(world: World) -> None:
-    world.write("s", "a")
-    with following(world) as told:
-        assert names(told) == ["s"]
-
-    assert list(world.store.records.kept_summaries()) == ["s"]
-
-
 def test_a_follower_that_was_not_started_can_be_stopped(world: World) -> None:
     IndexFollower(world.index, print).stop()
 
@@ -277,7 +262,7 @@ def test_a_store_that_cannot_be_read_is_reported_and_tried_again(world: World, m
 
 
 def test_an_idle_store_is_not_read(world: World) -> None:
-    """The thread blocks in `wait_any`; only who is at work is looked at again."""
+    """The thread blocks in `wait_any`; only who is at work is looked at again. Summaries are kept at the end."""
     world.write("s", "a")
     with following(world) as told:
         assert names(told) == ["s"]
@@ -286,3 +271,4 @@ def test_an_idle_store_is_not_read(world: World) -> None:
             Event_following().wait(0.01)
 
         assert set(world.counting.calls) == {"wait_any"}
+    assert list(world.store.records.kept_summaries()) == ["s"]

@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Self
 
+from tests.fleet.agents import is_running
 from tests.stores.postgres import TEMPLATE, Server, database_of, running_server
 from tests.stores.postgres_keeper import STANDBY
 from tests.suite.waiting import until
@@ -191,23 +192,20 @@ class Ground:
 
 
 def kill_server(server: Server) -> None:
-    """Kill the postmaster of a server, and wait until its other processes have ended, too."""
+    """Kill the postmaster of a server, and wait until its other processes have ended, too: each works in its folder."""
     data = Path(server.folder, "data")
-    postmaster = (data / "postmaster.pid").read_text(encoding="utf-8").split()[0]
-    os.kill(int(postmaster), signal.SIGKILL)
+    os.kill(int((data / "postmaster.pid").read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
 
     def is_left(pid: str) -> bool:
-        return pid == postmaster or _folder_of(pid) == str(data)
+        try:
+            return is_running(int(pid)) and os.readlink(f"/proc/{pid}/cwd") == str(data)
+        except OSError:
+            return False
 
-    # A postmaster that its parent has not waited for counts as running.
     until(lambda: not any(map(is_left, filter(str.isdigit, os.listdir("/proc")))))
-
-
-def _folder_of(pid: str) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/cwd")
-    except OSError:
-        return ""
+    # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.
+    for lock in (data / "postmaster.pid", Path(server.folder, SOCKET + ".lock")):
+        lock.unlink(missing_ok=True)
 
 
 def prepare(server: Server, database: str) -> None:

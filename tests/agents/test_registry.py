@@ -19,6 +19,7 @@ from tildone.stores import agents as module
 from tildone.stores.agents import (
     ACTIVE_FOR_MS,
     EXPIRY_EVERY_MS,
+    FOLDER,
     FRESH_FOR_MS,
     MAX_CONVERSATION_ID_CHARS,
     REMOVED_AFTER_MS,
@@ -47,7 +48,6 @@ from tildone.stores.assignment import (
     subagent_session,
     subagents_on,
 )
-from tildone.stores.live import FOLDER
 
 
 @given(

@@ -21,7 +21,7 @@ from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
 from tildone.base import replace
 from tildone.fleet import hands as hand_rules
-from tildone.fleet.endings import RunEnding
+from tildone.fleet.handover import RunEnding
 from tildone.fleet.hands import (
     MAX_LOOKS,
     FilesMissing,

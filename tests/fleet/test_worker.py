@@ -20,9 +20,9 @@ from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import UsageError, replace
 from tildone.fleet import upkeep as slots
-from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, out_of_order
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.git import Git
+from tildone.fleet.handover import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, out_of_order
 from tildone.fleet.permissions import (
     SEEN_MS,
     LeftRuns,

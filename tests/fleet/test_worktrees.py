@@ -13,7 +13,7 @@ from tests.fleet.workers import Bench
 from tests.suite.waiting import until
 from tildone.base import RunFenced, replace
 from tildone.base.ids import id_maker, now
-from tildone.fleet import endings
+from tildone.fleet import handover
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import Workspace, newest_checkpoint
 from tildone.fleet.worktrees import (
@@ -561,7 +561,7 @@ def test_a_program_that_cannot_be_overridden_is_an_error(repository: Path) -> No
 
 @pytest.fixture(name="bench")
 def _bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(endings, "FIRST_DELAY_MS", 100)
+    monkeypatch.setattr(handover, "FIRST_DELAY_MS", 100)
     return bench
 
 

@@ -22,8 +22,8 @@ from tildone.plan.history.stats import COUNTERS, FleetNow, fleet_families, sessi
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, Mark, Numbered
 from tildone.plan.runs import Claimer, LeaseState, NewRun, WorkOutcome
-from tildone.screens.board import metrics as counting
-from tildone.screens.board.metrics import StoreCounts
+from tildone.screens.board import board as counting
+from tildone.screens.board.board import StoreCounts
 from tildone.stores.sqlite.store import SqliteStore
 
 __all__ = ["server", "url"]

@@ -7,9 +7,16 @@ from enum import Enum
 
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_outside_runs, check_person
-from tildone.base import NotFound, Refused
+from tildone.base import TYPE_CHECKING, NotFound, Refused
+from tildone.plan.events import Directive
 from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.stores.leasing import RunLeases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
 
 
 class RunRequest(Enum):
@@ -115,3 +122,18 @@ def _each(leases: RunLeases, found: Iterable[Lease], request: RunRequest) -> lis
             continue
         changed.append(run)
     return changed
+
+
+ACTS = {Directive.PAUSE: PersonAct.PAUSE, Directive.STOP: PersonAct.STOP, Directive.GO: PersonAct.RESUME}
+
+STEERED = {Directive.PAUSE: "paused", Directive.STOP: "stopped", Directive.GO: "resumed"}
+"""What a session is with each directive, in the words of all surfaces."""
+
+
+def steer_sessions(settings: Settings, sessions: Iterable[Session], directive: Directive) -> list[Session]:
+    """Set the directive of sessions, and return those that had another one.
+
+    Raises NotThePerson if an agent wants to change how it is held to its plan.
+    """
+    check_person(settings, ACTS[directive])
+    return [session for session in sessions if session.set_directive(directive)]

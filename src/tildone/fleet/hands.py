@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from tildone.base import TildoneError, replace, value
-from tildone.fleet.endings import RunEnding
 from tildone.fleet.git import Git, GitError
+from tildone.fleet.handover import RunEnding
 from tildone.fleet.workspaces import covered
 from tildone.fleet.worktrees import bring_in, settled
 from tildone.log.store import Store

@@ -23,7 +23,8 @@ from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers.launch import AgentContext, Driver
-from tildone.fleet.endings import (
+from tildone.fleet.git import GitError
+from tildone.fleet.handover import (
     CANCELLED,
     ENDINGS,
     MAX_CHARACTERS,
@@ -33,10 +34,11 @@ from tildone.fleet.endings import (
     RunOrder,
     ending_of,
     is_done,
+    last_lines,
     out_of_order,
+    prompt_for,
+    with_last_messages,
 )
-from tildone.fleet.git import GitError
-from tildone.fleet.handover import last_lines, prompt_for, with_last_messages
 from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.permissions import (
     CHECK,

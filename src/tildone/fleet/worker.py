@@ -22,8 +22,8 @@ from tildone.base.private import make_private_folder
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import Driver
-from tildone.fleet.endings import RunOrder
 from tildone.fleet.engine import EngineFor, TableEngine
+from tildone.fleet.handover import RunOrder
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import Execution, WorkerOptions, WorkSite

@@ -11,6 +11,7 @@ from tildone.plan.dialects import CompletedCall
 from tildone.plan.events import (
     UNKNOWN,
     Actor,
+    AgentUsage,
     Author,
     Call,
     Directive,
@@ -27,7 +28,7 @@ from tildone.plan.events import (
     head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Turn, Verdict, budget_reached, judge
+from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
 from tildone.plan.model import Plan, Proof, Rules, Status, has_checks, next_task
 
 if TYPE_CHECKING:
@@ -50,6 +51,27 @@ if TYPE_CHECKING:
     Append = Callable[[str, Event, str], object]
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
+
+
+def with_spending(
+    state: State, patience: Patience, turn: Turn, agent: str, used: AgentUsage, history: Callable[[], Iterable[Event]]
+) -> Turn:
+    """Return the facts about a turn with what was used by then, as far as it is known.
+
+    The plan's budget is that of all its agents together: this one, whose usage is `used`, and the others. `history`
+    returns the events of the state, the newest first.
+    """
+    from tildone.plan.history.usage import spent_on, used_by_others
+
+    turn = replace(turn, cost=max(turn.cost, used.cost or 0), tokens=used.tokens or 0)
+    if patience.has_plan_budget:
+        others = used_by_others(history(), agent)
+        turn = replace(turn, cost=turn.cost + (others.cost or 0), tokens=turn.tokens + (others.tokens or 0))
+    upcoming = next_task(state.plan)
+    if upcoming is None or upcoming[1].status is not Status.IN_PROGRESS or not patience.has_task_budget:
+        return turn
+    ms, usage = spent_on(upcoming[1].number, history(), agent, used if used.is_known else None, turn.at)
+    return replace(turn, task=Spent(usage.cost or 0, usage.tokens or 0, ms))
 
 
 def _nobody(_state: State) -> str:
@@ -639,8 +661,6 @@ class Session:
     def _with_spending(self, state: State, turn: Turn) -> Turn:
         if not self.patience.has_budget:
             return turn
-        from tildone.log.spending import with_spending
-
         agent = self.author_of(Actor.AGENT).agent
         used = (self.parts.usage(agent) if agent else None) or UNKNOWN
         return with_spending(state, self.patience, turn, agent, used, lambda: self.store.history(self.name, state.head))

@@ -20,7 +20,7 @@ choice of a session depends on other records, and it is made under a lock (`tild
 A record that cannot be parsed is treated as missing: the agent is registered again, and its plan is not affected.
 
 A record stays for a month, and few agents are at work. Those that may be are listed in a folder of markers
-(`tildone.stores.live`), so that no hook reads the records of all agents that there have been.
+(`tildone.stores.agents`), so that no hook reads the records of all agents that there have been.
 """
 
 from __future__ import annotations
@@ -32,10 +32,89 @@ from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.json import parse, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from tildone.plan.events import AgentUsage
-    from tildone.stores.live import LiveMarkers
+
+FOLDER = ".live"
+"""A name with a dot at its beginning never expires."""
+
+STAMP = ".expired"
+
+
+class LiveMarkers:
+    """The markers in the folder of a registry."""
+
+    def __init__(self, registry: str) -> None:
+        self._registry = registry
+        self._folder = os.path.join(registry, FOLDER)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the folder of the markers is there."""
+        return os.path.isdir(self._folder)
+
+    def names(self, all_names: Callable[[], list[str]]) -> list[str]:
+        """Return the names of all markers, sorted. `all_names` returns the names to begin with."""
+        try:
+            return sorted(os.listdir(self._folder))
+        except OSError:
+            names = all_names()
+            if os.path.isdir(self._registry):
+                self._create(names)
+            return names
+
+    def add(self, name: str) -> None:
+        """Set a marker. Raises OSError if it cannot be written."""
+        # Late, here and below, because most hooks find all markers set.
+        from tildone.base.private import open_private
+
+        os.close(open_private(os.path.join(self._folder, name), os.O_WRONLY | os.O_CREAT))
+
+    def remove(self, name: str) -> None:
+        """Remove a marker, if it is there. One that cannot be removed only costs time."""
+        try:
+            os.remove(os.path.join(self._folder, name))
+        except OSError:
+            return
+
+    def is_due(self, every_ms: int, now: int) -> bool:
+        """Return whether that much time has passed since this was last true; it is now."""
+        path = os.path.join(self._registry, STAMP)
+        try:
+            if now - os.stat(path).st_mtime * 1000 < every_ms:
+                return False
+        except OSError:
+            pass
+        from tildone.base.private import open_private
+
+        try:
+            os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
+            os.utime(path, (now / 1000, now / 1000))
+        except OSError:
+            return True
+        return True
+
+    def _create(self, names: list[str]) -> None:
+        from tildone.base.private import make_private_folder, open_private
+
+        draft = f"{self._folder}.{os.getpid()}"
+        try:
+            make_private_folder(draft)
+            for name in names:
+                os.close(open_private(os.path.join(draft, name), os.O_WRONLY | os.O_CREAT))
+            os.rename(draft, self._folder)
+        except OSError:
+            # Another process was first, or nothing can be written here: then all records are read, as they were.
+            self._discard(draft)
+
+    def _discard(self, draft: str) -> None:
+        try:
+            for name in os.listdir(draft):
+                os.remove(os.path.join(draft, name))
+            os.rmdir(draft)
+        except OSError:
+            return
 
 
 try:
@@ -621,7 +700,7 @@ class AgentRegistry:
     @property
     def _live(self) -> LiveMarkers:
         # Late, because a hook with nothing to say needs to know of no other agent.
-        from tildone.stores.live import LiveMarkers
+        from tildone.stores.agents import LiveMarkers
 
         return LiveMarkers(self.folder)
 

@@ -22,11 +22,10 @@ from tildone.plan.text.charts import CONTENT_TYPE
 from tildone.plan.text.safe import printable
 from tildone.screens.board import reading, writing
 from tildone.screens.board.access import LIFETIME_SECONDS, Admission, Visitor
-from tildone.screens.board.board import Board
+from tildone.screens.board.board import Board, Metrics
 from tildone.screens.board.data import refusal_data
 from tildone.screens.board.http import ApiAnswer, Problem, json_body, json_bytes, json_response
 from tildone.screens.board.live import LiveStream, UnknownTopic, parse_topics
-from tildone.screens.board.metrics import Metrics
 from tildone.screens.board.pages import PAGES, Assets, word_fields
 from tildone.screens.board.reading import Handler, Visit
 from tildone.screens.board.writing import MAX_KEY_CHARS, Repeats

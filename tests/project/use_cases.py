@@ -67,7 +67,7 @@ USE_CASES = (
     UseCase("answer an agent", "answering.answer_need", ("answer",), ("watch.answer",), ("/api/needs/{item}",)),
     UseCase(
         "pause, stop, resume an agent",
-        "steering.steer_sessions",
+        "run_requests.steer_sessions",
         ("pause", "stop", "resume"),
         ("watch.pause", "watch.stop", "watch.resume"),
         ("/api/s/{key}/course",),

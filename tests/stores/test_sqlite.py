@@ -18,10 +18,10 @@ from tildone.log.kept import KeptSummary, Severity
 from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import SessionChange, SessionHead
-from tildone.stores.sqlite import schema, upkeep
+from tildone.stores.sqlite import health, schema
+from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite.upkeep import open_backup
 
 Work = list[dict[str, Any]]
 
@@ -262,7 +262,7 @@ def test_a_migration_runs_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         today.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION)
         chain(SqliteStore(path), "s", "a")
 
-    monkeypatch.setattr(upkeep, "integrity_errors", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
+    monkeypatch.setattr(health, "integrity_errors", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
     stores = [SqliteStore(path), SqliteStore(path)]
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]

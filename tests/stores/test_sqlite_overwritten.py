@@ -13,7 +13,7 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.base import HeadMoved, StoreDamaged, StoreError
 from tildone.plan.events import SessionHead
-from tildone.stores.sqlite import file, upkeep
+from tildone.stores.sqlite import file, health
 from tildone.stores.sqlite.store import SqliteStore
 
 OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
@@ -37,7 +37,7 @@ def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def flaws(*_: object) -> Iterator[str]:
         raise AssertionError
 
-    monkeypatch.setattr(upkeep, "integrity_errors", flaws)
+    monkeypatch.setattr(health, "integrity_errors", flaws)
 
 
 def grown(store: SqliteStore, *texts: str) -> None:

@@ -1,4 +1,4 @@
-"""What is requested of runs: that they rest, end, or are queued again. Who may, and of which runs, is decided here."""
+"""Requests to agents and runs: to pause, to stop, to rest, to end, or to be queued again."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   every other SQL statement, recognising and migrating a file (`migrations/*.sql`), driver errors
     rows.py     rows as values, compared with their checksums, and new rows
-    upkeep.py   integrity checks, backups as single plain files, unused space
+    health.py   the integrity check
+    upkeep.py   the check of a snapshot, unused space; backup.py: stores as single plain files
 
 Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
 """

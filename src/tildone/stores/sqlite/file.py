@@ -248,7 +248,7 @@ class SqliteFile:
 
     def _check_integrity(self) -> None:
         # Late, because it is hardly ever needed.
-        from tildone.stores.sqlite.upkeep import integrity_errors
+        from tildone.stores.sqlite.health import integrity_errors
 
         for problem in integrity_errors(self._connection):
             raise StoreDamaged(

@@ -700,8 +700,6 @@ class AgentRegistry:
     @property
     def _live(self) -> LiveMarkers:
         # Late, because a hook with nothing to say needs to know of no other agent.
-        from tildone.stores.agents import LiveMarkers
-
         return LiveMarkers(self.folder)
 
     def _all_names(self) -> list[str]:

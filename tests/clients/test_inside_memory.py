@@ -284,6 +284,7 @@ def test_a_plan_is_known_after_a_compaction_of_pi_without_a_terminal(make_sandbo
     assert compacted["success"], compacted
     assert (asked_before, len(model.summaries)) == (2, 1)
     assert without_tools(model.requests[2]).count("2 Wire it up") == 1
+    assert not any(GO_ON in last_message(request) for request in model.requests)
     assert client.tasks == DONE
 
 

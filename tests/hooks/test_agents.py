@@ -64,16 +64,6 @@ def shared_by_both(workspace: Workspace, tasks: list[str]) -> HookedAgent:
 
 
 @pytest.mark.usefixtures("other")
-def test_without_sharing_a_second_agent_gets_a_plan_of_its_own(agent: HookedAgent) -> None:
-    calls(agent.workspace, str(OTHER), add=["Theirs"])
-
-    agent.report(HookPoint.SESSION_START)
-
-    assert agent.record is not None
-    assert agent.record.session == f"{agent.workspace.settings.session}#{agent.key}"
-
-
-@pytest.mark.usefixtures("other")
 def test_an_agent_that_joins_a_shared_plan_learns_of_the_tasks_that_nobody_has_taken(workspace: Workspace) -> None:
     set_shared(workspace.agents, shared=True)
     calls(workspace, str(OTHER), add=["Theirs", "Free"])

@@ -93,16 +93,6 @@ def test_a_change_that_was_undone_is_not_reported(agent: HookedAgent) -> None:
     assert agent.seen_head == agent.workspace.session.state.head
 
 
-def test_many_changes_are_summarized(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
-    agent.is_told(HookPoint.SESSION_START)
-    agent.workspace.session.change((Append(tuple(Task(f"Task {'x' * 900} {number}") for number in range(50))),))
-
-    assert agent.is_told(HookPoint.PROMPT, prompt="Go on") == (
-        "Your plan was changed since you last saw it (by the user): added 50 tasks."
-    )
-
-
 def test_a_model_that_never_saw_the_plan_gets_all_of_it(agent: HookedAgent) -> None:
     """As after an installation in the middle of a conversation."""
     agent.workspace.plan(*OPEN)

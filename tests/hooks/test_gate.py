@@ -34,10 +34,10 @@ from tildone.base import UsageError
 from tildone.base import replace as replace_trust
 from tildone.base.ids import now
 from tildone.plan.dialects import BY_HAND, dialect_named
-from tildone.plan.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
+from tildone.plan.events import Actor, Directive, DirectiveSet, Event, Nudged
 from tildone.plan.gate import Patience
 from tildone.plan.model import Status, Task, flat
-from tildone.plan.ops import Append, Mark, Numbered, Write
+from tildone.plan.ops import Append, Write
 from tildone.stores import parse_address
 from tildone.stores.agents import AgentId, digest
 from tildone.stores.memory import MemoryStore
@@ -262,33 +262,6 @@ def test_a_prompt_writes_nothing_unless_there_is_something_to_reset(agent: Hooke
     assert agent.workspace.session.state.head == head
 
 
-@pytest.mark.parametrize("bound", ["max_total = 3", "max_hours = 0"])
-def test_a_bound_holds_whatever_the_agent_does(workspace: Workspace, bound: str) -> None:
-    """Every stop comes after a task was closed."""
-    write_trusted(workspace.project / "tildone.toml", f"{bound}\n", workspace.environ)
-    workspace.plan(*((f"Task {number}", "pending") for number in range(9)))
-    agent = HookedAgent(workspace)
-    held = 0
-    for number in range(1, 9):
-        workspace.session.change((Mark(Numbered((number,)), Status.COMPLETED),))
-        if not agent.stops(f"Closed {number}."):
-            break
-        held += 1
-
-    assert held == (3 if bound == "max_total = 3" else 1)
-    assert facts(workspace)[-1] == "Tripped"
-
-
-def test_resuming_resets_the_bounds(agent: HookedAgent) -> None:
-    for _ in range(4):
-        agent.stops()
-    assert agent.stops() == ""
-
-    agent.workspace.session.set_directive(Directive.GO)
-
-    assert agent.stops()
-
-
 def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) -> None:
     for number in range(3):
         assert agent.stops("Same.")
@@ -306,14 +279,6 @@ def test_files_that_tildone_writes_do_not_count_as_activity(workspace: Workspace
     agent = HookedAgent(workspace)
 
     assert [bool(agent.stops("Same.")) for _ in range(5)] == [True, True, True, False, False]
-
-
-def test_the_number_of_nudges_can_be_configured(workspace: Workspace) -> None:
-    write_trusted(workspace.project / "tildone.toml", "max_nudges = 2\nmax_same = 9\n", workspace.environ)
-    workspace.plan(*OPEN)
-    agent = HookedAgent(workspace)
-
-    assert [bool(agent.stops("Same.")) for _ in range(4)] == [True, True, False, False]
 
 
 def test_the_time_without_progress_can_be_configured(workspace: Workspace) -> None:
@@ -462,25 +427,6 @@ def test_a_digest_of_the_message_is_stored_and_not_the_message(agent: HookedAgen
     assert agent.workspace.session.state.fingerprint.message == digest("A secret.")
 
 
-def test_a_bound_that_was_already_reported_is_not_reported_again(agent: HookedAgent) -> None:
-    session = agent.workspace.session
-    first = Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20))
-    session.store.append(session.name, first)
-    session.store.append(session.name, Event("t", "n", now(), Actor.TIMER, Tripped(Bound.NUDGES, 20)))
-
-    answer = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
-
-    assert (answer.out, answer.err) == ("", "")
-
-
-def test_an_agent_whose_tasks_are_all_blocked_is_not_continued(agent: HookedAgent) -> None:
-    agent.workspace.plan(("Ask Ada", "blocked"))
-
-    assert agent.stops() == ""
-    agent.workspace.session.change((Append((Task("Wire it up", Status.PENDING),)),))
-    assert agent.stops()
-
-
 def test_the_project_is_found_from_any_of_its_folders(workspace: Workspace) -> None:
     below = workspace.project / "src" / "deep"
     below.mkdir(parents=True)
@@ -544,16 +490,15 @@ def patience(tmp_path: Path, **environ: str) -> Patience:
     return open_session(settings, BY_HAND, MemoryStore()).patience
 
 
-def test_the_default_bounds(tmp_path: Path) -> None:
-    assert patience(tmp_path) == Patience()
-
-
 def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_path: Path) -> None:
-    (tmp_path / "tildone.toml").write_text("max_nudges = 3\nmax_same = 2\nmax_minutes = 30\nmax_cost = 4\n", "utf-8")
+    assert patience(tmp_path) == Patience()
+    text = "max_nudges = 3\nmax_same = 2\nmax_minutes = 30\nmax_cost = 4\nmax_total = 5\nmax_hours = 6\n"
+    (tmp_path / "tildone.toml").write_text(text, "utf-8")
 
     bounds = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 
     assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (3, 0, 30, 4.5)
+    assert (bounds.total, bounds.hours) == (5, 6)
 
 
 def test_the_gate_is_on_or_off(tmp_path: Path) -> None:

@@ -201,13 +201,6 @@ def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: str) -> Non
     error_told_to_the_person(in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ))
 
 
-@pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
-def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
-    write_trusted(workspace.project / "tildone.toml", text, workspace.environ)
-
-    assert text.split(" ", maxsplit=1)[0] in error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
-
-
 def test_an_unknown_coding_agent(workspace: Workspace) -> None:
     for words in ([], ["nobody"], ["nobody", "Stop"], ["--store"], [""]):
         error = error_of_silent_hook(in_subprocess(words, to_json(PAYLOAD), workspace.environ))

@@ -23,7 +23,7 @@ from tildone.agents.doctor.probe import HOOKS, TOOLS, Launch, configured_launche
 from tildone.agents.install import PROJECT, USER, Site, edits_for
 from tildone.agents.install import files as files_silencers
 from tildone.agents.install.files import Backups, install, install_changes
-from tildone.agents.integrations import INTEGRATIONS, all_integrations
+from tildone.agents.integrations import INTEGRATIONS
 
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 THIS = version("tildone")
@@ -246,18 +246,6 @@ def gemini_lines(person: Person) -> list[str]:
     return [groups[0]["hooks"][0]["command"] for groups in settings["hooks"].values()]
 
 
-def test_tools_and_hooks_answer_without_any_extra(person: Person) -> None:
-    script = (
-        "import sys; sys.modules['mcp'] = None; from tildone.cli import main; sys.argv[0] = 'tildone'; sys.exit(main())"
-    )
-    person.says("install", "gemini", "--no-check")
-    rename(person, put_in_place(person, f'#!/bin/sh\nexec "{sys.executable}" -c "{script}" "$@"\n'))
-
-    [alive] = check(person, "gemini")
-
-    assert (alive[0], alive[1].partition(" (")[0]) == ("ok", "Gemini CLI: tools and hooks answer")
-
-
 def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -> None:
     """`install` says so, with the reason; the exit code is not 0, and there is nothing to restart."""
     (person.home / ".local" / "share" / "tildone" / "tildone.db").mkdir(parents=True)
@@ -339,15 +327,6 @@ def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> No
 
     assert person.says("log") == log
     assert {path for path in files(person) if "agents" in path} == {path for path in data if "agents" in path}
-
-
-def test_a_hook_identifies_itself_when_it_is_probed(person: Person) -> None:
-    for integration in all_integrations():
-        if integration.hooks is not None:
-            event = next(iter(integration.hooks.points))
-            given = json.dumps({"tildone_probe": True, "hook_event_name": event, "event": event})
-            said = person.says("hook", integration.name, event, given=given)
-            assert json.loads(said) == {"tildone": THIS}, integration.name
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")

@@ -116,20 +116,6 @@ def test_a_dry_run_writes_nothing(settled: Person, name: str) -> None:
     assert files(settled.home) == before
 
 
-def test_uninstall_keeps_what_others_added_meanwhile(person: Person) -> None:
-    """Only our entries are removed."""
-    settings = person.home / ".gemini" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text('{\n  "a": 1\n}\n')
-    person.says("install", "gemini", "--no-check")
-    text = settings.read_text()
-    settings.write_text(text.replace('"a": 1', '"a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}'))
-
-    person.says("uninstall", "gemini")
-
-    assert settings.read_text() == '{\n  "a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}\n}\n'
-
-
 def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     """By its absolute path: a coding agent may have another PATH."""
     person.says("install", "claude", "codex", "opencode", "--no-check")
@@ -154,18 +140,6 @@ def test_options_of_install_are_options_of_the_server(person: Person) -> None:
 
     person.says("install", "gemini", "--no-mcp", "--no-check")
     assert "mcpServers" not in load_json(person.home / ".gemini" / "settings.json")
-
-
-def test_a_second_installation_replaces_the_path_of_the_first(person: Person) -> None:
-    """As after tildone moved: there is one entry, not two."""
-    person.says("install", "claude", "--no-check")
-    settings = person.home / ".claude" / "settings.json"
-    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
-
-    person.says("install", "claude", "--no-check")
-
-    stops = load_json(settings)["hooks"]["Stop"]
-    assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{quote(str(PROGRAM))} hook claude"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,32 +191,26 @@ async def test_codex_keeps_the_session_it_got_before_it_named_its_conversation(p
     assert [str(known.id) for known in project.agents.all()] == ["codex:A"]
 
 
-async def test_a_conversation_id_that_is_not_text_is_ignored(project: Project) -> None:
-    async with project.client("auto") as client:
-        await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=7))
-        await until_saved(client)
-
-        assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
-
-
 async def test_an_agent_of_opencode_is_identified_by_its_process(project: Project) -> None:
     await add(dataclasses.replace(project, environ={"OPENCODE_PID": "1"}), "One")
 
     assert (agent(project, "opencode:pid:1").pid, project.texts()) == (1, ["One"])
 
 
-@pytest.mark.parametrize("invalid", ["", "x", "-1", "１２x"])
-async def test_an_invalid_process_id_is_ignored(project: Project, invalid: str) -> None:
-    async with dataclasses.replace(project, environ={"OPENCODE_PID": invalid}).client() as client:
-        await until_saved(client)
-
-        assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
-
-
-@pytest.mark.parametrize("name", ["gemini-cli-mcp-client", "codex-mcp-client", "opencode"])
-async def test_an_agent_started_by_another_is_not_taken_for_it(project: Project, name: str) -> None:
-    """It inherits the environment of the other, but its client name differs."""
-    async with in_claude(project, "1").client("auto", name) as client:
+@pytest.mark.parametrize(
+    ("environ", "name", "session_id"),
+    [
+        ({}, "test", 7),
+        *(({"OPENCODE_PID": invalid}, "test", None) for invalid in ("", "x", "-1", "１２x")),
+        *(({CLAUDE: "1"}, name, None) for name in ("gemini-cli-mcp-client", "codex-mcp-client", "opencode")),
+    ],
+)
+async def test_what_names_no_agent_is_ignored(
+    project: Project, environ: dict[str, str], name: str, session_id: int | None
+) -> None:
+    """An id of another type, and the environment of another agent, from whom this one, of another name, inherits it."""
+    async with dataclasses.replace(project, environ=environ).client("auto", name) as client:
+        await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=session_id) if session_id else None)
         await until_saved(client)
 
         assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
@@ -585,95 +579,95 @@ class RecordingStore(MemoryStore):
             pass
 
 
+class Watched:
+    """A session whose changes are watched, and a queue for what the watchers say."""
+
+    def __init__(self) -> None:
+        self.store = RecordingStore()
+        self.session = session_on(self.store)
+        self.watcher = PlanWatcher(lambda: self.store)
+        self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def watch(self, word: str, since: SessionSnapshot | None = None) -> Callable[[], None]:
+        return self.watcher.watch(since or snapshot(self.session), lambda: self.said.put(word))
+
+    def change(self) -> str:
+        """Change the plan, and return the first word that is said then."""
+        self.session.call("write_todos", ONE)
+        return self.said.get(timeout=TIMEOUT_SECONDS)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    each = Watched()
+    yield each
+    each.watcher.close()
+
+
 def snapshot(session: Session) -> SessionSnapshot:
     return SessionSnapshot(session.name, latest_state(session.store.history(session.name)))
 
 
-def test_a_nudge_is_not_a_plan_change() -> None:
+def test_a_nudge_is_not_a_plan_change(watched: Watched) -> None:
     """It moves the head of the session and leaves the plan as it was."""
-    store = RecordingStore()
-    session = session_on(store)
-    session.call("write_todos", ONE)
-    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watcher = PlanWatcher(lambda: store)
-    watcher.watch(snapshot(session), lambda: notifications.put("changed"))
+    watched.session.call("write_todos", ONE)
+    watched.watch("changed")
 
-    assert session.turn_ended().prompt
-    store.until_waited(session.state.head)
-    silent = notifications.empty()
-    session.call("write_todos", ONE)
-    notifications.get(timeout=TIMEOUT_SECONDS)
-    store.until_waited(session.state.head)
+    assert watched.session.turn_ended().prompt
+    watched.store.until_waited(watched.session.state.head)
+    assert watched.said.empty()
+    watched.change()
+    watched.store.until_waited(watched.session.state.head)
 
-    watcher.close()
-    assert (silent, notifications.empty()) == (True, True)
+    watched.watcher.close()
+    assert watched.said.empty()
 
 
-def test_a_change_between_snapshot_and_watch_is_reported() -> None:
+def test_a_change_between_snapshot_and_watch_is_reported(watched: Watched) -> None:
     """The second watcher took its snapshot before the change that the first was notified of."""
-    store = RecordingStore()
-    session = session_on(store)
-    early = snapshot(session)
-    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watcher = PlanWatcher(lambda: store)
-    watcher.watch(early, lambda: notifications.put("first"))
-    session.call("write_todos", ONE)
-    first = notifications.get(timeout=TIMEOUT_SECONDS)
+    early = snapshot(watched.session)
+    watched.watch("first", early)
+    first = watched.change()
 
-    watcher.watch(early, lambda: notifications.put("second"))
+    watched.watch("second", early)
 
-    second = notifications.get(timeout=TIMEOUT_SECONDS)
-    watcher.close()
-    assert (first, second) == ("first", "second")
+    assert (first, watched.said.get(timeout=TIMEOUT_SECONDS)) == ("first", "second")
 
 
-def test_one_thread_serves_all_watchers_of_a_session() -> None:
-    store = RecordingStore()
-    session = session_on(store)
-    watcher = PlanWatcher(lambda: store)
+def test_one_thread_serves_all_watchers_of_a_session(watched: Watched) -> None:
     before = threading.active_count()
-    ends = [watcher.watch(snapshot(session), lambda: None) for _ in range(5)]
+    ends = [watched.watch("") for _ in range(5)]
     during = threading.active_count()
 
     for end in (*ends, *ends):
         end()
-    watcher.watch(snapshot(session), lambda: None)
-    watcher.close()
+    watched.watch("")
+    watched.watcher.close()
 
     assert (during, [thread for thread in threading.enumerate() if thread.name == "mcp watch"]) == (before + 1, [])
 
 
-def test_an_ended_watch_is_not_called() -> None:
-    store = RecordingStore()
-    session = session_on(store)
-    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watcher = PlanWatcher(lambda: store)
-    end = watcher.watch(snapshot(session), lambda: notifications.put("gone"))
-    watcher.watch(snapshot(session), lambda: notifications.put("here"))
+def test_an_ended_watch_is_not_called(watched: Watched) -> None:
+    end = watched.watch("gone")
+    watched.watch("here")
 
     end()
-    session.call("write_todos", ONE)
 
-    assert notifications.get(timeout=TIMEOUT_SECONDS) == "here"
-    watcher.close()
-    assert notifications.empty()
+    assert watched.change() == "here"
+    watched.watcher.close()
+    assert watched.said.empty()
 
 
-def test_a_callback_removed_by_an_earlier_one_is_not_called() -> None:
-    store = RecordingStore()
-    session = session_on(store)
-    called: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watcher = PlanWatcher(lambda: store)
+def test_a_callback_removed_by_an_earlier_one_is_not_called(watched: Watched) -> None:
     ends: list[Callable[[], None]] = []
 
     def first() -> None:
         ends[1]()
-        called.put("first")
+        watched.said.put("first")
 
-    ends += [watcher.watch(snapshot(session), first), watcher.watch(snapshot(session), lambda: called.put("second"))]
-    session.call("write_todos", ONE)
+    ends += [watched.watcher.watch(snapshot(watched.session), first), watched.watch("second")]
 
-    assert called.get(timeout=TIMEOUT_SECONDS) == "first"
-    store.until_waited(session.state.head)
-    watcher.close()
-    assert called.empty()
+    assert watched.change() == "first"
+    watched.store.until_waited(watched.session.state.head)
+    watched.watcher.close()
+    assert watched.said.empty()

@@ -21,7 +21,7 @@ from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import DIALECTS, MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed, text_of
 from tests.suite.forking import PROGRAM
-from tildone.agents.mcp.protocol import CLIENTS, is_another, tool_listing, wants_structured
+from tildone.agents.mcp.protocol import CLIENTS, is_another, tool_listing
 from tildone.agents.mcp.resources import parse_uri
 from tildone.agents.mcp.server import RESOURCE_NOT_FOUND
 from tildone.app.opening import session_in
@@ -125,12 +125,12 @@ async def test_a_tool_is_listed_with_its_hints(project: Project, mode: str) -> N
 @every_mode
 @pytest.mark.parametrize("name", ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "Visual Studio Code"])
 async def test_clients_that_show_models_structured_content_get_text(project: Project, name: str, mode: str) -> None:
-    """And no output schema: a tool that has one must return structured content."""
+    """And no output schema, with which a tool must return structured content. Claude Code is to load it at once."""
     async with project.client(mode, name) as client:
         [tool] = (await client.list_tools()).tools
         result = await client.call_tool("todo", {"add": ["One"]})
 
-    assert tool.output_schema is None
+    assert (tool.output_schema, tool.meta) == (None, {"anthropic/alwaysLoad": True})
     assert result.structured_content is None
     assert text_of(result) == "1"
 
@@ -192,15 +192,6 @@ async def test_a_store_that_can_be_opened_again_is_used_again(project: Project) 
 
     assert (listed.name, broken.is_error, text_of(broken)) == ("todo", True, f"{store} is not a tildone store")
     assert (repaired.is_error, project.texts()) == (False, ["Two"])
-
-
-@every_mode
-async def test_claude_code_is_told_to_put_the_tools_in_every_request(project: Project, mode: str) -> None:
-    """Otherwise a model has to search for them first."""
-    async with project.client(mode, "claude-code") as client:
-        [tool] = (await client.list_tools()).tools
-
-    assert tool.meta == {"anthropic/alwaysLoad": True}
 
 
 def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:
@@ -295,14 +286,6 @@ def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
     ]
 
     assert len(places) == len(set(places))
-
-
-@pytest.mark.parametrize(
-    ("name", "text_only"),
-    [("claude-code", True), ("codex-mcp-client", True), ("claude-ai", False), ("opencode", False), ("", False)],
-)
-def test_text_only_clients_are_recognised_by_name(name: str, *, text_only: bool) -> None:
-    assert wants_structured(name) is not text_only
 
 
 def test_a_client_without_a_known_name_may_be_any_coding_agent() -> None:
@@ -456,7 +439,7 @@ def test_the_uri_of_a_session_names_it(session: str) -> None:
 
 
 @every_mode
-async def test_a_change_by_another_process_is_reported(project: Project, mode: str) -> None:
+async def test_a_change_by_another_process_or_the_client_itself_is_reported(project: Project, mode: str) -> None:
     """For both formats, and reading then returns the new plan."""
     inbox = Inbox()
     async with (
@@ -474,21 +457,11 @@ async def test_a_change_by_another_process_is_reported(project: Project, mode: s
         )
         changed = {await next_change(), await next_change()}
         plan = await read(client)
-
-    assert changed == {CURRENT, AS_JSON}
-    assert plan == "- [ ] From a shell\n"
-
-
-@every_mode
-async def test_a_change_by_the_client_itself_is_reported_too(project: Project, mode: str) -> None:
-    inbox = Inbox()
-    async with (
-        project.client(mode, inbox=inbox) as client,
-        subscribed(client, inbox, CURRENT) as next_change,
-    ):
         await client.call_tool("todo", {"add": ["One"]})
+        own = {await next_change(), await next_change()}
 
-        assert await next_change() == CURRENT
+    assert changed == own == {CURRENT, AS_JSON}
+    assert plan == "- [ ] From a shell\n"
 
 
 async def test_a_late_subscriber_is_notified_like_the_first(project: Project) -> None:

@@ -76,13 +76,6 @@ async def test_an_invalid_line_gets_an_error_and_the_next_is_answered(project: P
     assert project.texts() == []
 
 
-async def test_lines_may_end_with_crlf(project: Project) -> None:
-    async with wired(project) as wire:
-        answered = await wire.ask(line(request(1, "ping")).replace(b"\n", b"\r\n"))
-
-    assert answered["result"] == {}
-
-
 async def test_a_lone_surrogate_is_stored_and_sent_as_a_replacement(project: Project) -> None:
     """JavaScript may send one; most clients could not read it."""
     async with wired(project, dialect="indexed") as wire:
@@ -121,19 +114,13 @@ async def test_deeply_nested_arguments_are_refused(project: Project, dialect: st
 async def test_requests_before_end_of_file_are_answered(project: Project) -> None:
     """A script may send all its requests and close the pipe."""
     async with wired(project) as wire:
-        wire.send(call(1, "todo", ADD), call(2, "todo", {"done": 1}), request(3, "tools/list"), request(4, "ping"))
+        wire.send(call(1, "todo", ADD), call(2, "todo", {"done": 1}), request(3, "tools/list"))
+        wire.send(line(request(4, "ping")).replace(b"\n", b"\r\n"))
         wire.close_input()
         answers = {answer["id"]: answer for answer in await wire.rest()}
 
     assert sorted(answers) == [1, 2, 3, 4]
     assert [answers[number]["result"]["content"][0]["text"] for number in (1, 2)] == ["1", "ok, all done"]
-
-
-async def test_end_of_file_without_a_request_ends_the_server(project: Project) -> None:
-    async with wired(project, greet=False) as wire:
-        wire.close_input()
-
-        assert await wire.rest() == []
 
 
 class Locked:
@@ -389,27 +376,8 @@ def test_the_size_limit_is_exact() -> None:
     assert (refused.value.code, refused.value.request) == (INVALID_REQUEST, 1)
 
 
-@pytest.fixture
-def executor() -> SerialExecutor:
-    return SerialExecutor("test executor")
-
-
-def test_jobs_run_one_after_the_other(executor: SerialExecutor) -> None:
-    """Although the second one could run at once."""
-    proceed = threading.Event()
-    done: list[object] = []
-    executor.submit(lambda: done.append(proceed.wait(TIMEOUT_SECONDS)))
-    executor.submit(lambda: done.append("second"))
-    before = list(done)
-
-    proceed.set()
-    executor.close()
-
-    assert (before, executor.join(TIMEOUT_SECONDS), done) == ([], True, [True, "second"])
-
-
-def test_join_tells_whether_all_jobs_have_finished(executor: SerialExecutor) -> None:
-    proceed = threading.Event()
+def test_join_tells_whether_all_jobs_have_finished() -> None:
+    executor, proceed = SerialExecutor("test executor"), threading.Event()
     executor.submit(lambda: proceed.wait(TIMEOUT_SECONDS))
     executor.close()
 

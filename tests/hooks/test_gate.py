@@ -493,7 +493,7 @@ def patience(tmp_path: Path, **environ: str) -> Patience:
 def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_path: Path) -> None:
     assert patience(tmp_path) == Patience()
     text = "max_nudges = 3\nmax_same = 2\nmax_minutes = 30\nmax_cost = 4\nmax_total = 5\nmax_hours = 6\n"
-    (tmp_path / "tildone.toml").write_text(text, "utf-8")
+    write_trusted(tmp_path / "tildone.toml", text, {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)})
 
     bounds = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 

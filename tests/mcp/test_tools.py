@@ -21,7 +21,7 @@ from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import DIALECTS, MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed, text_of
 from tests.suite.forking import PROGRAM
-from tildone.agents.mcp.protocol import CLIENTS, is_another, tool_listing
+from tildone.agents.mcp.protocol import CLIENTS, is_another, tool_listing, wants_structured
 from tildone.agents.mcp.resources import parse_uri
 from tildone.agents.mcp.server import RESOURCE_NOT_FOUND
 from tildone.app.opening import session_in
@@ -288,7 +288,9 @@ def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
     assert len(places) == len(set(places))
 
 
-def test_a_client_without_a_known_name_may_be_any_coding_agent() -> None:
+def test_a_client_without_a_known_name_may_be_any_coding_agent_and_gets_everything() -> None:
+    names = ("claude-code", "codex-mcp-client", "claude-ai", "opencode", "")
+    assert [wants_structured(name) for name in names] == [False, False, True, True, True]
     assert not is_another("", "claude")
     assert not is_another("something new", "claude")
     assert not is_another("claude-code", "claude")

@@ -34,6 +34,8 @@ from tildone.fleet.engine import DBOS
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills, alarms, limits and workers are Unix's")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -50,7 +52,6 @@ def _alarmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.slow
 def test_the_short_form_finds_nothing() -> None:
     """Every part runs, and the last line has the totals."""
@@ -65,7 +66,6 @@ def test_the_short_form_finds_nothing() -> None:
     assert re.fullmatch(r"[0-9,]+ inputs, 0 crashes, 0 hangs, 0 acknowledged changes lost", lines[-1])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.slow
 def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
     started = command("long", "clocks", "odd-inputs", "minutes=5")
@@ -81,7 +81,6 @@ def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
     assert "inputs, 0 crashes" in out.splitlines()[-1]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_no_act_of_a_person_gets_through_in_the_shell_of_an_agent(tmp_path: Path) -> None:
     """Only a process that has left the tree and has none of the variables is like one of the person."""
@@ -93,7 +92,6 @@ def test_no_act_of_a_person_gets_through_in_the_shell_of_an_agent(tmp_path: Path
     assert (count["got_through"], count["not_preventable"]) == (0, len(WITH_HOOKS))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shells, tally = agent_shell.all_shells, Tally("")
@@ -107,7 +105,6 @@ def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest
     assert "claude, its variables, RESUME: 0" in (tmp_path / "agent-shell.txt").read_text()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.parametrize("found", ["", "crashes", "hangs", "lost", "breaches", "unbounded", "got_through"])
 def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     def part(_plan: Plan, tally: Tally) -> None:
@@ -118,7 +115,6 @@ def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pyte
     assert campaign.run(short(1, tmp_path)) == bool(found)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_a_part_that_cannot_be_run_fails_the_campaign_and_not_the_other_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +129,6 @@ def test_a_part_that_cannot_be_run_fails_the_campaign_and_not_the_other_parts(
     assert shown.splitlines()[-1].startswith("7 inputs")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 @pytest.mark.usefixtures("_alarmed")
 def test_a_crash_a_hang_and_an_answer_are_told_apart_and_the_input_is_kept(tmp_path: Path) -> None:
     def feed(given: str) -> None:
@@ -151,7 +146,6 @@ def test_a_crash_a_hang_and_an_answer_are_told_apart_and_the_input_is_kept(tmp_p
     assert crash.read_text().startswith("seed=1 odd/one 5\n'break'\n")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_an_input_follows_from_the_seed_the_parser_and_its_number(tmp_path: Path) -> None:
     drawn: list[float] = []
     target = Target("x", lambda luck: luck.random(), drawn.append)
@@ -163,7 +157,6 @@ def test_an_input_follows_from_the_seed_the_parser_and_its_number(tmp_path: Path
     assert len(set(drawn)) == 3
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_a_lost_change_is_counted() -> None:
     store, tally = MemoryStore(), Tally("kills")
     chain(store, "s", "a", "b")
@@ -173,7 +166,6 @@ def test_a_lost_change_is_counted() -> None:
     assert (tally.counts["lost"], tally.counts["acknowledged"]) == (1, 3)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "plans.db")
     chain(store, "s", "a", "b")
@@ -186,7 +178,6 @@ def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> 
     assert stores.examined(broken, ["a"]) == {"damaged": 1}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_a_breach_of_a_shared_plan_is_counted_and_named() -> None:
     tally = Tally("shared plan")
 
@@ -195,14 +186,12 @@ def test_a_breach_of_a_shared_plan_is_counted_and_named() -> None:
     assert tally.counts == {"inputs": 2, "tasks": 2, "taken_over": 0, "overwritten": 3, "breaches": 3}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_a_text_that_is_added_twice_is_counted_twice() -> None:
     added = added_texts([plan_of("a"), plan_of("a", "b"), plan_of("b"), plan_of("a", "b")])
 
     assert added == {"a": 2, "b": 1}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
 def test_unknown_words_are_refused() -> None:
     done = subprocess.run(command("quick"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
@@ -213,7 +202,6 @@ def test_unknown_words_are_refused() -> None:
 __all__ = ["server"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="workers are Unix's")
 def test_what_was_touched_is_noticed(tmp_path: Path) -> None:
     ground = Ground(tmp_path, "plans.db", is_long=False)
     own = tmp_path / "data" / "tildone"
@@ -231,13 +219,11 @@ def test_what_was_touched_is_noticed(tmp_path: Path) -> None:
     assert ground.touched() == sorted(str(tmp_path / name) for name in (*outside, "victim/deep/kept.txt"))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="workers are Unix's")
 def test_no_row_leads_out_of_the_folders(tmp_path: Path) -> None:
     """A few values in the columns that become paths. The campaign tries all of them."""
     assert tampered(tmp_path, str(tmp_path / "plans.db"), "table") > 50
 
 
-@pytest.mark.skipif(os.name == "nt", reason="workers are Unix's")
 @pytest.mark.slow
 @needs_server
 @pytest.mark.parametrize("engine", ["table", DBOS])

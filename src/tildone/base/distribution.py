@@ -84,34 +84,29 @@ def program() -> str:
 
 def install_extra(extra: str) -> str:
     """Return the command that adds an optional dependency to this copy."""
-    match method():
-        case Method.UV_TOOL:
-            # uv installs a tool anew, with what the command names and nothing else.
-            return " ".join(["uv tool install", quoted(_requirement({extra, *_installed_extras()})), *_with()])
-        case Method.UVX:
-            return f"uvx --from {quoted(_requirement({extra}))} {NAME}"
-        case Method.PIPX_RUN:
-            return f"pipx run --spec {quoted(_requirement({extra}))} {NAME}"
-        case Method.CHECKOUT:
-            return f"python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
-        case _:
-            return install_package(f"{NAME}[{extra}]")
+    how = method()
+    if how == Method.CHECKOUT:
+        return f"python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
+    # uv installs a tool anew, with what the command names and nothing else.
+    kept = _installed_extras() if how == Method.UV_TOOL else set()
+    return _anew({extra, *kept}) or install_package(f"{NAME}[{extra}]")
 
 
 def install_package(requirement: str) -> str:
     """Return the command that adds a package to the environment of this copy."""
-    match method():
-        case Method.UV_TOOL:
-            own = quoted(_requirement(_installed_extras()))
-            return " ".join(["uv tool install", own, *_with(), "--with", quoted(requirement)])
-        case Method.UVX:
-            return f"uvx --from {quoted(_requirement(_installed_extras()))} --with {quoted(requirement)} {NAME}"
-        case Method.PIPX:
-            return f"pipx inject {NAME} {quoted(requirement)}"
-        case Method.PIPX_RUN:
-            return f"pipx run --spec {quoted(_requirement(_installed_extras()))} --with {quoted(requirement)} {NAME}"
-        case _:
-            return _pip(quoted(requirement))
+    if method() == Method.PIPX:
+        return f"pipx inject {NAME} {quoted(requirement)}"
+    return _anew(_installed_extras(), "--with", quoted(requirement)) or _pip(quoted(requirement))
+
+
+def _anew(extras: set[str], *added: str) -> str:
+    """Return the command that installs or runs this copy again, with these extras; empty if pip or pipx adds them."""
+    begin = {Method.UV_TOOL: "uv tool install", Method.UVX: "uvx --from", Method.PIPX_RUN: "pipx run --spec"}
+    how = method()
+    if how not in begin:
+        return ""
+    others = [*_with(), *added] if how == Method.UV_TOOL else [*added, NAME]
+    return " ".join([begin[how], quoted(_requirement(extras)), *others])
 
 
 def upgrade() -> str:
@@ -175,7 +170,8 @@ def _scripts() -> Iterator[str]:
         yield f"{invoked}.exe"
     yield os.path.join(os.path.dirname(sys.executable), name)
     if sys.prefix == sys.base_prefix:
-        base = _user_base()
+        # Not imported: the interpreter imports it at its start, or was told not to.
+        base = getattr(sys.modules.get("site"), "USER_BASE", None)
         if base and _in_user_site():
             yield os.path.join(base, "Scripts" if sys.platform == "win32" else "bin", name)
         yield os.path.join(sys.prefix, "Scripts" if sys.platform == "win32" else "bin", name)
@@ -186,11 +182,6 @@ def _same_program(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return False
-
-
-def _user_base() -> str:
-    # Not imported: the interpreter imports it at its start, or was told not to.
-    return getattr(sys.modules.get("site"), "USER_BASE", None) or ""
 
 
 def _in_user_site() -> bool:

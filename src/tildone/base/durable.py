@@ -58,7 +58,10 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
         try:
-            write_all(file, lines if _ends_with_newline(file) else b"\n" + lines)
+            size = os.lseek(file, 0, os.SEEK_END)
+            os.lseek(file, max(0, size - 1), os.SEEK_SET)
+            is_torn = size > 0 and os.read(file, 1) != b"\n"
+            write_all(file, b"\n" + lines if is_torn else lines)
             if mtime is not None:
                 set_mtime(path, mtime)
             os.fsync(file)
@@ -132,14 +135,6 @@ def store_error(path: str, error: OSError) -> StoreError:
     if error.errno in _NOT_PERMITTED:
         return StoreError(f"{path} can't be written: {error.strerror}")
     return StoreError(f"{path}: {error.strerror or error}")
-
-
-def _ends_with_newline(file: int) -> bool:
-    size = os.fstat(file).st_size
-    if not size:
-        return True
-    os.lseek(file, size - 1, os.SEEK_SET)
-    return os.read(file, 1) == b"\n"
 
 
 def _write_draft(path: str, content: bytes, *, mode: int = PRIVATE_FILE, like: os.stat_result | None = None) -> None:

@@ -105,7 +105,8 @@ def decode_record(kind: Callable[..., R], types: FieldTypes, text: object) -> R 
         return None
     if not isinstance(found, dict):
         return None
-    fields = {name: _frozen(found[name]) for name in types if found.get(name) is not None}
+    given = ((name, found[name]) for name in types if found.get(name) is not None)
+    fields = {name: tuple(map(str, each)) if isinstance(each, list) else each for name, each in given}
     try:
         return kind(**fields) if all(isinstance(fields[name], types[name]) for name in fields) else None
     except TypeError:
@@ -113,5 +114,3 @@ def decode_record(kind: Callable[..., R], types: FieldTypes, text: object) -> R 
         return None
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(str, value)) if isinstance(value, list) else value

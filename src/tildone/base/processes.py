@@ -36,28 +36,18 @@ def processes_with_open(path: str) -> list[FileHolder] | None:
 
 
 def _holder(pid: int, paths: set[str]) -> FileHolder | None:
-    open_paths = _open_paths(pid)
-    if paths & open_paths:
-        return FileHolder(pid, _command(pid))
-    if any(path.removesuffix(_DELETED) in paths for path in open_paths if path.endswith(_DELETED)):
-        return FileHolder(pid, _command(pid), deleted=True)
-    return None
-
-
-def _open_paths(pid: int) -> set[str]:
-    folder = f"/proc/{pid}/fd"
+    folder, found = f"/proc/{pid}/fd", set[str]()
     try:
-        return {_target(f"{folder}/{name}") for name in os.listdir(folder)}
+        for name in os.listdir(folder):
+            try:
+                found.add(os.readlink(f"{folder}/{name}"))
+            except OSError:
+                continue
     except OSError:
         # The process has ended, or belongs to another user.
-        return set()
-
-
-def _target(link: str) -> str:
-    try:
-        return os.readlink(link)
-    except OSError:
-        return ""
+        return None
+    deleted = {path.removesuffix(_DELETED) for path in found if path.endswith(_DELETED)}
+    return FileHolder(pid, _command(pid), not paths & found) if paths & (found | deleted) else None
 
 
 def _command(pid: int) -> str:

@@ -116,34 +116,26 @@ def _check(schema: Schema, given: object, path: str) -> Iterator[SchemaProblem]:
     if "enum" in schema and given not in schema["enum"]:
         yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {value_phrase(given)}")
     if isinstance(given, dict):
-        yield from _check_object(schema, given, path)
+        known = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in given:
+                yield SchemaProblem(child_path(path, name), f"required, {_expected(known[name])}")
+        for name, item in given.items():
+            if name in known:
+                yield from _check(known[name], item, child_path(path, name))
+            elif schema.get("additionalProperties") is False:
+                yield SchemaProblem(child_path(path, name), f"unknown field; known are {', '.join(known)}")
     elif isinstance(given, list | tuple):
-        yield from _check_array(schema, given, path)
+        count = len(given)
+        if count > schema.get("maxItems", count):
+            yield SchemaProblem(path, f"expected at most {schema['maxItems']} items, got {count}")
+            return
+        if count < schema.get("minItems", 0):
+            yield SchemaProblem(path, f"expected at least {schema['minItems']} items, got {count}")
+        for index, item in enumerate(given):
+            yield from _check(schema["items"], item, f"{path}[{index}]")
     elif isinstance(given, str) and len(given) > schema.get("maxLength", len(given)):
         yield SchemaProblem(path, f"expected at most {schema['maxLength']} characters, got {len(given)}")
-
-
-def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[SchemaProblem]:
-    known = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in given:
-            yield SchemaProblem(child_path(path, name), f"required, {_expected(known[name])}")
-    for name, item in given.items():
-        if name in known:
-            yield from _check(known[name], item, child_path(path, name))
-        elif schema.get("additionalProperties") is False:
-            yield SchemaProblem(child_path(path, name), f"unknown field; known are {', '.join(known)}")
-
-
-def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[SchemaProblem]:
-    count = len(given)
-    if count > schema.get("maxItems", count):
-        yield SchemaProblem(path, f"expected at most {schema['maxItems']} items, got {count}")
-        return
-    if count < schema.get("minItems", 0):
-        yield SchemaProblem(path, f"expected at least {schema['minItems']} items, got {count}")
-    for index, item in enumerate(given):
-        yield from _check(schema["items"], item, f"{path}[{index}]")
 
 
 def _keyword(schema: AnySchema, name: str, otherwise: Any = None) -> Any:

@@ -113,16 +113,15 @@ class OpenConnections:
         if client is not None:
             self._waiting.pop((client[0], client[1]), None)
 
-    def remove(self, client: Address | None) -> None:
-        """The connection of this client has ended."""
+    def remove(self, client: Address | None) -> TimedProtocol | None:
+        """The connection of this client has ended; return it."""
         self.admit(client)
-        if client is not None:
-            self._open.pop((client[0], client[1]), None)
+        return None if client is None else self._open.pop((client[0], client[1]), None)
 
     def abort(self, client: Address | None) -> None:
         """Close the connection of this client at once, whatever it has not read yet."""
-        if client is not None and (client[0], client[1]) in self._open:
-            self._open[client[0], client[1]].transport.abort()
+        if (connection := self.remove(client)) is not None:
+            connection.transport.abort()
 
 
 class _Connection(h11.Connection):
@@ -139,7 +138,7 @@ class TimedProtocol(H11Protocol):
     """uvicorn's protocol with a time limit for the headers and one for the body of a request."""
 
     open_connections: OpenConnections
-    """Set by `timed_protocol`."""
+    """Set in the class of each server."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -182,11 +181,6 @@ class TimedProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-def timed_protocol(connections: OpenConnections) -> type[TimedProtocol]:
-    """Return the protocol of a server whose connections are in this table."""
-    return type("TimedProtocol", (TimedProtocol,), {"open_connections": connections})
 
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -289,7 +283,7 @@ def make_web_server(app: ASGIApp, connections: OpenConnections) -> WebServer:
     """Return a server of `app`, which logs nothing and believes no header about who its client is."""
     config = uvicorn.Config(
         app,
-        http=timed_protocol(connections),
+        http=type("TimedProtocol", (TimedProtocol,), {"open_connections": connections}),
         ws="none",
         log_config=None,
         log_level="critical",

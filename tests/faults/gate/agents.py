@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 from tildone.log.session import Session
 from tildone.plan.dialects.declared import WORDS
-from tildone.plan.model import Plan, Status, Task
+from tildone.plan.model import Phase, Plan, Rules, Status, Task
+from tildone.plan.ops import Append, At, Mark, Move, Note, Remove, Rename, Write
+from tildone.plan.reduce import reduce
 from tildone.plan.text.amounts import describe_bound
 
 PHASE = "Work"
@@ -47,113 +49,85 @@ Action = Call | Command | Touch
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Set the status of the tasks at these positions."""
-
-    status: Status
-    positions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """Add tasks at the end."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Remove the task at this position."""
-
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """Change the text of the task at this position."""
-
-    position: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Add a note to the task at this position."""
-
-    position: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToEnd:
-    """Move the task at this position to the end."""
-
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Replace the whole list with pending tasks."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Look:
     """List the tasks."""
 
 
-Change = Mark | Add | Remove | Rename | Note | ToEnd | Replace | Look
+Change = Append | Mark | Move | Note | Remove | Rename | Write | Look
+
+
+def mark(status: Status, *positions: int) -> Mark:
+    return Mark(At(positions), status)
+
+
+def add(*texts: str) -> Append:
+    return Append(tuple(map(Task, texts)))
+
+
+def replace_by(*texts: str) -> Write:
+    return Write((Phase("", tuple(map(Task, texts))),))
+
+
+def at(position: int) -> At:
+    return At((position,))
+
+
+TO_END = Move(At((0,)))
+"""Move the first task to the end."""
 
 ACTIVE, DONE, DROPPED, BLOCKED = Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED, Status.BLOCKED
 VERBS = {ACTIVE: "start", DONE: "done", DROPPED: "drop", Status.PENDING: "reopen", BLOCKED: "block"}
 INDEXED_ACTIONS = {ACTIVE: "start", DONE: "complete", DROPPED: "abandon"}
 
 
+def numbers_of(plan: Plan, change: Change) -> list[int]:
+    """Return the numbers of the tasks that a change names by position."""
+    match change:
+        case Mark(At(positions)) | Move(At(positions)) | Note(At(positions)) | Remove(At(positions)):
+            return [plan.tasks[position].number for position in positions]
+        case Rename(At(positions)):
+            return [plan.tasks[position].number for position in positions]
+        case _:
+            return []
+
+
 def typed(plan: Plan, change: Change) -> Action:
     """Return the command with which a change is made in a shell."""
-
-    def number(position: int) -> str:
-        return str(plan.tasks[position].number)
-
+    numbers = tuple(map(str, numbers_of(plan, change)))
     match change:
-        case Mark(status, positions):
-            verb = (
-                "unblock" if status is Status.PENDING and plan.tasks[positions[0]].status is BLOCKED else VERBS[status]
-            )
-            return Command(("todo", verb, *map(number, positions)))
-        case Add(texts):
-            return Command(("todo", "add", "--", *texts))
-        case Remove(position):
-            return Command(("todo", "rm", number(position)))
-        case Rename(position, text):
-            return Command(("todo", "rename", number(position), text))
-        case Note(position, text):
-            return Command(("todo", "note", number(position), text))
-        case ToEnd(position):
-            return Command(("todo", "move", number(position), "--last"))
-        case Replace() | Look():
+        case Mark(At((first, *_)), status):
+            was_blocked = status is Status.PENDING and plan.tasks[first].status is BLOCKED
+            return Command(("todo", "unblock" if was_blocked else VERBS[status], *numbers))
+        case Append(tasks):
+            return Command(("todo", "add", "--", *(task.text for task in tasks)))
+        case Remove():
+            return Command(("todo", "rm", *numbers))
+        case Rename(_, text):
+            return Command(("todo", "rename", *numbers, text))
+        case Note(_, text):
+            return Command(("todo", "note", *numbers, text))
+        case Move():
+            return Command(("todo", "move", *numbers, "--last"))
+        case _:
             raise ValueError(change)
 
 
 def brief(plan: Plan, change: Change) -> Action:
-    def number(position: int) -> int:
-        return plan.tasks[position].number
-
+    numbers = numbers_of(plan, change)
     match change:
-        case Mark(status, positions) if status in (ACTIVE, DONE, DROPPED):
-            return Call("todo", {VERBS[status]: list(map(number, positions))})
-        case Mark(status, (position,)) if status is BLOCKED:
-            return Call("todo", {"block": f"{number(position)} waits"})
-        case Add(texts):
-            return Call("todo", {"add": list(texts)})
-        case Note(position, text):
-            return Call("todo", {"note": f"{number(position)} {text}"})
-        case ToEnd(position):
-            return Call("todo", {"move": str(number(position))})
-        case Replace(texts):
+        case Mark(_, status) if status in (ACTIVE, DONE, DROPPED):
+            return Call("todo", {VERBS[status]: numbers})
+        case Mark(_, status) if status is BLOCKED:
+            return Call("todo", {"block": f"{numbers[0]} waits"})
+        case Append(tasks):
+            return Call("todo", {"add": [task.text for task in tasks]})
+        case Note(_, text):
+            return Call("todo", {"note": f"{numbers[0]} {text}"})
+        case Move():
+            return Call("todo", {"move": str(numbers[0])})
+        case Write((phase,)):
             left = [task.number for task in plan.tasks if task.status.is_open]
-            return Call("todo", {**({"drop": left} if left else {}), "add": list(texts)})
+            return Call("todo", {**({"drop": left} if left else {}), "add": [task.text for task in phase.tasks]})
         case Look():
             return Call("todo", {})
         case _:
@@ -161,20 +135,20 @@ def brief(plan: Plan, change: Change) -> Action:
 
 
 def indexed(plan: Plan, change: Change) -> Action:
-    def write(mode: str, texts: Sequence[str]) -> Call:
-        return Call("write_todos", {"mode": mode, "todos": [{"text": text} for text in texts]})
+    def write(mode: str, tasks: Sequence[Task]) -> Call:
+        return Call("write_todos", {"mode": mode, "todos": [{"text": task.text} for task in tasks]})
 
     match change:
-        case Mark(status, positions) if status in INDEXED_ACTIONS:
+        case Mark(At(positions), status) if status in INDEXED_ACTIONS:
             return Call("edit_todos", {"action": INDEXED_ACTIONS[status], "indices": list(positions)})
-        case Add(texts):
-            return write("append", texts)
+        case Append(tasks):
+            return write("append", tasks)
         case Look():
             return Call("list_todos", {})
         case Mark() | Note():
             return typed(plan, change)
         case _:
-            return write("replace", [task.text for task in rewritten(plan, change)])
+            return write("replace", rewritten(plan, change))
 
 
 def phased(plan: Plan, change: Change) -> Action:
@@ -182,17 +156,20 @@ def phased(plan: Plan, change: Change) -> Action:
         return Call("todo_write", {"ops": list(entries)})
 
     match change:
-        case Mark(status, positions) if status in (ACTIVE, DONE, DROPPED):
+        case Mark(At(positions), status) if status in (ACTIVE, DONE, DROPPED):
             return ops(*({"op": VERBS[status], "task": plan.tasks[position].text} for position in positions))
-        case Add(texts):
-            return ops({"op": "append", "phase": plan.phases[-1].name if plan.phases else PHASE, "items": list(texts)})
-        case Remove(position):
+        case Append(tasks):
+            phase, items = plan.phases[-1].name if plan.phases else PHASE, [task.text for task in tasks]
+            return ops({"op": "append", "phase": phase, "items": items})
+        case Remove(At((position,))):
             return ops({"op": "rm", "task": plan.tasks[position].text})
-        case Note(position, text):
+        case Note(At((position,)), text):
             return ops({"op": "note", "task": plan.tasks[position].text, "text": text})
-        case Mark() | Look():
+        case Look():
             # A call that names no task reads the list, and is refused.
-            return ops({"op": "start", "task": "?"}) if isinstance(change, Look) else typed(plan, change)
+            return ops({"op": "start", "task": "?"})
+        case Mark():
+            return typed(plan, change)
         case _:
             items = [task.text for task in rewritten(plan, change)]
             return ops({"op": "init", "list": [{"phase": PHASE, "items": items}]})
@@ -205,28 +182,12 @@ def declared(plan: Plan, change: Change) -> Action:
     return Call("TodoWrite", {"summary": "Work", "todos": todos})
 
 
-def rewritten(plan: Plan, change: Change) -> list[Task]:
+def rewritten(plan: Plan, change: Change) -> tuple[Task, ...]:
     """Return the tasks of a plan after a change, for dialects that send the whole list."""
-    tasks = list(plan.tasks)
-    match change:
-        case Mark(status, positions):
-            if status is ACTIVE:
-                tasks = [Task(task.text, Status.PENDING) if task.status is ACTIVE else task for task in tasks]
-            for position in positions:
-                tasks[position] = Task(tasks[position].text, status)
-        case Add(texts):
-            tasks += map(Task, texts)
-        case Remove(position):
-            del tasks[position]
-        case Rename(position, text):
-            tasks[position] = Task(text, tasks[position].status)
-        case ToEnd(position):
-            tasks.append(tasks.pop(position))
-        case Replace(texts):
-            tasks = list(map(Task, texts))
-        case Look() | Note():
-            pass
-    return tasks
+    started = isinstance(change, Mark) and change.status is ACTIVE
+    active = tuple(number for number, task in enumerate(plan.tasks) if started and task.status is ACTIVE)
+    steps = [] if isinstance(change, Look) else [mark(Status.PENDING, *active), change]
+    return reduce(plan, steps, Rules(atomic=False)).after.tasks
 
 
 Translate = Callable[[Plan, Change], Action]
@@ -296,54 +257,54 @@ def two(first: Change, second: Change) -> Act:
 
 
 def appends(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Add((f"Think about part {turn}",)))
+    yield view.make(add(f"Think about part {turn}"))
 
 
 def rewrites(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Replace((f"Write the parser, attempt {turn}", f"Wire it up, attempt {turn}")))
+    yield view.make(replace_by(f"Write the parser, attempt {turn}", f"Wire it up, attempt {turn}"))
 
 
 def renames(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Rename(0, f"Write the parser, attempt {turn}"))
+    yield view.make(Rename(at(0), f"Write the parser, attempt {turn}"))
 
 
 def notes(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Note(0, f"Thought about it, {turn}"))
+    yield view.make(Note(at(0), f"Thought about it, {turn}"))
 
 
 def blocks(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Mark(ACTIVE if turn % 2 else BLOCKED, (0,)))
+    yield view.make(mark(ACTIVE if turn % 2 else BLOCKED, 0))
 
 
 def splits(view: View, turn: int) -> Iterator[Action]:
     """Drop the first open task, and add two parts of it."""
     first = next(position for position, task in enumerate(view.plan.tasks) if task.status.is_open)
-    yield view.make(Mark(DROPPED, (first,)))
-    yield view.make(Add((f"Part {turn} a", f"Part {turn} b")))
+    yield view.make(mark(DROPPED, first))
+    yield view.make(add(f"Part {turn} a", f"Part {turn} b"))
 
 
 def adds_and_closes(view: View, turn: int) -> Iterator[Action]:
     """Looks like an agent that works."""
     if turn % 2 == 0:
-        yield view.make(Add((f"Step {turn}",)))
+        yield view.make(add(f"Step {turn}"))
     else:
-        yield view.make(Mark(DONE, (len(view.plan.tasks) - 1,)))
+        yield view.make(mark(DONE, len(view.plan.tasks) - 1))
 
 
 def replaces(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Replace(("Sow", "Reap") if turn % 2 else ("Bake", "Brew")))
+    yield view.make(replace_by(*(("Sow", "Reap") if turn % 2 else ("Bake", "Brew"))))
 
 
 def undoes(view: View, turn: int) -> Iterator[Action]:
     """Close a task, undo that, and redo it."""
     if turn % 3 == 0:
-        yield view.make(Mark(DONE, (0,)))
+        yield view.make(mark(DONE, 0))
     else:
         yield Command(("undo",) if turn % 3 == 1 else ("redo",))
 
 
 def undoes_and_does(view: View, turn: int) -> Iterator[Action]:
-    yield Command(("undo",)) if turn % 2 else view.make(Mark(DONE, (0,)))
+    yield Command(("undo",)) if turn % 2 else view.make(mark(DONE, 0))
 
 
 def touches(_view: View, turn: int) -> Iterator[Action]:
@@ -366,18 +327,18 @@ def nothing(_view: View, _turn: int) -> Iterator[Action]:
     yield from ()
 
 
-TOGGLE = two(Mark(DONE, (0,)), Mark(ACTIVE, (0,)))
+TOGGLE = two(mark(DONE, 0), mark(ACTIVE, 0))
 
 ADVERSARIES = (
     Agent("toggler", "closes a task and reopens it", TOGGLE),
-    Agent("dropper", "drops a task and starts it again", two(Mark(DROPPED, (0,)), Mark(ACTIVE, (0,)))),
-    Agent("grower", "adds a task and removes it", two(Add(("One more",)), Remove(2))),
+    Agent("dropper", "drops a task and starts it again", two(mark(DROPPED, 0), mark(ACTIVE, 0))),
+    Agent("grower", "adds a task and removes it", two(add("One more"), Remove(at(2)))),
     Agent("appender", "adds a task each time", appends),
     Agent("rewriter", "rewords its whole list each time", rewrites),
     Agent("rename", "renames a task each time", renames),
     Agent("notes", "adds a note each time", notes),
     Agent("block/unblock", "blocks a task and starts it again", blocks),
-    Agent("move", "moves the first task to the end", two(ToEnd(0), ToEnd(0))),
+    Agent("move", "moves the first task to the end", two(TO_END, TO_END)),
     Agent("split", "drops a task for two new ones each time", splits),
     Agent("add and close", "adds a task, then closes it", adds_and_closes),
     Agent("two plans in turns", "replaces its list with another, and back", replaces),
@@ -401,10 +362,10 @@ def _open(view: View) -> list[int]:
 def _finish_one(view: View) -> Iterator[Action]:
     """Close the first open task. After the last, plan the next ones, where a plan holds fewer than all tasks."""
     todo = _open(view)
-    yield view.make(Mark(DONE, (todo[0],)))
+    yield view.make(mark(DONE, todo[0]))
     known = max(int(task.text.split()[1]) for task in view.plan.tasks)
     if len(todo) == 1 and known < TASKS:
-        yield view.make(Replace(ALL[known : known + view.room]))
+        yield view.make(replace_by(*ALL[known : known + view.room]))
 
 
 def every(stops: int, hours: float = 0, *, touch: bool = False) -> Act:
@@ -425,7 +386,7 @@ def plans_late(view: View, turn: int) -> Iterator[Action]:
     if turn < 15:
         yield Touch(f"{turn}\n")
     elif turn == 15:
-        yield view.make(Add(tuple(f"Task {number}" for number in range(2, view.room + 1))))
+        yield view.make(add(*(f"Task {number}" for number in range(2, view.room + 1))))
     else:
         yield from _finish_one(view)
 
@@ -439,10 +400,10 @@ def splits_honestly(view: View, _turn: int) -> Iterator[Action]:
         return
     parts = tuple(f"{texts[0]}{part}" for part in PARTS)
     if view.rewrites:
-        yield view.make(Replace((*parts, *texts[1:])))
+        yield view.make(replace_by(*parts, *texts[1:]))
     else:
-        yield view.make(Mark(DROPPED, (todo[0],)))
-        yield view.make(Add(parts))
+        yield view.make(mark(DROPPED, todo[0]))
+        yield view.make(add(*parts))
 
 
 def edits_files(view: View, turn: int) -> Iterator[Action]:

@@ -28,15 +28,15 @@ from tests.faults.gate.agents import (
     MAX_CONTINUATIONS,
     MAX_REQUESTS,
     Action,
-    Add,
     Agent,
     Call,
     Command,
     Ended,
-    Mark,
     PlanView,
     Touch,
+    add,
     end_of,
+    mark,
     running_ahead,
 )
 from tests.hooks.agent import HookedAgent, Workspace, environment
@@ -183,7 +183,7 @@ class Stops:
 
 def _run(agent: Agent, view: HooksView, stops: Stops) -> Ended:
     tasks = agent.tasks[: view.room]
-    view.do(view.make(Add(tasks)))
+    view.do(view.make(add(*tasks)))
     for turn in range(MAX_CONTINUATIONS):
         for action in agent.act(view, turn):
             view.do(action)
@@ -204,10 +204,10 @@ def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
     agents, own = view.agent.workspace.agents, f"sub{turn}"
     child = subagent_of(agents, parent, own, now())
     below = HooksView(view.agent, view.dialect, _session(view.agent, view.dialect, child.session))
-    below.do(below.make(Add(("Look", "Report"))))
+    below.do(below.make(add("Look", "Report")))
     register(agents, child)
     for step in range(MAX_CONTINUATIONS):
-        below.do(below.make(Mark(ACTIVE if step % 2 else DONE, (0,))))
+        below.do(below.make(mark(ACTIVE if step % 2 else DONE, 0)))
         if not stops.continues(agent_id=own):
             return
 
@@ -242,7 +242,7 @@ class AgentTurns(PlanView):
         self.requests = 0
         self._turn = 0
         self._stops = not agent.never_stops and not (agent.honest and dialect in NOT_CONTINUED)
-        self._actions: Iterator[Action] = iter([self.make(Add(agent.tasks[: self.room]))])
+        self._actions: Iterator[Action] = iter([self.make(add(*agent.tasks[: self.room]))])
 
     @property
     def words(self) -> str:
@@ -345,23 +345,11 @@ def run_program(agent: Agent, dialect: str) -> Ended:
         data = {"XDG_DATA_HOME": str(home), "SSL_CERT_DIR": str(home)}
         person = Person(project, home, environ | data)
         session = open_session(load({}, person.environment({}), str(project)), dialect_named(dialect))
-        options = (
-            "--model",
-            CHAT,
-            *ALLOW_ALL,
-            "--allow-write",
-            "*",
-            "--mode",
-            "print",
-            "--dialect",
-            dialect,
-            "--session",
-            session.name,
-        )
+        options = ("--model", CHAT, *ALLOW_ALL, "--allow-write", "*", "--mode", "print", "--dialect", dialect)
         turns = AgentTurns(agent, dialect, session)
         with AgentServer(turns) as server:
             done = subprocess.run(
-                [str(PROGRAM), "run", "Go", *options],
+                [str(PROGRAM), "run", "Go", *options, "--session", session.name],
                 cwd=project,
                 env=person.environment(provider_environment(server)),
                 capture_output=True,

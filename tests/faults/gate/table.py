@@ -23,8 +23,8 @@ from tests.faults.gate.agents import (
     Action,
     Agent,
     Ended,
-    Mark,
     View,
+    mark,
 )
 from tests.faults.gate.paths import run_hooks, run_host, run_program, run_real_hooks
 from tests.faults.tally import Plan, Tally
@@ -60,11 +60,7 @@ class Cell:
         """What the table shows: the count; for a worker that did not finish, why."""
         if self.ended is None:
             return "n/a"
-        return (
-            f"{self.ended.count}"
-            if self.ended.done or not self.agent.honest
-            else f"{self.ended.count} ({self.ended.why})"
-        )
+        return f"{self.ended.count}" + (f" ({self.ended.why})" if self.agent.honest and not self.ended.done else "")
 
 
 def run_cell(agent: Agent, path: str, dialect: str) -> Cell:
@@ -169,12 +165,12 @@ REAL_PATHS: dict[str, tuple[Callable[[Agent, str], Ended], str]] = {
 
 
 def _closes_all(view: View, _turn: int) -> Iterator[Action]:
-    yield view.make(Mark(DONE, (0, 1)))
+    yield view.make(mark(DONE, 0, 1))
 
 
 def _blocks_all(view: View, _turn: int) -> Iterator[Action]:
-    yield view.make(Mark(BLOCKED, (0,)))
-    yield view.make(Mark(BLOCKED, (1,)))
+    yield view.make(mark(BLOCKED, 0))
+    yield view.make(mark(BLOCKED, 1))
 
 
 RESTING = (

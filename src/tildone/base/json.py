@@ -112,5 +112,3 @@ def decode_record(kind: Callable[..., R], types: FieldTypes, text: object) -> R 
     except TypeError:
         # A field without a default is missing.
         return None
-
-

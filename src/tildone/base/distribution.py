@@ -89,17 +89,17 @@ def install_extra(extra: str) -> str:
         return f"python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
     # uv installs a tool anew, with what the command names and nothing else.
     kept = _installed_extras() if how == Method.UV_TOOL else set()
-    return _anew({extra, *kept}) or install_package(f"{NAME}[{extra}]")
+    return _command_with({extra, *kept}) or install_package(f"{NAME}[{extra}]")
 
 
 def install_package(requirement: str) -> str:
     """Return the command that adds a package to the environment of this copy."""
     if method() == Method.PIPX:
         return f"pipx inject {NAME} {quoted(requirement)}"
-    return _anew(_installed_extras(), "--with", quoted(requirement)) or _pip(quoted(requirement))
+    return _command_with(_installed_extras(), "--with", quoted(requirement)) or _pip(quoted(requirement))
 
 
-def _anew(extras: set[str], *added: str) -> str:
+def _command_with(extras: set[str], *added: str) -> str:
     """Return the command that installs or runs this copy again, with these extras; empty if pip or pipx adds them."""
     begin = {Method.UV_TOOL: "uv tool install", Method.UVX: "uvx --from", Method.PIPX_RUN: "pipx run --spec"}
     how = method()

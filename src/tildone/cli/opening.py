@@ -27,7 +27,6 @@ _TOLD: set[str] = set()
 
 
 def settings_for(args: ParsedArgs) -> Settings:
-    """The settings for this command line in the working folder."""
     settings = load(args.options, os.environ, working_folder())
     if settings.dialect and settings.dialect not in DIALECTS:
         raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
@@ -73,7 +72,6 @@ def settings_at(args: ParsedArgs, store: str) -> Settings:
 
 
 def open_for_reading(args: ParsedArgs) -> Session:
-    """The session, to show it."""
     settings = settings_for(args)
     store = open_to_read(settings)
     return open_session(with_session(args, settings, store), BY_HAND, store)
@@ -158,7 +156,6 @@ BEGIN = "add a task with: tildone todo add TEXT"
 
 
 def no_tasks(session: str) -> str:
-    """The sentence that is shown for an empty plan."""
     return f"No tasks in {session_title(session)}. Add one with: tildone todo add TEXT"
 
 

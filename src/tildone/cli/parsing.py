@@ -156,7 +156,6 @@ ROOT = Verb(
 
 
 def run_verb(argv: Sequence[str]) -> int:
-    """Run the verb that `argv` names and return its exit code."""
     screen.prepare()
     args = parse(ROOT, argv)
     if args.has("help"):

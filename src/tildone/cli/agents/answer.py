@@ -48,7 +48,6 @@ def run(args: ParsedArgs) -> int:
 
 
 def _named(store: Store, wanted: str) -> Need:
-    """Return the open question with this id, or with an id that begins with it."""
     known = store.records.need(wanted)
     if known is not None and not known.is_open:
         raise Refused(_already(known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from tildone.app.importing import read_file, source_of
@@ -260,7 +260,12 @@ def _schedule_data(schedule: RunSchedule) -> dict[str, object]:
 def add_schedule(args: ParsedArgs) -> int:
     cron, path = args.positional
     zone = args.options.get("zone", "")
-    following = next_time(parse_cron(cron), now(), zone_named(zone))
+    fields = parse_cron(cron)
+    try:
+        time_zone = ZoneInfo(zone) if zone else UTC
+    except (KeyError, ValueError, OSError) as error:
+        raise UsageError(f"there is no time zone {shortened(zone)!r}, such as Europe/Berlin") from error
+    following = next_time(fields, now(), time_zone)
     if not os.path.exists(path):
         raise NotFound(f"there is no file {printable(shortened(path))!r}")
     name = args.options.get("name") or run_stem(path)
@@ -276,16 +281,6 @@ def add_schedule(args: ParsedArgs) -> int:
     fleet.leases.set_schedule(RunSchedule(name, cron, dump(plan_to_json(plan)), following, work, zone, last))
     text = f"{'Changed' if name in known else 'Added'} {name}: {cron}, next at {timestamp(following)}"
     return put_done(args, text, name=name, next=timestamp(following), replaced=name in known)
-
-
-def zone_named(name: str) -> tzinfo:
-    """Return a time zone; UTC without a name."""
-    if not name:
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise UsageError(f"there is no time zone {shortened(name)!r}, such as Europe/Berlin") from error
 
 
 def remove_schedules(args: ParsedArgs) -> int:

@@ -241,13 +241,12 @@ def _configure(fleet: Fleet, lease_seconds: int) -> None:
     engine = fleet.config.engine or before.engine or default_engine(address)
     check_engine(engine, address)
     prepare_engine(engine, address)
-    fleet.leases.configure(replace(times_for(lease_seconds) if lease_seconds else before, engine=engine))
-
-
-def times_for(lease_seconds: int) -> FleetSettings:
-    """Return the times of a fleet whose leases last that long, in the proportions of the default."""
-    lease = lease_seconds * 1000
-    return FleetSettings(lease, lease // HEARTBEATS, lease // MARGINS, min(2_000, lease // REAPERS), lease // MARGINS)
+    if lease_seconds:
+        # In the proportions of the default.
+        lease = lease_seconds * 1000
+        reaper, margin = min(2_000, lease // REAPERS), lease // MARGINS
+        before = FleetSettings(lease, lease // HEARTBEATS, margin, reaper, margin)
+    fleet.leases.configure(replace(before, engine=engine))
 
 
 def parsed_limit(given: str) -> ProviderLimit:

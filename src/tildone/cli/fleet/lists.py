@@ -169,7 +169,6 @@ class Rows:
 
 
 def recent(views: Iterable[RunView], now: int) -> list[RunView]:
-    """Return the hands of runs that have not ended, or ended within a day."""
     return [view for view in views if view.lease.state.is_active or now - view.lease.since < DAY]
 
 

@@ -57,7 +57,6 @@ def diff(args: ParsedArgs) -> int:
 
 
 def _event_data(session: Session, event_id: str | None) -> dict[str, object] | None:
-    """The event that made a plan; None before the first change."""
     if event_id is None:
         return None
     return event_data(next(session.store.history(session.name, event_id)), timestamp)

@@ -78,7 +78,6 @@ def copied_data(copied: CopyResult) -> dict[str, object]:
 
 
 def report_lines(copied: CopyResult, done: str) -> list[str]:
-    """What was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     return total_lines(copied, done, "all of them new" if copied.new == copied.events else new)
 
@@ -197,7 +196,6 @@ def _write(source: Store, path: str) -> CopyResult:
 
 
 def _copied(source: Store, target: Store, only: str | None = None) -> CopyResult:
-    """Copy the sessions, or only one of them, and show the progress."""
     with ProgressLine() as progress:
         return copy(source, target, progress, only)
 
@@ -210,7 +208,6 @@ Report = tuple[list[str], dict[str, object]]
 
 
 def run_restore(args: ParsedArgs) -> int:
-    """Restore the sessions of a backup, or one of them, or show what would change."""
     settings = settings_for(args)
     if not args.has("dry-run"):
         check_person(settings, PersonAct.RESTORE)
@@ -236,7 +233,6 @@ def run_restore(args: ParsedArgs) -> int:
 
 
 def _saved_input(scratch: str) -> str:
-    """Save standard input to a file, and return its path."""
     if sys.stdin.isatty():
         raise UsageError("tildone restore - reads a backup from standard input, as in: tildone restore - < plans.db")
     path = os.path.join(scratch, "standard input")

@@ -123,7 +123,6 @@ PURPOSES = {
 
 
 def versions(_context: CheckContext) -> Iterator[Finding]:
-    """The versions of tildone, Python and the platform, and how this copy was installed."""
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding(Severity.OK, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
     own = distribution.script() or f"{sys.executable} -m {distribution.NAME}"
@@ -135,7 +134,6 @@ def versions(_context: CheckContext) -> Iterator[Finding]:
 
 
 def extras(_context: CheckContext) -> Iterator[Finding]:
-    """Which optional dependencies are installed, and how to get the others."""
     for extra, purpose in PURPOSES.items():
         if distribution.has_extra(extra):
             yield Finding(Severity.OK, f"{extra}: installed, for {purpose}")
@@ -150,7 +148,6 @@ ZERO_DISABLES = ("max_nudges", "max_same", "max_minutes", "max_total", "max_hour
 
 
 def settings_in_force(context: CheckContext) -> Iterator[Finding]:
-    """Each setting and its origin; before them, what is wrong with others."""
     for problem in context.problems:
         yield Finding(Severity.ERROR, f"{problem}; until then, hooks do nothing", "correct it")
     if context.settings.untrusted:
@@ -197,7 +194,6 @@ MAX_COMMAND_COLUMNS = 100
 
 
 def store(context: CheckContext) -> Iterator[Finding]:
-    """Whether the store can be opened, and whether its content is intact."""
     path = context.settings.store.path
     if path is not None and not os.path.exists(path):
         yield Finding(Severity.OK, f"there is no store at {path} yet; the first plan creates it")
@@ -215,7 +211,6 @@ def store(context: CheckContext) -> Iterator[Finding]:
 
 
 def permissions(context: CheckContext) -> Iterator[Finding]:
-    """Who may read and write the store, and the rest of tildone's own files."""
     path = context.settings.store.path
     found: list[str] = []
     if path is not None and os.path.exists(path):
@@ -320,7 +315,6 @@ HELD = {
 
 
 def plan_of_project(context: CheckContext) -> Iterator[Finding]:
-    """The project and its session, and whether a directive or a bound holds its agents."""
     settings = context.settings
     session = "" if settings.session == settings.project else f", session {settings.session!r}"
     state = _state(context)
@@ -410,7 +404,6 @@ def _make_private(path: str) -> None:
 
 
 def coding_agents(context: CheckContext) -> Iterator[Finding]:
-    """The coding agents on this machine, and whether tildone works in each."""
     project = context.settings.project
     here = sites(project)
     agents = agents_named(context.agents or tuple(INTEGRATIONS), here[0])

@@ -105,7 +105,6 @@ class OldSession:
 
 
 def run_prune(args: ParsedArgs) -> int:
-    """List old sessions, ask for confirmation, and delete them; sessions that have changed meanwhile are kept."""
     min_age, words = parse_age(args.options.get("older-than", ""))
     asking = not args.has("yes") and not args.has("dry-run")
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):

@@ -84,7 +84,6 @@ def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> int:
 
 
 def _show_settings(file: ProjectFile, *, changed: bool) -> None:
-    """Print the settings of the file, and which of them apply without trust."""
     put(f"{printable(file.path)}{' has changed since it was trusted; it' if changed else ''} sets:")
     anyway = {} if file.trusted else applicable(file, {})
     for name, setting in _settings_data(file).items():
@@ -102,7 +101,6 @@ def _settings_data(file: ProjectFile) -> dict[str, object]:
 
 
 def trust_plan(args: ParsedArgs, name: str) -> int:
-    """Show the checks in a Markdown plan, and approve them if the person agrees."""
     path = os.path.realpath(os.path.join(working_folder(), name))
     data, settings = data_folder(os.environ), settings_for(args)
     approvals = check_approvals(settings)
@@ -128,7 +126,16 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
         for check in dropped:
             approvals.revoke(check)
         set_trusted(data, path, content)
-    _report(args, path, name, checks, dropped, changed=changed)
+    if args.has("json"):
+        listed = [{"number": each.number or None, "check": check_to_json(each.check)} for each in checks]
+        put_data(file=path, trusted=bool(checks), changed=changed, checks=listed)
+        return 0
+    for check in dropped:
+        put(f"No longer approved, because it is not in the file: {printable(check_text(check))}")
+    if changed and checks:
+        put(f"Trusted. To take it back: tildone trust {printable(name)} --revoke")
+    else:
+        put("Already trusted." if checks else "There is nothing to approve.")
     return 0
 
 
@@ -140,21 +147,6 @@ def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed
     put(f"{printable(name)}{since} has {format_count(len(checks), 'check')}:")
     for each in checks:
         show_check(each, "" if each in new else " (approved)")
-
-
-def _report(
-    args: ParsedArgs, path: str, name: str, checks: list[NamedCheck], dropped: list[Check], *, changed: bool
-) -> None:
-    if args.has("json"):
-        listed = [{"number": each.number or None, "check": check_to_json(each.check)} for each in checks]
-        put_data(file=path, trusted=bool(checks), changed=changed, checks=listed)
-        return
-    for check in dropped:
-        put(f"No longer approved, because it is not in the file: {printable(check_text(check))}")
-    if changed and checks:
-        put(f"Trusted. To take it back: tildone trust {printable(name)} --revoke")
-    else:
-        put("Already trusted." if checks else "There is nothing to approve.")
 
 
 def _revoke_plan(args: ParsedArgs, data: str, path: str, approvals: Approvals) -> int:
@@ -178,7 +170,6 @@ def _content(name: str, path: str) -> bytes:
 
 
 def _checks(name: str, content: bytes) -> list[NamedCheck]:
-    """Return the checks in a Markdown plan."""
     try:
         text = content.decode("utf-8-sig")
         if detect_format(name, text) != MARKDOWN:

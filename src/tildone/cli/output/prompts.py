@@ -93,7 +93,6 @@ def person_agrees(args: ParsedArgs, settings: Settings, act: PersonAct, question
 
 
 def plan_summary(plan: Plan) -> str:
-    """How many tasks are closed, and which is next."""
     counts = progress(plan)
     if not counts.total:
         return "The plan is now empty."

@@ -56,19 +56,17 @@ def sharing_data(found: PlanAgents) -> dict[str, object]:
     if found.shared:
         data["shared_by"] = [{"agent": str(each.agent.id), "tasks": list(each.tasks)} for each in found.agents]
     if found.subagents:
-        data["subagents"] = [_subagent_data(each) for each in found.subagents]
+        data["subagents"] = [
+            {
+                "name": each.subagent.name,
+                "session": each.subagent.agent.session,
+                "closed": progress(each.plan).closed,
+                "total": progress(each.plan).total,
+                "ended": each.subagent.ended,
+            }
+            for each in found.subagents
+        ]
     return data
-
-
-def _subagent_data(found: SubagentList) -> dict[str, object]:
-    done = progress(found.plan)
-    return {
-        "name": found.subagent.name,
-        "session": found.subagent.agent.session,
-        "closed": done.closed,
-        "total": done.total,
-        "ended": found.subagent.ended,
-    }
 
 
 def _with_tasks(sharing: SharingAgent) -> str:
@@ -142,8 +140,6 @@ MIN_PREFIX_CHARACTERS = 4
 
 @value
 class TitledSession:
-    """A session in a list, with its plan and its title."""
-
     info: SessionInfo
     plan: Plan
     title: str

@@ -72,7 +72,6 @@ def put_edited(args: ParsedArgs, session: Session, edited: Edited) -> int:
 
 
 def words(args: ParsedArgs) -> tuple[str, ...]:
-    """The words that name tasks or a phase."""
     if not all(word.strip() for word in args.positional):
         raise UsageError(f"{command(args.path)} was given an empty argument")
     return args.positional

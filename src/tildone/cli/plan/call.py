@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Call a tool; the exit code tells whether the call was refused."""
     settings = settings_for(args)
     dialect = _dialect(args.positional[0], args.options.get("dialect"))
     arguments = args.positional[1] if len(args.positional) > 1 else None
@@ -34,7 +33,6 @@ def run(args: ParsedArgs) -> int:
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:
-    """The dialect that the tool belongs to."""
     if wanted:
         dialect = dialect_named(wanted)
         if dialect.tool(tool) is None:

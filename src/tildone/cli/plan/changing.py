@@ -24,7 +24,6 @@ APPEND = "tildone todo append"
 
 
 def add(args: ParsedArgs) -> int:
-    """Add each argument as a task, with its text as it was typed."""
     texts = [text for arg in args.positional for text in (_lines() if arg == STDIN else [arg])]
     session = open_for_editing(args)
     code = apply_answer(args, session, commands.add(session.plan, texts, args.options.get("phase")))
@@ -70,7 +69,6 @@ block = rename = note = write
 
 
 def move(args: ParsedArgs) -> int:
-    """Move a task to the place that an option names."""
     given = [place for place in Place if args.has(place.value)]
     if len(given) != 1:
         raise UsageError(
@@ -106,7 +104,6 @@ done = drop = rm = close
 
 
 def undo(args: ParsedArgs) -> int:
-    """Do the same as `tildone undo`."""
     # Late, because the other verbs do not move in the history.
     from tildone.cli.history.moving import undo as run
 
@@ -122,7 +119,6 @@ def _lines() -> list[str]:
 
 
 def after(args: ParsedArgs) -> int:
-    """Set the tasks that a task comes after, in place of those before."""
     task, *others = words(args)
     if bool(others) is args.has("none"):
         raise UsageError(f"after which tasks? {command(args.path)} {task} OTHER…; for none: --none")

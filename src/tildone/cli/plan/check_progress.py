@@ -37,7 +37,6 @@ class CheckProgress:
         self._timer: Timer | None = None
 
     def clear(self) -> None:
-        """Remove what is shown of the last check, which has ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
@@ -45,7 +44,6 @@ class CheckProgress:
         self._line.clear()
 
     def started(self, number: int, check: Check) -> None:
-        """Show a check after a while."""
         self.clear()
         if not on_terminal(sys.stderr):
             return

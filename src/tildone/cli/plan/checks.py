@@ -249,7 +249,6 @@ def _described(args: ParsedArgs, settings: Settings, before: Check | None) -> Ch
 
 
 def _folder(args: ParsedArgs, settings: Settings) -> str:
-    """The folder of the option, relative to the project."""
     given = args.options["folder"]
     path = os.path.realpath(os.path.join(working_folder(), given))
     relative = os.path.relpath(path, os.path.realpath(settings.project))

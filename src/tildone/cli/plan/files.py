@@ -83,7 +83,6 @@ def import_plan(args: ParsedArgs) -> int:
 
 
 def read_text(path: str) -> str:
-    """The text of a file, or of standard input."""
     if path == STREAM:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     with open(path, "rb") as file:

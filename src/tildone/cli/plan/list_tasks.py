@@ -39,7 +39,13 @@ def run(args: ParsedArgs) -> int:
         )
         put_spans(lines)
     if only is None and not args.has("json"):
-        _show_agents(args, session)
+        # Who shares the plan, and the lists of subagents: a line for each.
+        found = _agents(args, session)
+        if found.shared or found.subagents:
+            # Late, because most plans have one agent.
+            from tildone.cli.output.titles import sharing_lines
+
+            put_spans(sharing_lines(found, columns()))
     return 0
 
 
@@ -48,16 +54,6 @@ def _agents(args: ParsedArgs, session: Session) -> PlanAgents:
     from tildone.app.plan_agents import plan_agents
 
     return plan_agents(replace(settings_for(args), session=session.name), session.store)
-
-
-def _show_agents(args: ParsedArgs, session: Session) -> None:
-    """Print who shares the plan, and the lists of subagents, in a line each."""
-    found = _agents(args, session)
-    if found.shared or found.subagents:
-        # Late, because most plans have one agent.
-        from tildone.cli.output.titles import sharing_lines
-
-        put_spans(sharing_lines(found, columns()))
 
 
 def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:

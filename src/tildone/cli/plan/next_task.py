@@ -71,7 +71,6 @@ def _next_of_agent(plan: Plan, claims: list[Claim]) -> tuple[int, Task] | None:
 
 
 def _put_claimed(plan: Plan, claims: list[Claim]) -> None:
-    """Print which tasks agents work on, a line each."""
     tasks = {task.number: task for task in plan.tasks}
     shown = [claim for claim in claims if claim.task in tasks]
     for claim in shown[:MAX_LINES]:

@@ -23,7 +23,7 @@ from tildone.cli.output import put
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing import SHORT
 from tildone.cli.table import UNLIMITED, Option, ParsedArgs, Verb
-from tildone.cli.transfer.export import EXPORT_FORMATS
+from tildone.cli.transfer.files import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
 from tildone.log.store import Store
 from tildone.plan.dialects import DIALECTS
@@ -115,8 +115,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 @value
 class Candidate:
-    """A text that can complete a word, and what it means."""
-
     text: str
     meaning: str = ""
 
@@ -158,7 +156,6 @@ def sessions(args: ParsedArgs, current: str) -> Iterable[Candidate]:
 
 
 def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """Labels and recent changes of the plan."""
     store, session = _opened(args)
     yield from (Candidate("head", "the current state"), Candidate("root", "before the first change"))
     recent = list(islice(store.history(session), MAX_EVENTS))

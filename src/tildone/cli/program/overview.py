@@ -62,7 +62,13 @@ def run(args: ParsedArgs) -> int:
     if len(agents) > MAX_AGENTS_LISTED:
         put(f"  and {len(agents) - MAX_AGENTS_LISTED} more")
     put("")
-    _put_commands(state.plan)
+    upcoming = next_task(state.plan)
+    rows = NO_PLAN if not state.plan.tasks else ALL_CLOSED if upcoming is None else OPEN_TASKS
+    commands = [(words.format(number=upcoming[1].number if upcoming else 0), meaning) for words, meaning in rows]
+    width = max(len(words) for words, _ in commands)
+    for words, meaning in commands:
+        line = f"  {words.ljust(width)}  {meaning}"
+        put(line if len(line) <= max_columns() else f"  {words}")
     return 0
 
 
@@ -105,17 +111,6 @@ def _next_lines(state: State) -> list[str]:
     if state.directive in HELD:
         lines.append(f"{HELD[state.directive]}; to resume: tildone resume")
     return lines
-
-
-def _put_commands(plan: Plan) -> None:
-    upcoming = next_task(plan)
-    rows = NO_PLAN if not plan.tasks else ALL_CLOSED if upcoming is None else OPEN_TASKS
-    number = upcoming[1].number if upcoming else 0
-    commands = [(words.format(number=number), meaning) for words, meaning in rows]
-    width = max(len(words) for words, _ in commands)
-    for words, meaning in commands:
-        line = f"  {words.ljust(width)}  {meaning}"
-        put(line if len(line) <= max_columns() else f"  {words}")
 
 
 def _put_clipped(line: str) -> None:

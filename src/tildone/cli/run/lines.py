@@ -292,7 +292,6 @@ class OutcomeReport:
         return f"To go on: {command}"
 
     def log_hint(self) -> str | None:
-        """Return the command that shows the history of the run; None if nothing was recorded."""
         session, (first, head) = self._session(), self._first
         if not self._arguments.stored or session.state.head in (None, head if session.name == first else None):
             return None

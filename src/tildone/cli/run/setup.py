@@ -279,7 +279,6 @@ class PersonCommands:
         ctx.ui.notify(output.rstrip("\n"), "error" if code else "info")
 
     async def _run(self, *argv: str, given: str = "") -> tuple[int, str]:
-        """Run a verb of the command line on the plan of this run; return its exit code and its output."""
         if not self._stored:
             return 1, UNSTORED
         settings = self._settings

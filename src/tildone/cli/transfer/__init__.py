@@ -15,7 +15,7 @@ VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
-        "watch": Verb(
+        "files:run_import": Verb(
             "import FILE…",
             "Import plans and histories from the files of other programs.",
             description=(
@@ -40,7 +40,7 @@ VERBS: VerbTable = Registry(
                 "gh issue view 12 --json body --jq .body | tildone import - --from markdown",
             ),
         ),
-        "export": Verb(
+        "files:run_export": Verb(
             "export [FILE]",
             "Write the plan, or the session with its whole history, to a file.",
             description=(

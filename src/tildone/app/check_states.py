@@ -77,14 +77,6 @@ def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFact
         return CheckState(CheckWord.PROPOSED, "proposed")
     if proof is None or proof.command != check.command:
         return CheckState(CheckWord.NONE)
-    return _recorded(proof, facts)
-
-
-def owner_name(number: int) -> str:
-    return "the plan" if number == PLAN else f"#{number}"
-
-
-def _recorded(proof: Proof, facts: CheckFacts) -> CheckState:
     match proof.result:
         case Result.PASSED:
             return CheckState(CheckWord.STALE, "stale") if proof.imported else CheckState(CheckWord.PASSED, "passed")
@@ -96,3 +88,7 @@ def _recorded(proof: Proof, facts: CheckFacts) -> CheckState:
         case Result.REFUSED:  # exhaustive
             # It was refused where it was run; on this machine, it is allowed by now.
             return CheckState(CheckWord.NONE) if facts.is_here else CheckState(CheckWord.PROPOSED, "proposed")
+
+
+def owner_name(number: int) -> str:
+    return "the plan" if number == PLAN else f"#{number}"

@@ -239,7 +239,24 @@ def find_targets(plan: Plan, words: Sequence[str], *, positions: bool = False) -
 
 def find_tasks(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Targets | Answer:
     if _all_numbers(words):
-        return _by_number(plan, words, positions=positions)
+        tasks = plan.tasks
+        by_number = {task.number: task for task in tasks}
+        found: dict[int, Task] = {}
+        for word in words:
+            number = task_number(word) or 0
+            if positions and word.startswith("["):
+                if number >= len(tasks):
+                    known = f"positions are [0] to [{len(tasks) - 1}]" if tasks else "the plan has no tasks"
+                    return refusal(FailureReason.UNMATCHED, f"There is no task at position [{number}]: {known}")
+                task = tasks[number]
+            elif number not in by_number:
+                was = "it was removed; " if 0 < number <= plan.last_number else ""
+                known = f"{was}the plan has {number_ranges(by_number) or 'no tasks'}"
+                return refusal(FailureReason.UNMATCHED, f"There is no task #{number}: {known}")
+            else:
+                task = by_number[number]
+            found[task.number] = task
+        return Targets(tuple(found.values()))
     query = " ".join(words)
     matching = tasks_like(plan, query)
     if len(matching) == 1:
@@ -280,27 +297,6 @@ def number_ranges(numbers: Iterable[int]) -> str:
 
 def _all_numbers(words: Sequence[str]) -> bool:
     return bool(words) and all(task_number(word) is not None for word in words)
-
-
-def _by_number(plan: Plan, words: Sequence[str], *, positions: bool) -> Targets | Answer:
-    tasks = plan.tasks
-    by_number = {task.number: task for task in tasks}
-    found: dict[int, Task] = {}
-    for word in words:
-        number = task_number(word) or 0
-        if positions and word.startswith("["):
-            if number >= len(tasks):
-                known = f"positions are [0] to [{len(tasks) - 1}]" if tasks else "the plan has no tasks"
-                return refusal(FailureReason.UNMATCHED, f"There is no task at position [{number}]: {known}")
-            task = tasks[number]
-        elif number not in by_number:
-            was = "it was removed; " if 0 < number <= plan.last_number else ""
-            known = f"{was}the plan has {number_ranges(by_number) or 'no tasks'}"
-            return refusal(FailureReason.UNMATCHED, f"There is no task #{number}: {known}")
-        else:
-            task = by_number[number]
-        found[task.number] = task
-    return Targets(tuple(found.values()))
 
 
 def _unmatched(kind: str, query: str, candidates: list[str]) -> Answer:

@@ -122,7 +122,11 @@ class SessionIndex:
         with self._refreshing:
             self._read_sessions()
             self._read_agents()
-            self._update_needs()
+            needs: dict[str, tuple[Need, ...]] = {}
+            for need in awaited_needs(self._asked, self._local, self._told, self._now()):
+                needs[need.session] = (*needs.get(need.session, ()), need)
+            before, self._needs = self._needs, needs
+            self._touched |= {name for name in before.keys() | needs.keys() if before.get(name) != needs.get(name)}
             change = self._update_rows()
             if len(self._unkept) >= KEEP_EVERY:
                 self._keep()
@@ -252,13 +256,6 @@ class SessionIndex:
         self._agents = {name: found[name] if name in differing else self._agents[name] for name in found}
         self._agents_read = now
         self._touched |= differing
-
-    def _update_needs(self) -> None:
-        needs: dict[str, tuple[Need, ...]] = {}
-        for need in awaited_needs(self._asked, self._local, self._told, self._now()):
-            needs[need.session] = (*needs.get(need.session, ()), need)
-        before, self._needs = self._needs, needs
-        self._touched |= {name for name in before.keys() | needs.keys() if before.get(name) != needs.get(name)}
 
     def _update_rows(self) -> IndexChange:
         changed: list[SessionRow] = []

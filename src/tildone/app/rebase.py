@@ -223,7 +223,15 @@ class Rebase:
                 task = self._present(at, text)
                 return [Note(Numbered((task.number,)), text)] if task else []
             case NewTasks():
-                return self._add(op)
+                first = self._last_number + self._added + 1
+                self._added += len(op.texts)
+                is_last = op.at is None or op.at == len(self._tasks)
+                phase = op.phase if op.at is None or is_last else self._phases[op.at]
+                name = "" if phase is None and not self._now.phases else phase
+                steps: list[Step] = [Append(tuple(map(Task, op.texts)), name)]
+                if op.at is None or is_last:
+                    return steps
+                return [*steps, self._placed(tuple(range(first, first + len(op.texts))), op.at)]
             case MoveTasks():
                 return self._move(op)
             case RemoveTasks(positions):
@@ -257,17 +265,6 @@ class Rebase:
         if op.before is None:
             return [Move(Numbered(numbers), phase=op.phase)]
         return [self._placed(numbers, op.before)]
-
-    def _add(self, op: NewTasks) -> list[Step]:
-        first = self._last_number + self._added + 1
-        self._added += len(op.texts)
-        is_last = op.at is None or op.at == len(self._tasks)
-        phase = op.phase if op.at is None or is_last else self._phases[op.at]
-        name = "" if phase is None and not self._now.phases else phase
-        steps: list[Step] = [Append(tuple(map(Task, op.texts)), name)]
-        if op.at is None or is_last:
-            return steps
-        return [*steps, self._placed(tuple(range(first, first + len(op.texts))), op.at)]
 
     def _placed(self, numbers: tuple[int, ...], at: int) -> Move:
         """Return the move of tasks to the place where the person saw the task at a position.

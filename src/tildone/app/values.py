@@ -107,7 +107,13 @@ def parsed(key: str, text: str) -> Any:
     if key in SWITCHES:
         return SWITCH_VALUES[text]
     if key in AMOUNTS:
-        return _amount(key, text)
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = _INFINITY
+        if not 0 <= amount < _INFINITY:
+            raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {shortened(text)!r}")
+        return amount
     if key not in NUMBERS:
         return text
     if not text.isdecimal() or len(text) > MAX_DIGITS:
@@ -145,13 +151,3 @@ def in_home(path: str) -> str:
     if home == "~":
         raise UsageError("your home folder is not known; set $HOME")
     return os.path.join(home, path)
-
-
-def _amount(key: str, text: str) -> float:
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = _INFINITY
-    if not 0 <= amount < _INFINITY:
-        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {shortened(text)!r}")
-    return amount

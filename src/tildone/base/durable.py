@@ -101,7 +101,14 @@ def replace(path: str, content: bytes, backup: str, draft: str) -> None:
     try:
         _write_draft(draft, content, like=os.stat(path))
         try:
-            _back_up(path, backup)
+            number = 1
+            while os.path.lexists(unused := backup if number == 1 else f"{backup}.{number}"):
+                number += 1
+            try:
+                os.link(path, unused)
+            except OSError:
+                with open(path, "rb") as file:
+                    _write_draft(unused, file.read(), like=os.fstat(file.fileno()))
             publish(draft, path)
         finally:
             remove_if_there(draft)
@@ -157,17 +164,6 @@ def _move_unless_exists(draft: str, path: str) -> None:
         if os.path.lexists(path):
             raise FileExistsError(path) from None
         os.rename(draft, path)
-
-
-def _back_up(path: str, backup: str) -> None:
-    number = 1
-    while os.path.lexists(unused := backup if number == 1 else f"{backup}.{number}"):
-        number += 1
-    try:
-        os.link(path, unused)
-    except OSError:
-        with open(path, "rb") as file:
-            _write_draft(unused, file.read(), like=os.fstat(file.fileno()))
 
 
 LOCK_FILE = ".tildone.lock"

@@ -188,19 +188,16 @@ class OutputFile:
         """Append to the file, or begin a new one if this one is full."""
         try:
             if self._size and self._size + len(data) > self._limit:
-                self._rotate()
+                os.replace(self._path, f"{self._path}.1")
+                full, self._file = self._file, self._open()
+                os.close(full)
+                self._size = 0
             while data:
                 written = os.write(self._file, data)
                 self._size += written
                 data = data[written:]
         except OSError:
             return
-
-    def _rotate(self) -> None:
-        os.replace(self._path, f"{self._path}.1")
-        full, self._file = self._file, self._open()
-        os.close(full)
-        self._size = 0
 
     def _open(self) -> int:
         return open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -251,34 +248,28 @@ class Supervisor:
         elif self._frozen and boot_seconds() >= self._frozen_at + self._orders.max_frozen:
             self._kill("ended frozen")
         elif self._started:
-            self._freeze()
+            self._tree.freeze()
+            self._rounds += 1
+            if not self._frozen:
+                self._frozen, self._frozen_at = True, boot_seconds()
+                report("frozen")
         return False
 
     def _go(self) -> None:
         if not self._started:
-            self._start()
+            self._started = True
+            try:
+                pid = self._tree.start(self._orders.agent, self._agent_output)
+            except StartFailed as error:
+                self._end(f"failed {error}")
+            else:
+                report(f"started {pid} {self._tree.cgroup}".rstrip())
+            os.close(self._agent_output)
         elif self._frozen:
             self._frozen = False
             self._rounds = 0
             self._tree.thaw()
             report("continued")
-
-    def _start(self) -> None:
-        self._started = True
-        try:
-            pid = self._tree.start(self._orders.agent, self._agent_output)
-        except StartFailed as error:
-            self._end(f"failed {error}")
-        else:
-            report(f"started {pid} {self._tree.cgroup}".rstrip())
-        os.close(self._agent_output)
-
-    def _freeze(self) -> None:
-        self._tree.freeze()
-        self._rounds += 1
-        if not self._frozen:
-            self._frozen, self._frozen_at = True, boot_seconds()
-            report("frozen")
 
     def _end(self, ending: str) -> None:
         """Ask everything that is left to end. It is killed after the grace period."""

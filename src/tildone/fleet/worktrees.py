@@ -292,7 +292,12 @@ def moved(repository: Repository, branch: str, wanted: Callable[[str], str], sti
         commit = wanted(before)
         try:
             if commit != before:
-                _move(repository, ref, commit, before)
+                git = repository.git
+                if repository.has_remote:
+                    git.run("push", "-q", f"--force-with-lease={ref}:{before}", REMOTE, f"{commit}:{ref}")
+                    git.run("update-ref", ref, commit)
+                else:
+                    git.run("update-ref", ref, commit, before)
         except GitError:
             if commit_at(repository, ref) == before:
                 raise
@@ -350,15 +355,6 @@ def bring_in(git: Git, branch: str) -> bool:
         git.run("read-tree", "-m", "-u", head, both)
         git.run("update-ref", "--no-deref", "HEAD", both)
     return bool(both)
-
-
-def _move(repository: Repository, ref: str, commit: str, before: str) -> None:
-    git = repository.git
-    if repository.has_remote:
-        git.run("push", "-q", f"--force-with-lease={ref}:{before}", REMOTE, f"{commit}:{ref}")
-        git.run("update-ref", ref, commit)
-    else:
-        git.run("update-ref", ref, commit, before)
 
 
 def _has(git: Git, commit: str, ancestor: str) -> bool:

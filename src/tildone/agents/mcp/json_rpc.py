@@ -185,7 +185,9 @@ class Output:
             if self.is_broken:
                 return
             try:
-                self._write(line)
+                remaining = memoryview(line)
+                while remaining:
+                    remaining = remaining[os.write(self._descriptor, remaining) :]
             except OSError:
                 self.is_broken = True
         if self.is_broken:
@@ -194,11 +196,6 @@ class Output:
     def respond(self, _number: RequestId, line: bytes | None, _error: int = 0) -> None:
         if line is not None:
             self.send(line)
-
-    def _write(self, line: bytes) -> None:
-        remaining = memoryview(line)
-        while remaining:
-            remaining = remaining[os.write(self._descriptor, remaining) :]
 
 
 def claim_standard_streams() -> tuple[BinaryIO, int]:

@@ -177,16 +177,13 @@ class _SessionWatch:
                 continue
             # Some events, such as a nudge, move the head without changing the plan.
             if state.plan != before.plan:
-                self._notify(state)
-
-    def _notify(self, state: State) -> None:
-        with self._lock:
-            self._state = state
-            callbacks = tuple(self._callbacks.items())
-        for token, callback in callbacks:
-            # It may have been removed while an earlier one was called.
-            if token in self._callbacks and not self.ended.is_set():
-                callback()
+                with self._lock:
+                    self._state = state
+                    callbacks = tuple(self._callbacks.items())
+                for token, callback in callbacks:
+                    # It may have been removed while an earlier one was called.
+                    if token in self._callbacks and not self.ended.is_set():
+                        callback()
 
 
 MAX_SUBSCRIPTIONS = 200
@@ -312,7 +309,13 @@ class Backend:
         """Return the result of a request that needs the store. It blocks, and is a job of the connection's executor."""
         match request.method:
             case "tools/call":
-                return self._call_tool(request, connection)
+                name, dialect = request.params["name"], self._dialect
+                tool = dialect.tool(name)
+                if tool is None:
+                    known = ", ".join(tool.name for tool in dialect.tools)
+                    raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
+                reply = connection.call(name, request.params.get("arguments") or {}, request)
+                return tool_result(tool, reply, structured=wants_structured(request.client))
             case "resources/read":
                 from tildone.agents.mcp.resources import contents
 
@@ -345,15 +348,6 @@ class Backend:
             with suppress(ResourceNotFound):
                 _, snapshots[uri] = self.read(request, connection, uri)
         return snapshots
-
-    def _call_tool(self, request: Request, connection: Connection) -> dict[str, Any]:
-        name, dialect = request.params["name"], self._dialect
-        tool = dialect.tool(name)
-        if tool is None:
-            known = ", ".join(tool.name for tool in dialect.tools)
-            raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
-        reply = connection.call(name, request.params.get("arguments") or {}, request)
-        return tool_result(tool, reply, structured=wants_structured(request.client))
 
     def _complete(self, request: Request, connection: Connection) -> dict[str, Any]:
         names: list[str] = []
@@ -558,7 +552,14 @@ class MessageDispatcher:
                 backend.subscriptions.end((self, request.params["uri"]))
                 return {}
             case "subscriptions/listen":
-                self._begin_stream(pending, backend, connection)
+                uris = pending.request.params["notifications"]["resourceSubscriptions"]
+                snapshots = backend.readable(pending.request, connection, uris)
+                backend.subscriptions.begin(pending)
+                # Before watching begins, because it must be the first message of the stream. Later changes are seen.
+                self._acknowledge(pending, snapshots)
+                for uri, snapshot in snapshots.items():
+                    line = notification_line(UPDATED, {"_meta": {SUBSCRIPTION_KEY: pending.id}, "uri": uri})
+                    backend.subscriptions.watch(pending, snapshot, partial(self._transport.send, line, pending.id))
                 if not self._pending.is_open(pending):
                     backend.subscriptions.end(pending)
                 return None
@@ -576,17 +577,6 @@ class MessageDispatcher:
             backend.subscriptions.watch((self, uri), snapshot, partial(self._transport.send, line))
             if self._is_gone:
                 backend.subscriptions.end((self, uri))
-
-    def _begin_stream(self, pending: Pending, backend: Backend, connection: Connection) -> None:
-        """Acknowledge a stream with changes of plans, and begin to send them."""
-        uris = pending.request.params["notifications"]["resourceSubscriptions"]
-        snapshots = backend.readable(pending.request, connection, uris)
-        backend.subscriptions.begin(pending)
-        # Before watching begins, because it must be the first message of the stream. Later changes are seen.
-        self._acknowledge(pending, snapshots)
-        for uri, snapshot in snapshots.items():
-            line = notification_line(UPDATED, {"_meta": {SUBSCRIPTION_KEY: pending.id}, "uri": uri})
-            backend.subscriptions.watch(pending, snapshot, partial(self._transport.send, line, pending.id))
 
     def _acknowledge(self, pending: Pending, uris: Collection[str]) -> None:
         """Say which of the wanted notifications the stream of a request will carry; of the resources, these."""

@@ -70,16 +70,11 @@ def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool)
         put(picture.removesuffix("\n"))
         return
     if not force:
-        _check_overwrite(path)
+        text = read_text(path)
+        if text is None or not (text.startswith(BEGINNING) or text == ""):
+            raise Refused(f"{path} is not a picture that tildone stats wrote; to overwrite it, use --force")
     write_text(path, picture, mode=SHARED_FILE)
     put(f"Wrote the picture to {printable(path)}")
-
-
-def _check_overwrite(path: str) -> None:
-    """Check that an existing file is a picture of this kind, or empty."""
-    text = read_text(path)
-    if text is None or not (text.startswith(BEGINNING) or text == ""):
-        raise Refused(f"{path} is not a picture that tildone stats wrote; to overwrite it, use --force")
 
 
 def _title(session: Session) -> str:

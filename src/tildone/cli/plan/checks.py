@@ -196,27 +196,23 @@ def check_verb(args: ParsedArgs) -> int:
     if args.has("plan") and args.positional:
         raise UsageError(f"--plan means the plan's own check; leave out {' '.join(args.positional)!r}")
     if args.command or args.has("remove") or any(map(args.has, DETAILS)):
-        return _change(args)
+        session = open_for_editing(args)
+        target = _target(args, session)
+        was = (session.plan if target is None else target).check
+        number = PLAN if target is None else target.number
+        check = None if args.has("remove") else _described(args, settings_for(args), was)
+        with session_checks(args, session) as checks:
+            found = checks.set_check(session, number, check, was)
+        code = put_edited(args, session, found.edited)
+        put_warnings(() if code else found.warnings)
+        if check is not None and not found.approved:
+            named = "--plan" if target is None else str(number)
+            put_notice(
+                f"tildone: the check is only proposed, because {found.nobody}; "
+                f"a person approves it with: {command_hint(args, f'approve {named}')}"
+            )
+        return code
     return _show_checks(args)
-
-
-def _change(args: ParsedArgs) -> int:
-    session = open_for_editing(args)
-    target = _target(args, session)
-    was = (session.plan if target is None else target).check
-    number = PLAN if target is None else target.number
-    check = None if args.has("remove") else _described(args, settings_for(args), was)
-    with session_checks(args, session) as checks:
-        found = checks.set_check(session, number, check, was)
-    code = put_edited(args, session, found.edited)
-    put_warnings(() if code else found.warnings)
-    if check is not None and not found.approved:
-        named = "--plan" if target is None else str(number)
-        put_notice(
-            f"tildone: the check is only proposed, because {found.nobody}; "
-            f"a person approves it with: {command_hint(args, f'approve {named}')}"
-        )
-    return code
 
 
 def _target(args: ParsedArgs, session: Session) -> Task | None:

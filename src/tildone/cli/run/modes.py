@@ -431,20 +431,16 @@ class PlainRun:
         elif self._in_editor:
             return
         elif self._ui.is_asking or self.host.is_running:
-            self._abort()
+            self._output.end_row()
+            self._ui.decline()
+            running = self.host.signal
+            if running is not None and running.aborted:
+                self._leave(INTERRUPTED)
+            self.host.request_abort()
         elif self.host.pending and self._stays_open:
             self._spawn(self.host.interrupt())
         else:
             self._leave(INTERRUPTED)
-
-    def _abort(self) -> None:
-        """Abort the turn; if that was already requested, leave."""
-        self._output.end_row()
-        self._ui.decline()
-        running = self.host.signal
-        if running is not None and running.aborted:
-            self._leave(INTERRUPTED)
-        self.host.request_abort()
 
     def _leave(self, code: int) -> None:
         if not self._leaving.done():

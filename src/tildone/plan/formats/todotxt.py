@@ -159,17 +159,14 @@ class _Words:
         self.notes: list[str] = []
         self.warnings: list[str] = []
         for word in words[end:]:
-            self._take(word)
-
-    def _take(self, word: str) -> None:
-        own = re.fullmatch(_OWN_FIELD, word)
-        content = _decoded(own[2]) if own else None
-        if own is None or content is None or (own[1] == "status" and content not in _STATUSES):
-            self._trailing.append(word)
-        elif own[1] == "note":
-            self.notes.append(content)
-        else:
-            self._fields[own[1]] = content
+            own = re.fullmatch(_OWN_FIELD, word)
+            content = _decoded(own[2]) if own else None
+            if own is None or content is None or (own[1] == "status" and content not in _STATUSES):
+                self._trailing.append(word)
+            elif own[1] == "note":
+                self.notes.append(content)
+            else:
+                self._fields[own[1]] = content
 
     def status(self, *, closed: bool) -> Status:
         # The mark takes precedence over a field, as another program may have set it.

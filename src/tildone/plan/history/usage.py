@@ -150,7 +150,11 @@ class _Counter:
             case PlanChanged(plan):
                 self._change(numbered(plan), agent)
             case Nudged(of_subagent=False):
-                self._nudge(agent)
+                at_work, upcoming = self._at_work(agent), next_task(self._plan)
+                if at_work:
+                    at_work[0].nudges += 1
+                elif upcoming is not None:
+                    self.tasks[upcoming[1].number].nudges += 1
             case _:
                 pass
         self._last_event[agent] = self._count
@@ -163,13 +167,6 @@ class _Counter:
         at_work = self._at_work(agent)
         if before is not None and len(at_work) == 1:
             at_work[0].usage = added(at_work[0].usage, used)
-
-    def _nudge(self, agent: str) -> None:
-        at_work, upcoming = self._at_work(agent), next_task(self._plan)
-        if at_work:
-            at_work[0].nudges += 1
-        elif upcoming is not None:
-            self.tasks[upcoming[1].number].nudges += 1
 
     def _at_work(self, agent: str) -> list[_Task]:
         running = [task for task in self.tasks.values() if task.since is not None]

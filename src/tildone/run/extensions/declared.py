@@ -54,7 +54,10 @@ class DeclaredExtension(DialectExtension):
             head = self.session.state.head
             reply = session.execute(tool, params)
         except Exception as error:  # noqa: BLE001  the envelope is the contract, whatever happened
-            self._roll_back(head)
+            with suppress(Exception):  # a store that cannot be read has not accepted a write either
+                newest = next(self.session.store.history(self.session.name), None)
+                if newest is not None and newest.id != head and newest.parent == head:
+                    self.session.undo()
             return internal_error(f"{type(error).__name__}: {error}", params)
         self.show_status(ctx)
         return reply
@@ -81,13 +84,6 @@ class DeclaredExtension(DialectExtension):
         if text is None:
             return None
         return ContextReply([*event.messages, CustomMessage(RECAP, reminder(f"Todos: {text}"))])
-
-    def _roll_back(self, head: str | None) -> None:
-        """Undo what a failed call had already written, if nothing was written since."""
-        with suppress(Exception):  # a store that cannot be read has not accepted a write either
-            newest = next(self.session.store.history(self.session.name), None)
-            if newest is not None and newest.id != head and newest.parent == head:
-                self.session.undo()
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:

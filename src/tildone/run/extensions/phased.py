@@ -516,7 +516,12 @@ class PhasedExtension(DialectExtension):
             return
         result = event.result
         if event.is_error:
-            self._report_failure(result)
+            details: dict[str, Any] = {"toolName": TODO_WRITE.name}
+            why = first_text(result)
+            if why is not None:
+                details["errorText"] = why
+            content = failure_reminder(why or "")
+            self.api.send_message(CustomMessage(FAILURE_TYPE, content, details=details), deliver_as=Delivery.NEXT_TURN)
             return
         plan = plan_in(result.details)
         if plan is not None and result.details is not self._own_details:
@@ -572,14 +577,6 @@ class PhasedExtension(DialectExtension):
         for entry in tasks:
             self.api.publish("todo_auto_clear", phase=entry.phase, content=entry.task.text)
         self._show_panel(self.conversation_plan.plan, ctx)
-
-    def _report_failure(self, result: ToolResult) -> None:
-        details: dict[str, Any] = {"toolName": TODO_WRITE.name}
-        why = first_text(result)
-        if why is not None:
-            details["errorText"] = why
-        content = failure_reminder(why or "")
-        self.api.send_message(CustomMessage(FAILURE_TYPE, content, details=details), deliver_as=Delivery.NEXT_TURN)
 
     def _show_panel(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:

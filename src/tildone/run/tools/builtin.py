@@ -577,7 +577,11 @@ def _bash_call(args: object) -> Component:
 
 def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None:
     if options.is_partial:
-        return _running(result, options)
+        message = partial_message("Bash", "running")
+        if not options.expanded:
+            return ToolFooter((Item("", message.content), Item("", KeyHint(EXPAND, "to show its output"))))
+        lines = result.text.rstrip("\n").split("\n")[-PREVIEW_LINES:]
+        return stacked(message, Text("\n".join(lines), Role.TOOL_OUTPUT))
     details = result.details
     if "ending" not in details:
         return error_message(result)
@@ -586,14 +590,6 @@ def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None
         figures.append(Item("all of it", details["fullOutputPath"]))
     summary = Text(details["summary"], Role.ERROR if options.is_error else None)
     return result_view(summary, result.text, options, last=True, figures=figures)
-
-
-def _running(result: ToolResult, options: RenderOptions) -> Component:
-    message = partial_message("Bash", "running")
-    if not options.expanded:
-        return ToolFooter((Item("", message.content), Item("", KeyHint(EXPAND, "to show its output"))))
-    lines = result.text.rstrip("\n").split("\n")[-PREVIEW_LINES:]
-    return stacked(message, Text("\n".join(lines), Role.TOOL_OUTPUT))
 
 
 def _finished(

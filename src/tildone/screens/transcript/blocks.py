@@ -341,7 +341,14 @@ class StreamedMarkdown:
         fence = self._reader.fence
         rows = self._reader.read(line)
         for row in rows:
-            self._put(row)
+            lines = self._fitted(row)
+            if _not_empty(lines):
+                for empty in self._empty:
+                    self._append(empty, self._fitted(empty))
+                self._empty = []
+                self._append(row, lines)
+            elif self._rows:
+                self._empty.append(row)
         if fence is None:
             self._code, self._code_start = [], len(self._rows)
         elif self._reader.fence is fence:
@@ -361,16 +368,6 @@ class StreamedMarkdown:
             self.color(block)
         else:
             self.waiting.append(block)
-
-    def _put(self, row: Row | Table) -> None:
-        lines = self._fitted(row)
-        if _not_empty(lines):
-            for empty in self._empty:
-                self._append(empty, self._fitted(empty))
-            self._empty = []
-            self._append(row, lines)
-        elif self._rows:
-            self._empty.append(row)
 
     def _append(self, row: Row | Table, lines: list[DrawnLine]) -> None:
         self._rows.append((row, printable))
@@ -416,7 +413,16 @@ class Look:
 def block_lines(block: DrawnAtOnce, look: Look) -> list[DrawnLine]:
     match block:
         case PersonMessage(text):
-            return _message_lines(text, look)
+            row = Row((Span(text.strip(), Role.TEXT, bold=True, lines=True),), (Span("❯ ", Role.ACCENT, bold=True),))
+            first, *others = fitted_row(row, max(min(look.columns, PROSE_COLUMNS), MIN_COLUMNS), printable)
+            lines = [DrawnLine(first.spans, len("❯ ")), *others]
+            hidden = len(lines) - PREVIEW_LINES
+            if look.expanded or hidden <= 1:
+                return lines
+            more = Text((Span(f"… {format_count(hidden, 'more line')} · ", Role.DIM),))
+            hint = _lines(KeyHint(EXPAND, "to expand"), look)
+            spans = (INDENT, *_lines(more, look)[0].spans, *(hint[0].spans if hint else ()))
+            return [*lines[:PREVIEW_LINES], DrawnLine(spans, len("  "))]
         case CallBlock():
             return [*header_lines(block, look), *_result_lines(block, look)]
         case Separator(words):
@@ -501,19 +507,6 @@ def _below(component: Component, look: Look) -> list[DrawnLine]:
 
 def _not_empty(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
     return [line for line in lines if line.text.strip()]
-
-
-def _message_lines(text: str, look: Look) -> list[DrawnLine]:
-    row = Row((Span(text.strip(), Role.TEXT, bold=True, lines=True),), (Span("❯ ", Role.ACCENT, bold=True),))
-    first, *others = fitted_row(row, max(min(look.columns, PROSE_COLUMNS), MIN_COLUMNS), printable)
-    lines = [DrawnLine(first.spans, len("❯ ")), *others]
-    hidden = len(lines) - PREVIEW_LINES
-    if look.expanded or hidden <= 1:
-        return lines
-    more = Text((Span(f"… {format_count(hidden, 'more line')} · ", Role.DIM),))
-    hint = _lines(KeyHint(EXPAND, "to expand"), look)
-    spans = (INDENT, *_lines(more, look)[0].spans, *(hint[0].spans if hint else ()))
-    return [*lines[:PREVIEW_LINES], DrawnLine(spans, len("  "))]
 
 
 def folded_thinking(text: str, look: Look) -> DrawnLine:

@@ -227,7 +227,10 @@ class WatchApp(App[None]):
     @on(Published)
     def on_published(self) -> None:
         is_first, self._is_read = not self._is_read, True
-        self._stop_countdown()
+        if self._countdown is not None:
+            self._countdown.stop()
+            self._countdown, self._not_live_since = None, ""
+            self._draw_notice(())
         self.draw()
         if is_first:
             self.session_list.select(self._begin.session)
@@ -266,12 +269,6 @@ class WatchApp(App[None]):
         self._notices += 1
         self._draw_notice((Span(f" {printable(message.reason)}", Role.ERROR), *hint))
         self.draw()
-
-    def _stop_countdown(self) -> None:
-        if self._countdown is not None:
-            self._countdown.stop()
-            self._countdown, self._not_live_since = None, ""
-            self._draw_notice(())
 
     def action_steer(self, directive: str) -> None:
         """Pause, stop or resume the agent. While the store cannot be read, the key that resumes tries it again."""

@@ -150,7 +150,17 @@ class History:
             entry, parent = self.outline.entry(at), self.parent(at)
             exact = pi.exact_event(entry or {})
             if entry is None or exact is None:
-                return self._foreign_event(at, entry, parent)
+                fact = pi.foreign_fact(entry, self._recover) if entry else None
+                if entry is None or fact is None:
+                    raise self.outline.line_error(at, "cannot be read")
+                match fact:
+                    case Labelled(target, label):
+                        fact = Labelled(self._labelled_event(at, target) or target, label)
+                    case PlanChanged(plan) if entry["type"] == "message":
+                        fact = PlanChanged(plan, self._call(at, entry["message"]))
+                    case _:
+                        pass
+                return pi.foreign_event(entry, fact, parent)
             try:
                 event = codec.event_from_json(exact)
             except codec.UndecodableEvent as error:
@@ -233,19 +243,6 @@ class History:
         while near >= 0 and (self._tree.candidates[near] == b"label" or not self.is_event(near)):
             near = self._tree.nearest(self._tree.parents[near])
         return self.name(near) if near >= 0 else None
-
-    def _foreign_event(self, at: int, entry: Entry | None, parent: str | None) -> Event:
-        fact = pi.foreign_fact(entry, self._recover) if entry else None
-        if entry is None or fact is None:
-            raise self.outline.line_error(at, "cannot be read")
-        match fact:
-            case Labelled(target, label):
-                fact = Labelled(self._labelled_event(at, target) or target, label)
-            case PlanChanged(plan) if entry["type"] == "message":
-                fact = PlanChanged(plan, self._call(at, entry["message"]))
-            case _:
-                pass
-        return pi.foreign_event(entry, fact, parent)
 
     def _call(self, at: int, result: Entry) -> Call:
         """Return the call that a result answers; without arguments if it is not found."""

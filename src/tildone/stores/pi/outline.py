@@ -314,19 +314,15 @@ class Outline:
             if self.version == 1:
                 self._scan_chain(file)
         elif record["type"] != "session" and isinstance(record.get("id"), str):
-            self._add(record, at)
+            batch = pi.batch_of(record)
+            if self._batch and pi.batch_of(self._batch[0][0]) != batch:
+                self._batch.clear()
+            self._batch.append((record, at))
+            if batch is None or pi.redo_in(record) is not None:
+                for entry, offset in self._batch:
+                    self.tree.add_record(entry, offset)
+                self._batch.clear()
         return True
-
-    def _add(self, record: Entry, at: int) -> None:
-        """Add an entry, or buffer it until its batch is complete."""
-        batch = pi.batch_of(record)
-        if self._batch and pi.batch_of(self._batch[0][0]) != batch:
-            self._batch.clear()
-        self._batch.append((record, at))
-        if batch is None or pi.redo_in(record) is not None:
-            for entry, offset in self._batch:
-                self.tree.add_record(entry, offset)
-            self._batch.clear()
 
     def _scan_chain(self, file: BinaryIO) -> None:
         """Scan a file of version 1, whose entries have no ids."""

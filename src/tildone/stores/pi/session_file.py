@@ -44,22 +44,19 @@ class SessionFile:
     def write(self, entry: Entry) -> None:
         """Append an entry; it is on disk when this returns. Raises StoreError if the file cannot be written."""
         if not self._exists:
-            self._begin(entry)
+            durable.make_folder(os.path.dirname(self.path) or ".")
+            try:
+                durable.create(
+                    self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.urandom(6).hex()}.tmp"
+                )
+            except FileExistsError as error:
+                raise StoreError(f"{self.path} exists already and was not changed") from error
+            self._exists = True
             return
         if not self._upgraded:
             upgrade_file(self.path, f"{self.path}.{os.urandom(6).hex()}.tmp")
             self._upgraded = True
         durable.append(self.path, format_line(entry))
-
-    def _begin(self, entry: Entry) -> None:
-        durable.make_folder(os.path.dirname(self.path) or ".")
-        try:
-            durable.create(
-                self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.urandom(6).hex()}.tmp"
-            )
-        except FileExistsError as error:
-            raise StoreError(f"{self.path} exists already and was not changed") from error
-        self._exists = True
 
 
 def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:

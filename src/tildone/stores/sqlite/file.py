@@ -153,7 +153,10 @@ class SqliteFile:
         with self._lock:
             self._closed = True
             if self._connected:
-                self._checkpoint_and_drop()
+                is_same = not has_log(self.path) if self._read_only else self._is_as_recorded()
+                if is_same:
+                    self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                self._drop()
 
     def _open(self) -> None:
         """Open the file that is at the path now.
@@ -293,13 +296,6 @@ class SqliteFile:
         """Close the connection without a checkpoint."""
         self._connected = False
         self._connection.close(force=True)
-
-    def _checkpoint_and_drop(self) -> None:
-        """Close the connection; SQLite checkpoints the log, unless the file may have been replaced."""
-        is_same = not has_log(self.path) if self._read_only else self._is_as_recorded()
-        if is_same:
-            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        self._drop()
 
     def _is_as_recorded(self) -> bool:
         stamp = stamp_of(self.path)

@@ -99,10 +99,7 @@ class SessionChecks:
             return frozenset(number for name, number in self._running if name == session)
 
     def begin(self, session: str, numbers: Iterable[int]) -> None:
-        """Mark tasks whose checks are about to be run, so that nobody runs them twice.
-
-        Raises Conflict if one is marked already; none is marked.
-        """
+        """Mark tasks whose checks are about to be run. Raises Conflict, and marks none, if one is marked already."""
         keys = {(session, number) for number in numbers}
         with self._changing:
             if running := keys & self._running:

@@ -61,10 +61,7 @@ class Imported:
 
 
 def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_run: bool = False) -> Imported:
-    """Replace the plan of the session. Only with `force` by an empty one.
-
-    Raises Refused if the new plan is empty, or violates the session's rules.
-    """
+    """Replace the plan of a session, only with `force` by an empty one. Raises Refused if that violates its rules."""
     if not file.plan.tasks and session.plan.tasks and not force:
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
     outcome = replace_plan(session, with_source(file.plan, source_of(file.path)), dry_run=dry_run)

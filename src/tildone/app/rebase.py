@@ -313,10 +313,7 @@ def _found(plan: Plan, location: tuple[int, int] | None) -> Task | None:
 
 
 def parse_ops(given: object, total: int) -> tuple[PlanOp, ...]:
-    """Return the ops of a request about a plan of so many tasks.
-
-    Raises UsageError if they are not as documented, or name a task that the plan has not.
-    """
+    """Return the ops of a request about a plan of so many tasks. Raises UsageError if they are invalid."""
     if not isinstance(given, list) or not 0 < len(given) <= MAX_OPS:
         raise UsageError(f"ops has to be a list of 1 to {MAX_OPS} ops")
     return tuple(_parsed(_Fields(each, total)) for each in given)

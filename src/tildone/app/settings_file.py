@@ -319,10 +319,7 @@ def trusted_content(data: str, path: str) -> bytes | None:
 
 
 def set_trusted(data: str, path: str, content: bytes) -> None:
-    """Record that a person approves this content of the file at `path`.
-
-    Raises TildoneError if the record cannot be written.
-    """
+    """Record that a person approves this content of the file at `path`. Raises TildoneError if it cannot be written."""
     try:
         make_private_folder(os.path.join(data, FOLDER))
         replace_file(_record(data, path), _heading(path) + content, mode=0o600)

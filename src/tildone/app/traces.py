@@ -187,10 +187,7 @@ class SpanSink:
 
 
 def open_sink(settings: TraceSettings, environ: Mapping[str, str], tell: Callable[[str], None]) -> SpanSink | None:
-    """Return what sends spans. If that is not possible, the person is told why, and it is None.
-
-    `tell` is given a line for the person. It may be called from another thread.
-    """
+    """Return what sends spans, else None, after `tell` was given the reason, perhaps from another thread."""
     if settings.protocol == GRPC:
         tell("traces are off: they are sent by HTTP only; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
         return None

@@ -143,10 +143,7 @@ def absolute(path: str, folder: str) -> str:
 
 
 def in_home(path: str) -> str:
-    """Return a path in the user's home folder.
-
-    Raises UsageError if neither $HOME nor the user database names the folder.
-    """
+    """Return a path in the user's home folder. Raises UsageError if neither $HOME nor the user database names it."""
     home = os.path.expanduser("~")
     if home == "~":
         raise UsageError("your home folder is not known; set $HOME")

@@ -49,10 +49,7 @@ class NotThePerson(Refused):
 
 
 def check_person(settings: Settings, act: PersonAct) -> None:
-    """Check that a person acts.
-
-    Raises NotThePerson if this process runs in the shell of an agent, or works for a run of a fleet.
-    """
+    """Check that a person acts. Raises NotThePerson in the shell of an agent, and for a process of a fleet's run."""
     reason = not_the_person(settings)
     if reason:
         raise NotThePerson(f"only a person can {act.value}: {reason}")

@@ -51,10 +51,7 @@ def make_folder(path: str) -> None:
 
 
 def append(path: str, lines: bytes, mtime: int | None = None) -> None:
-    """Append whole lines to an existing file durably. `mtime` sets its modification time (ns).
-
-    Raises StoreError if it failed; a torn line may be left at the end.
-    """
+    """Append whole lines durably; `mtime` (ns) is set. Raises StoreError if it failed; a torn line may be left."""
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
         try:

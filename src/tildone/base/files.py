@@ -66,10 +66,7 @@ def write_new(
 
 
 def publish(draft: str, path: str, *, durable: bool = True, folder: int | None = None) -> None:
-    """Rename a finished file to `path`, replacing the file there. If `durable`, the rename is on disk on return.
-
-    Raises OSError if it cannot be moved.
-    """
+    """Rename a finished file to `path`, replacing what is there; if `durable`, on disk on return. Raises OSError."""
     os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
     if durable:
         sync_folder(path, folder)
@@ -106,10 +103,7 @@ def sync_folder(path: str, folder: int | None = None) -> None:
 
 
 def read_text(path: str) -> str | None:
-    """Return the text of a file: empty if there is no file, None if it is not UTF-8.
-
-    Raises TildoneError if it cannot be read.
-    """
+    """Return the text of a file: empty if there is none, None if it is not UTF-8. Raises TildoneError if unreadable."""
     # A device or a pipe has no content to lose, and reading it may block forever.
     if not os.path.isfile(path):
         return ""

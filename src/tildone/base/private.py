@@ -19,10 +19,7 @@ from tildone.base import Refused, shortened
 
 
 def real_path_inside(folder: str, path: str) -> str:
-    """Return a path below `folder` with symbolic links resolved.
-
-    Raises Refused if a symbolic link on the path leads out of the folder; the message names it.
-    """
+    """Return a path below `folder`, links resolved. Raises Refused, naming the link, if one leads out of the folder."""
     root, real = os.path.realpath(folder), os.path.realpath(path)
     if not _is_inside(real, root):
         link = _link_out(root, os.path.relpath(path, folder))
@@ -106,10 +103,7 @@ def open_shared(path: str, flags: int, folder: int | None = None) -> int:
 
 
 def open_private(path: str, flags: int, folder: int | None = None) -> int:
-    """Open a file as `os.open` does; `folder` as in `make_shared_folder`. If this creates it, it has mode 0600.
-
-    Raises OSError if it cannot be opened.
-    """
+    """Open a file as `os.open` does, new ones with mode 0600; `folder` as in `make_shared_folder`. Raises OSError."""
     if not flags & os.O_CREAT:
         return os.open(path, flags | _BINARY, dir_fd=folder)
     try:

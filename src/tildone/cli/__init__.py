@@ -22,10 +22,7 @@ GC_THRESHOLD = 50_000
 
 
 def run_program() -> NoReturn:
-    """Run the command line of this process and end the process.
-
-    With other threads alive, the interpreter shuts down normally and waits for them.
-    """
+    """Run the command line of this process and end it. With other threads alive, the interpreter waits for them."""
     gc.set_threshold(GC_THRESHOLD)
     code = main(sys.argv[1:])
     threading = sys.modules.get("threading")

@@ -34,10 +34,7 @@ class EssentialThread(Thread):
 
 
 def on_essential_failure(report: Callable[[str], object]) -> None:
-    """Call `report` with the name of an essential thread that an unexpected error has ended.
-
-    This is a setting of the whole process. The traceback is printed as usual.
-    """
+    """Call `report` with the name of an essential thread that an unexpected error has ended, in the whole process."""
 
     def look(args: threading.ExceptHookArgs) -> None:
         threading.__excepthook__(args)

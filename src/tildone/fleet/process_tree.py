@@ -260,10 +260,7 @@ class ContainedTree:
         return self._cgroup.folder if self._cgroup else ""
 
     def start(self, program: Program, output: int) -> int:
-        """Start the program with both outputs to a file descriptor, and return its process id.
-
-        Raises StartFailed if it cannot be started.
-        """
+        """Start the program with both outputs to a descriptor; return its process id. Raises StartFailed."""
         self._root, contained = start(program, output, self._cgroup)
         if not contained:
             self.remove()

@@ -58,10 +58,7 @@ class LeasedProcess:
 
 
 def orphans(living: Collection[str]) -> list[LeasedProcess]:
-    """Return the processes of this user whose lease is not among the living ones.
-
-    Raises Unsupported if there is no `/proc`.
-    """
+    """Return this user's processes whose lease is not among the living ones. Raises Unsupported without `/proc`."""
     if not os.path.exists("/proc/self/environ"):
         raise Unsupported("processes of lost leases cannot be found: this system has no /proc")
     return [process for process in _leased_processes() if process.lease not in living]

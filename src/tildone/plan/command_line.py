@@ -11,10 +11,7 @@ _ESCAPED_IN_QUOTES = '"\\$`'
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    r"""Return the words of a command: quotation marks and backslashes work as in a shell, and nothing is expanded.
-
-    A quotation without an end, or what would mean something else in a shell, raises `ValueError`.
-    """
+    """Return the words of a command as in a shell, without expansion. Raises ValueError where a shell would do more."""
     words: list[str] = []
     word: list[str] | None = None
     at = 0

@@ -187,10 +187,7 @@ class ExtensionContext:
         return self._host.now()
 
     def after(self, delay_ms: int, callback: Callable[[], None], *, holds: bool = False) -> Cancel:
-        """Call back after a delay; call the returned function to cancel.
-
-        With `holds`, the run is not over until the callback was called or cancelled.
-        """
+        """Call back after a delay, unless the returned function is called; with `holds`, the run is not over before."""
         if not holds:
             return self._host.after(delay_ms, callback)
         release = self._host.pending.hold()
@@ -627,10 +624,7 @@ class Host:
         self.publish(events.EntryAppended(self.transcript.append(events.ModelChangeEntry(model.provider, model.id))))
 
     async def _speak(self, content: tuple[TextBlock | ImageBlock, ...], behavior: Delivery | None) -> None:
-        """Deliver a message of the person. A turn that was aborted takes no more: its end is waited for.
-
-        An abort that is requested meanwhile is for this message, too.
-        """
+        """Deliver a message of the person. An abort in progress, or requested meanwhile, is awaited first."""
         await self.interrupt()
         requests = self._abort_requests
         while self.signal is not None and self.signal.aborted and self.task is not None:

@@ -84,10 +84,7 @@ class Transcript:
         return entry
 
     def adopt(self, entries: Iterable[Entry]) -> None:
-        """Append entries with their ids and parents unchanged, and write them.
-
-        An entry that cannot be written is not added.
-        """
+        """Append and write entries with ids and parents unchanged; one that cannot be written is not added."""
         for entry in entries:
             if self._write is not None:
                 self._write(entry.record)

@@ -88,10 +88,7 @@ STORES: Registry[StoreKind, AddressForm] = Registry(
 
 
 def store_name(address: StoreAddress) -> str:
-    """Return the registered name of the kind of store that an address names.
-
-    Raises UsageError if no store has the scheme of the address.
-    """
+    """Return the kind of store that an address names. Raises UsageError if no store has its scheme."""
     for name, form in STORES.entries.items():
         if address.scheme in form.schemes:
             return name

@@ -204,10 +204,7 @@ class ProvidedTools:
 
 
 def has_tools(agents_dir: str, agent_pid: int) -> bool:
-    """Return whether a running process provides this coding agent with our tools.
-
-    If that cannot be determined, because its process id is not known, the answer is yes.
-    """
+    """Return whether a running process provides this agent with our tools; true if that cannot be determined."""
     if not agent_pid or sys.platform == "win32":
         return True
     entries = _entries(_folder(agents_dir))
@@ -304,10 +301,7 @@ def subagent_of(agents: AgentRegistry, parent: Agent, own: str, now: int) -> Age
 
 
 def register(agents: AgentRegistry, agent: Agent, kind: str = "") -> None:
-    """Record a subagent that has a list. One that had ended has been resumed.
-
-    Raises StoreError if the record cannot be written.
-    """
+    """Record a subagent that has a list; one that had ended is resumed. Raises StoreError if it cannot be written."""
     if agents.get(agent.id) != agent:
         agents.save(agent)
     if kind:

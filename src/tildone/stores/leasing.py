@@ -133,10 +133,7 @@ def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | B
 
 
 def texts_in(stored: str | list[str]) -> tuple[str, ...]:
-    """Return the texts of a list that is stored as JSON, or as it is.
-
-    Raises ValueError if it is not JSON, or no list of texts.
-    """
+    """Return the texts of a list that is stored as JSON, or as it is. Raises ValueError if it is neither."""
     texts = parse(stored) if isinstance(stored, str) else stored
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{shortened(str(stored))!r} is no list of texts")

@@ -126,10 +126,7 @@ class HookEvent:
 
     @property
     def will_wake(self) -> bool:
-        """Whether a background task or a timer will wake the agent by itself.
-
-        A subagent is not woken by subagents: those that its event lists are the subagent itself and its siblings.
-        """
+        """Whether a background task or a timer will wake the agent by itself; a subagent is not woken by subagents."""
         tasks, timers = self.get("background_tasks"), self.get("scheduled_tasks")
         ignored = SUBAGENT_TASK if self.text("subagent") else None
         running = [

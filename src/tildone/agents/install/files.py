@@ -137,10 +137,7 @@ def hooks_of(group: object) -> list[Any]:
 
 
 def places(items: object, entry: object) -> Iterator[Path]:
-    """Yield the paths, below an array of hooks or permissions, of the hooks and permissions that are ours.
-
-    A permission is ours if it is the one that an installation adds (`entry`): people grant others that name tildone.
-    """
+    """Yield the paths, below an array of hooks or permissions, of those that are ours, as an installation adds them."""
     for index, item in enumerate(items if isinstance(items, list) else []):
         if not isinstance(entry, dict):
             if item == entry:

@@ -111,10 +111,7 @@ def open_fleet(args: ParsedArgs, *, timeout: float | None = None, tell: Callable
 
 
 def open_existing_fleet(args: ParsedArgs, *, read_only: bool = False) -> Fleet:
-    """Open the fleet, without creating a store.
-
-    Raises NotFound if there is no store, UsageError if the store has no leases.
-    """
+    """Open the fleet. Raises NotFound instead of creating a store, UsageError if the store has no leases."""
     settings = fleet_settings(args)
     try:
         store = open_existing_store(settings, read_only=read_only)

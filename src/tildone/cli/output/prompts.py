@@ -64,10 +64,7 @@ def standard_input() -> str:
 
 
 def read_line(prompt: str) -> str:
-    """The line that the person types; empty at the end of the input.
-
-    `input` would not notice a Ctrl-C between its prompt and its read, and keep waiting.
-    """
+    """The line that the person types, empty at the end of the input. `input` could miss a Ctrl-C before its read."""
     print(prompt, end="", file=sys.stderr, flush=True)
     while os.name == "posix" and not select.select([sys.stdin], [], [], 0.1)[0]:
         pass

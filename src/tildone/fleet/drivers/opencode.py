@@ -18,10 +18,7 @@ SETTINGS_VARIABLE = "OPENCODE_CONFIG_CONTENT"
 
 
 def launch(context: AgentContext) -> AgentLaunch:
-    """Return how opencode is started. `opencode run` ends at the first stop, also if tasks are open.
-
-    Raises OSError if the plugin cannot be written.
-    """
+    """Return how opencode is started, which ends at the first stop. Raises OSError if the plugin cannot be written."""
     commands = {"*": "deny", **dict.fromkeys(context.allow, "allow")}
     settings = {
         **settings_of(context, "opencode"),

@@ -281,10 +281,7 @@ def single_line(text: str) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Return text for a model: its lines and tabs are kept, and nothing in it hides, reorders or imitates other text.
-
-    A text that is in this form already is unchanged.
-    """
+    """Return lines of text for a model in which nothing hides, reorders or imitates other text; it is idempotent."""
     return _defused(visible(text))
 
 

@@ -344,10 +344,7 @@ class TodoCommand:
                 title, base = CONFLICT_TITLE, now
 
     def _commit(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
-        """Apply the changes to the plan, record them in the conversation and report them to the model.
-
-        Returns the messages to show.
-        """
+        """Apply the changes, record them in the conversation, report them to the model; return the messages to show."""
         if answer.steps is None:
             return answer.messages
         outcome = self._conversation_plan.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))

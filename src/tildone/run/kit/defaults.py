@@ -61,10 +61,7 @@ def result_component(
 
 
 def rendered(render: Callable[..., Any], *given: object) -> Component | None:
-    """Call a renderer with as many of these arguments, the theme and the context last, as it takes.
-
-    Raises TypeError if it has returned something that is no component.
-    """
+    """Call a renderer with as many of these arguments as it takes. Raises TypeError if it returned no component."""
     shown = render(*given[: _positional_count(render)])
     if not isinstance(shown, Component | None):
         raise TypeError(f"a renderer returns a component or None, not {type(shown).__name__}")

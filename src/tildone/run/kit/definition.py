@@ -468,10 +468,7 @@ class InvalidDefinition(ValueError):
 
 
 def validated(definition: ToolDefinition) -> ToolDefinition:
-    """Return the same definition, if it is valid.
-
-    Raises InvalidDefinition if it is not; the message lists every problem.
-    """
+    """Return the same definition. Raises InvalidDefinition, listing every problem, if it is not valid."""
     problems = list(_problems(definition))
     if problems:
         raise InvalidDefinition(f"tool {definition.name!r}: {'; '.join(problems)}")
@@ -563,10 +560,7 @@ def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: An
 
 
 def dispatch_by_action(actions: Mapping[str, Execute]) -> Execute:
-    """Return an `execute` that calls the function registered for the `action` argument.
-
-    Raises ValueError when called with an unknown action.
-    """
+    """Return an `execute` that calls the function registered for `action`. Raises ValueError for an unknown action."""
 
     async def execute(
         tool_call_id: str, params: Any, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: Any

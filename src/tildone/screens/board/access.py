@@ -340,10 +340,7 @@ class Admission:
         return bool(self._trust.user_header)
 
     def enter(self, request: Request, token: str) -> tuple[Login, str]:
-        """Let in who presents a token, or whom a proxy names. Return the login and the person's name.
-
-        Raises Problem if neither is so.
-        """
+        """Let in who presents a token, or whom a proxy names; return login and name. Raises Problem otherwise."""
         proxied = self.proxied(request)
         if not token:
             if not proxied:

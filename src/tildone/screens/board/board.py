@@ -511,10 +511,7 @@ class StoreCounts:
         self._agents, self._models = BoundedNames(MAX_AGENTS), BoundedNames(MAX_MODELS)
 
     def read(self) -> Mapping[Key, float]:
-        """Count what is new, and return the counts.
-
-        Raises StoreError if the store cannot be read. The next call counts what this one could not.
-        """
+        """Count what is new, and return the counts. Raises StoreError if unreadable; the next call counts the rest."""
         with self._lock:
             revision = self._store.records.revision()
             for change in self._store.records.changed(self._revision or 0):

@@ -49,10 +49,7 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body of a request.
-
-    Raises Problem if it is too long, of another type, or no JSON object.
-    """
+    """Return the JSON object in a request's body. Raises Problem if it is too long, of another type, or none."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Problem(415, "The body has to be JSON.", "Send Content-Type: application/json.")
     parts, length = list[bytes](), 0

@@ -56,10 +56,7 @@ class Topics:
 
 
 def parse_topics(text: str) -> Topics:
-    """Return the topics in the text of a request.
-
-    Raises UnknownTopic if there is no such topic, or there are too many keys.
-    """
+    """Return the topics in the text of a request. Raises UnknownTopic if one is unknown, or there are too many keys."""
     plain: set[str] = set()
     shown: set[str] = set()
     opened: set[str] = set()
@@ -174,10 +171,7 @@ class Hub:
                 mailbox.put(frame)
 
     def open(self, topics: Topics, last: str) -> tuple[Mailbox, bool]:
-        """Open a stream. Return its mailbox, and whether the client can go on after the frame `last`, if it names one.
-
-        If it can, everything newer is in the mailbox.
-        """
+        """Open a stream; return its mailbox, and whether it has everything newer than the frame `last`."""
         mailbox = Mailbox(topics)
         self._mailboxes.add(mailbox)
         self._count()

@@ -170,10 +170,7 @@ class Document:
         entry.pieces, entry.is_open = [], False
 
     def flush(self, limit: int = MAX_FLUSH) -> int:
-        """Draw what has arrived, if its blocks have been drawn; of each text no more than `limit` characters.
-
-        Return the first row that has changed.
-        """
+        """Draw what has arrived, at most `limit` characters of each text; return the first row that has changed."""
         changed = sys.maxsize
         dirty, self._dirty = self._dirty, {}
         for number in dirty:

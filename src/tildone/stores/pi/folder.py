@@ -226,10 +226,7 @@ def read_seen(folder: str, session: str) -> dict[str, str]:
 
 
 def write_seen(folder: str, session: str, reader: str, head: str | None) -> None:
-    """Record the head that a reader has seen, if it differs; None removes it. The caller holds the folder's lock.
-
-    Raises StoreError if the file cannot be written.
-    """
+    """Record, under the folder's lock, the head that a reader has seen; None removes it. Raises StoreError."""
     heads = read_seen(folder, session)
     if heads.get(reader) != head:
         record = {"session": session, "seen": with_seen(heads, reader, head)}

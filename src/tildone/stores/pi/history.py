@@ -348,10 +348,7 @@ class Draft:
 
 
 def unknown_events(session: str, history: History | None, events: Iterable[Event]) -> list[Event]:
-    """Return those of `events` that are not in a file yet.
-
-    Raises StoreError if the file has a different event with the same id.
-    """
+    """Return those of `events` that are not in a file yet. Raises StoreError if it has another event with that id."""
     new: dict[str, Event] = {}
     for event in events:
         at = history.find(event.id) if history else None
@@ -362,10 +359,7 @@ def unknown_events(session: str, history: History | None, events: Iterable[Event
 
 
 def import_draft(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
-    """Draft an import that takes effect whole or not at all.
-
-    Raises UnknownEvent if the parent of an event, or the new head, is neither in the file nor among them.
-    """
+    """Draft an import, whole or not at all. Raises UnknownEvent if a parent, or the new head, is in neither."""
     draft = Draft(history).filled(new, to, at)
     # A new file is created atomically, but a crash may tear an append of several lines apart, so they form a batch.
     is_atomic = history is None or len(draft.lines) <= 1

@@ -255,10 +255,7 @@ def read_claims(folder: str) -> dict[str, list[Claim]]:
 
 
 def write_claims(folder: str, claims: dict[str, list[Claim]]) -> None:
-    """Replace the claims of all sessions. The caller holds the folder's lock.
-
-    Raises StoreError if the file cannot be written.
-    """
+    """Replace, under the folder's lock, the claims of all sessions. Raises StoreError if the file cannot be written."""
     rows = [
         [session, claim.task, claim.epoch, claim.until, encode_claimant(claim.holder), encode_claimant(claim.before)]
         for session, each in claims.items()

@@ -85,10 +85,7 @@ def insert_event(connection: apsw.Connection, session: str, event: Event, seen_b
 
 
 def set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:
-    """Set the head and the redo stack of the session that has this name in SQL.
-
-    Raises UnknownEvent if `to` names an event that is not in this session.
-    """
+    """Set the head and redo stack of the session with this name in SQL. Raises UnknownEvent if `to` is not in it."""
     head = to_sql(to.head)
     if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
         raise UnknownEvent(to.head)

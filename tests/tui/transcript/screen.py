@@ -83,7 +83,7 @@ class Shown:
         """Add pieces of text, and wait for the frame that shows them."""
         for piece in pieces:
             self.transcript.append_text(number, piece)
-        await self.until(lambda: not self.transcript.document.is_dirty)
+        await self.until(lambda: not self.transcript.document.dirty)
         await self.pilot.pause()
 
     async def copied(self, *keys: str) -> str:

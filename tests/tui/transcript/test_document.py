@@ -150,7 +150,7 @@ def test_a_large_piece_is_drawn_in_parts() -> None:
     assert made.total == MAX_FLUSH // 2
     made.finish(number)
     assert made.total == MAX_FLUSH
-    assert not made.is_dirty
+    assert not made.dirty
     assert made.entries[0].block == AnswerBlock("x\n" * MAX_FLUSH)
 
 

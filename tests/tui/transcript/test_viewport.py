@@ -131,7 +131,8 @@ async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> 
     async with showing(AnswerBlock(numbered(2_000)), size=(60, 10)) as screen:
         transcript = screen.transcript
         transcript.document.resize(30)
-        transcript.selection.begin_by_keys((0, 1_999, 0))
+        transcript.selection.by_keys = True
+        transcript.selection.select((0, 1_999, 0), (0, 1_999, 0))
         transcript.document.draw_rows(0, 10)
 
         assert not transcript.selection.exists
@@ -156,7 +157,7 @@ async def test_the_last_lines_stay_visible_when_something_opens_below(heights: t
             screen.transcript.append_text(number, f"\nthree {height}")
             await screen.pilot.resize_terminal(40, height)
             await screen.until(lambda wanted=height: screen.transcript.size.height == wanted)  # type: ignore[misc]  # bound
-            await screen.until(lambda: not screen.transcript.document.is_dirty)
+            await screen.until(lambda: not screen.transcript.document.dirty)
             await screen.pilot.pause()
 
             assert screen.transcript.viewport.follows

@@ -329,11 +329,8 @@ class Admission:
         self._scrapers = People(folder, METRICS_FILE)
         self._trust, self._with_links = trust, with_links
         self._proxies = [ipaddress.ip_network(address, strict=False) for address in trust.addresses]
-        self.cookie = "tildone"
-
-    def serve_port(self, port: int) -> None:
-        """Name the cookie after the port: a browser has one set of cookies for all ports of a host."""
-        self.cookie = f"tildone-{port}"
+        self.cookie = ""
+        """It is named after the port: a browser has one set of cookies for all ports of a host."""
 
     @property
     def by_proxy(self) -> bool:

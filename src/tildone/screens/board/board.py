@@ -251,8 +251,11 @@ class BoardFleet:
             missing = limit + 1 - len(found)
             found += [(group, view) for view in self.index.lists.page(group, place, missing)] if missing else []
             place = FIRST
-        last = _cursor(*found[limit - 1]) if len(found) > limit else None
-        return [view for _, view in found[:limit]], last
+        if len(found) <= limit:
+            return [view for _, view in found], None
+        last, view = found[limit - 1]
+        lease = view.lease
+        return [view for _, view in found[:limit]], f"{last.value}:{lease.since}:{lease.hand}:{lease.run}"
 
     def news(self, names: Sequence[str], rows: RunRows, *, detailed: bool) -> list[News]:
         """Read what has changed about the fleet. If `detailed`, return it; `names` are the sessions that changed."""
@@ -279,11 +282,6 @@ class BoardFleet:
         open_needs = sum(len(row.needs) for name in held if (row := rows.row(name)))
         elsewhere = sum(each.lease.session not in held for each in self.index.asked.values())
         return open_needs + elsewhere
-
-
-def _cursor(group: RunGroup, view: RunView) -> str:
-    lease = view.lease
-    return f"{group.value}:{lease.since}:{lease.hand}:{lease.run}"
 
 
 def _place(text: str) -> tuple[RunGroup, RunPlace]:

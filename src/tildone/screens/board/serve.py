@@ -102,7 +102,7 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
     listening = _listen(options, default_port)
     with listening:
         port = listening.getsockname()[1]
-        admission.serve_port(port)
+        admission.cookie = f"tildone-{port}"
         address = (options.public or url(options.host, port)) + options.base
         local = url(options.host, port) + options.base
         store = open_store(settings)

@@ -209,7 +209,10 @@ class RunApp(App[None]):
         self.backend, self.code = backend, 0
         self.keys = {**ALL_BINDINGS, **dict(backend.settings.keys)}
         self.detail = SessionDetail("")
-        self.composer = Composer(self.keys, self._take_offer)
+        # A key that the last block offers is taken unless the person is typing.
+        self.composer = Composer(
+            self.keys, lambda key: self._quiet_before >= QUIET_SECONDS and self.conversation.view.offer(key)
+        )
         self.completion_list = CompletionList(palette)
         self.panel = QuestionPanel(
             palette, may_take_keys=self._may_take_keys, give_back=self._keys_to_editor, answered=self._question_answered
@@ -596,7 +599,8 @@ class RunApp(App[None]):
         """Stop the turn; a running command is stopped if the key comes twice, else its end is waited for."""
         again = monotonic() - self._last_stop < TWICE_SECONDS
         self._last_stop = monotonic()
-        later = not again and self.conversation.is_command_running
+        # A tool is at work, and does not wait for the person.
+        later = not again and bool(self.conversation.running_calls) and self.conversation.ui.question is None
         self.conversation.stop(later=later)
         if later:
             key = first_key(self.keys, ESCAPE)
@@ -615,15 +619,12 @@ class RunApp(App[None]):
                 meter.resume()
             else:
                 meter.pause()
-                self._call_for_attention(question)
+                self.bell()
+                # A person who looks elsewhere gets a notification of the desktop, where the terminal can.
+                if not self.app_focus and self._driver is not None:
+                    first = plain(question.rows(NOTIFICATION_COLUMNS)[0])
+                    self._driver.write(f"\x1b]9;tildone: {first}\x07")
         self.draw_soon()
-
-    def _call_for_attention(self, question: AskedQuestion[Any]) -> None:
-        """Ring the bell; a person who looks elsewhere gets a notification of the desktop, where the terminal can."""
-        self.bell()
-        if not self.app_focus and self._driver is not None:
-            first = plain(question.rows(NOTIFICATION_COLUMNS)[0])
-            self._driver.write(f"\x1b]9;tildone: {first}\x07")
 
     def _question_answered(self, key: str) -> None:
         """Give the keys back; the same key at once is not typed into the editor."""
@@ -636,10 +637,6 @@ class RunApp(App[None]):
         if event is not None:
             self.composer.type_key(event)
         self.draw_soon()
-
-    def _take_offer(self, key: str) -> bool:
-        """Take a key that the last block offers, unless the person is typing."""
-        return self._quiet_before >= QUIET_SECONDS and self.conversation.view.offer(key)
 
     def _may_take_keys(self) -> bool:
         """Return whether a question may take the keys by itself."""

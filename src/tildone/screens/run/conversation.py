@@ -238,20 +238,18 @@ class ConversationFeed:
     def _message_blocks(self, message: Message) -> Iterator[Block]:
         match message:
             case UserMessage():
-                yield self._person_block(text_of(message))
+                text = text_of(message)
+                if text in self._own:
+                    self._own.remove(text)
+                    yield PersonMessage(text)
+                else:  # it told the model to go on, and is not repeated
+                    yield Separator(self._told())
             case CustomMessage() if message.display:
                 yield Remark(custom_component(message, self._parts.renderer(message.custom_type)))
             case CompactionSummaryMessage() | BranchSummaryMessage():
                 yield Separator("what came before is replaced by a summary")
             case _:
                 return
-
-    def _person_block(self, text: str) -> Block:
-        """A message of the person, or one that told the model to go on, which is not repeated."""
-        if text in self._own:
-            self._own.remove(text)
-            return PersonMessage(text)
-        return Separator(self._told())
 
     def _call_view(self, call_id: str, name: str, args: object) -> CallRow:
         tool, cwd = self._parts.tools(name), self._parts.cwd
@@ -394,11 +392,6 @@ class Conversation(Vertical):
     def is_counting_down(self) -> bool:
         """Whether the model is about to be told to go on."""
         return self.host is not None and bool(self.host.pending) and not self.host.is_running
-
-    @property
-    def is_command_running(self) -> bool:
-        """Whether a tool is at work, and does not wait for the person."""
-        return bool(self.running_calls) and self.ui.question is None
 
     async def run(self, notices: list[str]) -> None:
         """Prepare the run, open the host, and wait until it is over."""

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from tildone.app.apply import Notice
 from tildone.app.index import RETRY_SECONDS, WAIT_SECONDS
-from tildone.base import TildoneError, replace, value
+from tildone.base import TildoneError, replace
 from tildone.base.ids import now as time_now
 from tildone.base.keys import ALL_BINDINGS, EXPAND, KeyBindings
 from tildone.log.store import Store
@@ -81,20 +81,6 @@ BAR_CELLS = 9
 _SECONDS = re.compile(r"(\d+)\s*s\b")
 
 
-@value
-class RunFacts:
-    """What the status bar shows. `figures` are tokens and cost, the cost last; `word` is what happens."""
-
-    model: str
-    word: str
-    plan: Plan = Plan()
-    elapsed: str = ""
-    figures: tuple[str, ...] = ()
-    told: str = ""
-    waits: bool = False
-    trouble: str = ""
-
-
 class FooterMode(Enum):
     EDITOR = "editor"
     WORKING = "working"
@@ -146,26 +132,6 @@ def top_line(plan: Plan, state: str, columns: int, keys: KeyBindings = ALL_BINDI
     elif not plan.tasks:
         left = (Span(" No plan yet", Role.DIM),)
     return spread(left, right, columns)
-
-
-def status_line(facts: RunFacts, columns: int) -> Line:
-    """Return the status bar: the model, what happens, and the figures, as far as there is room."""
-    if facts.trouble:
-        return spread((Span(f" ! {printable(facts.trouble)}", Role.ERROR, bold=True),), (), columns)
-    is_narrow = columns < NARROW_COLUMNS
-    model = printable(facts.model.rpartition(":")[2] if columns < WIDE_COLUMNS else facts.model)
-    cost = [figure for figure in facts.figures if "$" in figure]
-    tokens = [figure for figure in facts.figures if "$" not in figure]
-    if is_narrow:
-        parts = [model, *cost, facts.elapsed]
-        return (Span(f" {clip_text(SEPARATOR.join(filter(None, parts)), columns - 2)}", Role.MUTED),)
-    rest = [text for text in (facts.told, facts.elapsed, *tokens, *cost) if text]
-    while rest and display_width(SEPARATOR.join([facts.word, *rest])) > columns - display_width(model) - 8:
-        del rest[-2 if len(rest) > 1 else -1]
-    word = Span(facts.word, Role.WARNING if facts.waits else Role.MUTED)
-    right = (word, Span("".join(f"{SEPARATOR}{text}" for text in rest) + " ", Role.MUTED))
-    mark: Line = (Span(" ● ", Role.SUCCESS),) if columns >= WIDE_COLUMNS else (Span(" "),)
-    return spread((*mark, Span(model)), right, columns)
 
 
 def countdown_line(text: str, seconds: int, columns: int) -> Line | None:
@@ -245,9 +211,9 @@ class RunLines:
         self._notices = self._frame = self._went_on = 0
 
     def draw(self, mode: FooterMode, columns: int) -> None:
-        texts, facts = self.texts, self._facts()
-        texts["top"].show(lambda columns: [top_line(self._plan, facts.word, columns, self._keys)])
-        texts["status"].show(lambda columns: [status_line(facts, columns)])
+        texts, word = self.texts, self._word()
+        texts["top"].show(lambda columns: [top_line(self._plan, word, columns, self._keys)])
+        texts["status"].show(lambda columns: [self._status_line(word, columns)])
         texts["footer"].show(lambda columns: [footer_line(FOOTERS[mode], columns, self._keys)])
         rows = self._widget_rows(max(1, columns))
         texts["widgets"].display = bool(rows)
@@ -314,31 +280,39 @@ class RunLines:
     def _plan(self) -> Plan:
         return self._detail().plan
 
-    def _facts(self) -> RunFacts:
+    def _status_line(self, word: str, columns: int) -> Line:
+        """The status bar: the model, what happens, and the figures, the cost last, as far as there is room."""
+        if self.trouble:
+            return spread((Span(f" ! {printable(self.trouble)}", Role.ERROR, bold=True),), (), columns)
         state, talk = self._detail().state, self._conversation
-        meter = talk.meter
-        told = (
-            f"told {state.nudges} of {self.patience.nudges}"
-            if state.nudges and not self._conversation.is_working
-            else ""
-        )
+        meter, name = talk.meter, talk.model_name
         elapsed = duration(meter.worked_seconds, tenths=False) if meter.worked_seconds >= 1 else ""
-        figures = tuple(meter.figures())
-        waits = talk.ui.question is not None
-        return RunFacts(talk.model_name, self._word(), self._plan, elapsed, figures, told, waits, self.trouble)
+        figures = meter.figures()
+        model = printable(name.rpartition(":")[2] if columns < WIDE_COLUMNS else name)
+        if columns < NARROW_COLUMNS:
+            parts = [model, *(figure for figure in figures if "$" in figure), elapsed]
+            return (Span(f" {clip_text(SEPARATOR.join(filter(None, parts)), columns - 2)}", Role.MUTED),)
+        told = f"told {state.nudges} of {self.patience.nudges}" if state.nudges and not talk.is_working else ""
+        rest = [text for text in (told, elapsed, *sorted(figures, key=lambda figure: "$" in figure)) if text]
+        while rest and display_width(SEPARATOR.join([word, *rest])) > columns - display_width(model) - 8:
+            del rest[-2 if len(rest) > 1 else -1]
+        happens = Span(word, Role.MUTED if talk.ui.question is None else Role.WARNING)
+        right = (happens, Span("".join(f"{SEPARATOR}{text}" for text in rest) + " ", Role.MUTED))
+        mark: Line = (Span(" ● ", Role.SUCCESS),) if columns >= WIDE_COLUMNS else (Span(" "),)
+        return spread((*mark, Span(model)), right, columns)
 
     def _word(self) -> str:
         talk = self._conversation
         if talk.host is None:
             return "starting"
-        if self._conversation.ui.question is not None:
+        if talk.ui.question is not None:
             return "waits for you"
-        calls = list(self._conversation.running_calls.values())
-        if self._conversation.meter.activity is Activity.RUNNING and calls:
+        calls = list(talk.running_calls.values())
+        if talk.meter.activity is Activity.RUNNING and calls:
             return f"running {clip_text(printable(calls[-1]), 24)}"
-        if self._conversation.meter.activity is not Activity.IDLE:
-            return str(self._conversation.meter.activity.value)
-        if self._conversation.is_working:
+        if talk.meter.activity is not Activity.IDLE:
+            return str(talk.meter.activity.value)
+        if talk.is_working:
             return "working"
         if self._detail().state.directive is Directive.PAUSE:
             return "paused"

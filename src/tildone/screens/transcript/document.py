@@ -119,7 +119,8 @@ class Document:
         self._next = 0
         self._index: dict[int, int] = {}
         self._waiting: dict[int, None] = {}
-        self._dirty: dict[int, None] = {}
+        self.dirty: dict[int, None] = {}
+        """The blocks whose texts are not drawn as far as they have arrived."""
 
     @property
     def total(self) -> int:
@@ -129,10 +130,6 @@ class Document:
     def is_drawn(self) -> bool:
         """Whether no height is estimated."""
         return not self._waiting
-
-    @property
-    def is_dirty(self) -> bool:
-        return bool(self._dirty)
 
     def index(self, number: int) -> int:
         return self._index[number]
@@ -152,13 +149,13 @@ class Document:
         entry = self.entries[self._index[number]]
         entry.block, entry.pieces, entry.pending, entry.stream = block, [], [], None
         entry.is_open = False
-        self._dirty[number] = None
+        self.dirty[number] = None
 
     def append(self, number: int, piece: str) -> None:
         entry = self.entries[self._index[number]]
         entry.pending.append(piece)
         entry.is_open = True
-        self._dirty[number] = None
+        self.dirty[number] = None
 
     def finish(self, number: int) -> None:
         entry = self.entries[self._index[number]]
@@ -172,7 +169,7 @@ class Document:
     def flush(self, limit: int = MAX_FLUSH) -> int:
         """Draw what has arrived, at most `limit` characters of each text; return the first row that has changed."""
         changed = sys.maxsize
-        dirty, self._dirty = self._dirty, {}
+        dirty, self.dirty = self.dirty, {}
         for number in dirty:
             entry = self.entries[self._index[number]]
             arrived = "".join(entry.pending)
@@ -180,7 +177,7 @@ class Document:
             entry.pieces += [piece] if piece else []
             entry.pending = [left] if left else []
             if left:
-                self._dirty[number] = None
+                self.dirty[number] = None
             top = self.top(self._index[number])
             if entry.stream is not None:
                 before = entry.stream.drawn
@@ -197,7 +194,7 @@ class Document:
     def clear(self) -> None:
         self.entries.clear()
         self.heights.clear()
-        for held in (self._index, self._waiting, self._dirty, self.uncolored):
+        for held in (self._index, self._waiting, self.dirty, self.uncolored):
             held.clear()
 
     def resize(self, columns: int) -> None:
@@ -521,10 +518,6 @@ class Selection:
     def select(self, first: Place, end: Place) -> None:
         self._from, self._to = first, end
         self._changed()
-
-    def begin_by_keys(self, place: Place) -> None:
-        self.by_keys = True
-        self.select(place, place)
 
     def ends_in(self, block: int) -> bool:
         return self.exists and block == self._document.entries[self._to[0]].id

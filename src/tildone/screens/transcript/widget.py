@@ -443,7 +443,9 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         if self.cursor is not None and self.document.index(self.cursor) != index:
             index, number = self.document.index(self.cursor), 0
         if self.document.entries:
-            self.selection.begin_by_keys((index, number, self.document.lines(index)[number].gutter))
+            place = index, number, self.document.lines(index)[number].gutter
+            self.selection.by_keys = True
+            self.selection.select(place, place)
 
     action_copy = action_copy_selection = copy_selection
 
@@ -636,7 +638,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         if begun < self._next_frame:
             return
         changed = self.document.flush()
-        if not self.document.is_dirty:
+        if not self.document.dirty:
             self._clocks["flush"].pause()
         self._settle(changed)
         self.call_after_refresh(self._frame_shown, begun)

@@ -219,7 +219,8 @@ class WatchApp(App[None]):
             return [spread(title_line(session, columns - width_of(mark) - 1), mark, columns)]
 
         self._texts["plan-title"].show(title)
-        proposed = self._proposed_text()
+        names, key = ", ".join(map(owner_name, self.plan_pane.proposed)), first_key(self.keys, "task.approve")
+        proposed = f"{names} (proposed checks; {key} shows them)" if names else ""
         self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now(), proposed))
         events = event_lines(detail)
         self._texts["events"].show(lambda columns: [(Span("─" * columns, Role.DIM),), *events])
@@ -424,26 +425,16 @@ class WatchApp(App[None]):
             insort(rows, opened, key=lambda row: row.sort_key)
         return rows
 
-    def _proposed_text(self) -> str:
-        """Whose checks wait for the approval of a person, and the key that shows them; empty if none does."""
-        names = ", ".join(map(owner_name, self.plan_pane.proposed))
-        return f"{names} (proposed checks; {first_key(self.keys, 'task.approve')} shows them)" if names else ""
-
     def _mark(self, words: str, columns: int, *, with_live: bool = True) -> Line:
         """The right end of a title: the filter, and whether the screen is live."""
         found = (Span(f"/{clip_text(printable(words), columns // 4)}  ", Role.ACCENT),) if words else ()
         if not with_live:
             return found
-        if self._not_live_since:
-            return *found, Span(f"○ {self._not_live(columns)} ", Role.ERROR)
-        return *found, Span("● live " if columns >= NARROW else "● ", Role.SUCCESS)
-
-    def _not_live(self, columns: int) -> str:
-        """Since when the screen is not live, and when the store is tried again."""
+        if not self._not_live_since:
+            return *found, Span("● live " if columns >= NARROW else "● ", Role.SUCCESS)
         seconds = -(-max(0, self._retry_at - self._now()) // SECOND)
-        if columns < NARROW:
-            return f"not live · {seconds} s"
-        return f"not live since {self._not_live_since} · trying again {f'in {seconds} s' if seconds else 'now'}"
+        again = f" since {self._not_live_since} · trying again {f'in {seconds} s' if seconds else 'now'}"
+        return *found, Span(f"○ not live{again if columns >= NARROW else f' · {seconds} s'} ", Role.ERROR)
 
 
 def _no_sessions(words: str) -> list[Line]:

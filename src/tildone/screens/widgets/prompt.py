@@ -303,8 +303,15 @@ def _used(task: TaskUsage | None) -> str:
 KEY_COLUMNS, LEAST_COLUMNS = 19, 8
 """How wide the keys are in a help, and how narrow what they do may become."""
 
-_SHOWN = {"escape": "esc", "pagedown": "page down", "pageup": "page up"}
-_ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→"}
+_SHOWN = {
+    "escape": "esc",
+    "pagedown": "page down",
+    "pageup": "page up",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
 _CHARACTERS = {name: character for character, name in PUNCTUATION.items()}
 
 
@@ -350,7 +357,11 @@ def key_bindings(keys: Iterable[ScreenKey], *, priority: bool = False) -> list[B
 
 
 def shown_keys(keys: str) -> list[str]:
-    return [_shown_key(name) for name in key_names(keys)]
+    shown: list[str] = []
+    for name in key_names(keys):
+        *modifiers, last = name.split("+") if len(name) > 1 else [name]
+        shown.append("+".join([*modifiers, _SHOWN.get(last) or _CHARACTERS.get(last, last)]))
+    return shown
 
 
 def first_key(keys: KeyBindings, name: str) -> str:
@@ -392,9 +403,3 @@ def _help_rows(shown: str, does: str, columns: int) -> list[Line]:
     first_line, *others = wrap_text(does, max(LEAST_COLUMNS, columns - width))
     rest: list[Line] = [(Span(" " * width), Span(other, Role.MUTED)) for other in others]
     return [(Span(names, Role.ACCENT), Span(first_line, Role.MUTED)), *rest]
-
-
-def _shown_key(name: str) -> str:
-    *modifiers, last = name.split("+") if len(name) > 1 else [name]
-    shown = _SHOWN.get(last) or _ARROWS.get(last) or _CHARACTERS.get(last, last)
-    return "+".join([*modifiers, shown])

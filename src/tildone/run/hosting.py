@@ -13,7 +13,6 @@ import sys
 from binascii import crc32
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
-from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -90,7 +89,11 @@ def extension_sources(
     name come last. `folder` is the working folder and `data` the data folder. Without `all_origins`, only those that
     `options` name are returned.
     """
-    sources = [*installed_sources(), *_configured_sources(settings, data)] if all_origins else []
+    of_project = os.path.join(settings.project, PROJECT_FILE)
+    configured = [
+        _named(form, SETTING, path, trust=data if path == of_project else "") for form, path in settings.extensions
+    ]
+    sources = [*installed_sources(), *configured] if all_origins else []
     sources += [_named(absolute_form(form, folder), OPTION, "--extension") for form in options]
     return list({(source.target, source.function): source for source in reversed(sources)}.values())[::-1]
 
@@ -122,11 +125,6 @@ def registration(source: ExtensionSource) -> Extension:
             raise ExtensionFailure(_failure_text(error, source)) from error
 
     return register
-
-
-def _configured_sources(settings: Settings, data: str) -> list[ExtensionSource]:
-    of_project = os.path.join(settings.project, PROJECT_FILE)
-    return [_named(form, SETTING, path, trust=data if path == of_project else "") for form, path in settings.extensions]
 
 
 def _named(form: str, origin: str, named_by: str, trust: str = "") -> ExtensionSource:
@@ -327,7 +325,12 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
         opened(host)
     if policy and conversations and not isinstance(model, ShellModel):
         opener = SubagentOpener(
-            here, store, conversations, host, lambda: _agent_id(host), partial(_subagent_extension, name, store)
+            here,
+            store,
+            conversations,
+            host,
+            lambda: _agent_id(host),
+            lambda settings, child, agent: plan_extension(name, store, lambda: settings, child, agent),
         )
         opener.opened = opened
         host.add_tool(task_tool(Subagents(host, opener.open)))
@@ -347,11 +350,14 @@ def _dialect_name(settings: Settings, store: Store, transcript: Transcript, mode
 
 def dialect_of_conversation(transcript: Transcript) -> str | None:
     """Return the name of the dialect whose tools were called in a conversation."""
-    return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
-
-
-def _subagent_extension(name: str, store: Store, settings: Settings, host: Host, agent: AgentId) -> Extension:
-    return plan_extension(name, store, lambda: settings, host, agent)
+    return next(
+        (
+            name
+            for tool in reversed([each.tool_name for each in transcript.tool_results()])
+            if (name := dialect_of_tool(tool))
+        ),
+        None,
+    )
 
 
 def plan_extension(

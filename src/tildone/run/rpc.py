@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from tildone.base import TildoneError, UsageError
 from tildone.run.codec import decode_blocks, encode_event, encode_message
@@ -108,11 +108,8 @@ class Commands:
         return {"text": None if last is None else text_of(last)}
 
     async def get_commands(self, _record: Record) -> Record:
-        commands = [
-            {"name": command.name, "description": command.description, "source": "extension"}
-            for command in self.host.commands.values()
-        ]
-        return {"commands": commands}
+        commands = self.host.commands.values()
+        return {"commands": [{"name": c.name, "description": c.description, "source": "extension"} for c in commands]}
 
     async def get_session_stats(self, _record: Record) -> Record:
         transcript = self.host.transcript
@@ -365,27 +362,18 @@ MAX_END_SECONDS = 4 * CLOSE_TIMEOUT_SECONDS
 KILLED = 1
 
 
-class RpcSetup(Protocol):
-    """A run with its model, conversation and tools already chosen; see `cli.run.setup`."""
-
-    conversations: Conversations
-
-    def open(self, ui: UI | None = None) -> Host:
-        """Open the host with that UI."""
-
-
-async def run(setup: RpcSetup) -> int:
+async def run(conversations: Conversations, open_host: Callable[[UI], Host]) -> int:
     """Serve one client on standard input and output until it closes them, and return the exit code."""
     client, ended = standard_streams(), threading.Event()
     ui = RpcUI(client.send)
-    host = setup.open(ui)
+    host = open_host(ui)
 
     def end_in_time() -> None:
         """End the process if the event loop does not: a tool blocks it, or output that the client does not read."""
         if not ended.wait(MAX_END_SECONDS):
             os._exit(KILLED)
 
-    serving = asyncio.ensure_future(serve(host, setup.conversations, ui, client, end_in_time))
+    serving = asyncio.ensure_future(serve(host, conversations, ui, client, end_in_time))
     received: list[int] = []
 
     def end(number: int) -> None:

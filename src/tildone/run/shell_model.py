@@ -112,9 +112,14 @@ class Driver:
         Raises ModelFailure if the last call failed and no user message followed, a task has no command, or tasks are
         open that cannot be worked on here.
         """
-        conversation = [message for message in conversation if not _is_reminder(message)]
-        result = _last_result(conversation)
-        if result is None:
+        # Extensions write reminders in the role of the user.
+        conversation = [
+            message
+            for message in conversation
+            if not (isinstance(message, UserMessage) and text_of(message).startswith(REMINDER))
+        ]
+        result = conversation[-1] if conversation else None
+        if not isinstance(result, ToolResultMessage):
             # At the start of a run, so that nothing is run if not everything can be.
             self._check_commands()
         elif result.is_error:
@@ -207,16 +212,6 @@ def _calls(conversation: Sequence[ModelMessage]) -> list[ToolCall]:
     return [(call.name, call.arguments) for message in conversation for call in tool_calls(message)]
 
 
-def _last_result(conversation: Sequence[ModelMessage]) -> ToolResultMessage | None:
-    last = conversation[-1] if conversation else None
-    return last if isinstance(last, ToolResultMessage) else None
-
-
-def _is_reminder(message: ModelMessage) -> bool:
-    """Return whether an extension wrote this message in the user's role."""
-    return isinstance(message, UserMessage) and text_of(message).startswith(REMINDER)
-
-
 DELTA_CHARACTERS = 24
 
 
@@ -286,18 +281,11 @@ def _is_search(message: ModelMessage) -> bool:
 
 
 def _block_events(block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
-    match block:
-        case TextBlock(text):
-            yield from _streamed(BlockStart(BlockKind.TEXT, 0), text, block)
-        case ToolCallBlock(call_id, name, arguments):  # exhaustive
-            yield from _streamed(BlockStart(BlockKind.TOOL_CALL, 0, call_id, name), codec.dump(arguments), block)
-
-
-def _streamed(start: BlockStart, whole: str, block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
+    if isinstance(block, TextBlock):
+        start, whole = BlockStart(BlockKind.TEXT, 0), block.text
+    else:
+        start, whole = BlockStart(BlockKind.TOOL_CALL, 0, block.id, block.name), codec.dump(block.arguments)
     yield start
-    yield from (BlockDelta(start.kind, start.index, piece) for piece in _pieces(whole))
+    for at in range(0, len(whole), DELTA_CHARACTERS):
+        yield BlockDelta(start.kind, start.index, whole[at : at + DELTA_CHARACTERS])
     yield BlockEnd(start.kind, start.index, block)
-
-
-def _pieces(whole: str) -> list[str]:
-    return [whole[start : start + DELTA_CHARACTERS] for start in range(0, len(whole), DELTA_CHARACTERS)]

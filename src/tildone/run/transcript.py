@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import assert_never
 
 from tildone.base import NotFound, Refused, UnknownEvent, replace
 from tildone.run import events
@@ -122,10 +121,6 @@ class Transcript:
                 found.append(message)
         return found
 
-    def called_tools(self) -> list[str]:
-        """Return the names of the tools whose results are on this branch, oldest first."""
-        return [result.tool_name for result in self.tool_results()]
-
     def tool_results(self) -> list[ToolResultMessage]:
         """Return the results of tools on this branch, oldest first; those before a compaction, too."""
         bodies = [entry.body for entry in self.branch()]
@@ -160,17 +155,8 @@ def _message(entry: Entry) -> Message | None:
             return CompactionSummaryMessage(summary, tokens_before, entry.timestamp)
         case events.BranchSummaryEntry(summary, from_id):
             return BranchSummaryMessage(summary, from_id, entry.timestamp) if summary else None
-        case (
-            events.CustomEntry()
-            | events.LabelEntry()
-            | events.ConversationInfoEntry()
-            | events.ModelChangeEntry()
-            | events.ContextEditEntry()
-            | events.UnknownEntry()
-        ):
-            return None
         case _:
-            assert_never(body)
+            return None
 
 
 def _edited(message: Message, replacement: JsonValue) -> Message | None:

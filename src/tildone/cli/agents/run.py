@@ -107,7 +107,7 @@ def _mode(name: str) -> Callable[[RunSetup], Coroutine[Any, Any, int]]:
         # The other modes start without the RPC server.
         from tildone.run.rpc import run as run_rpc  # noqa: PLC0415  see above
 
-        return run_rpc
+        return lambda setup: run_rpc(setup.conversations, setup.open)
     return {"print": run_print_mode, "json": run_json_mode}.get(name, run_in_terminal)
 
 

@@ -68,14 +68,14 @@ class IndexedExtension(DialectExtension):
         # The user interface ends, too: as in the original, its widget stays as it is.
         self.api.on(ConversationEnd, self.conversation_ended)
         for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
-            self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
+            self.api.register_message_renderer(custom_type, partial(_shown_message, custom_type))
 
     def definition(self, tool: Tool) -> ToolDefinition:
         return definition(
             tool,
             self.call,
             lambda: self.session,
-            render_call=_call_renderer(tool.name),
+            render_call=lambda args: Text(CALL_RENDERERS[tool.name](args)),
             render_result=self.render,
         )
 
@@ -90,7 +90,9 @@ class IndexedExtension(DialectExtension):
 
         The details of `list_todos` omit the list, so its result is rendered from its text.
         """
-        if _is_listing(result.details) and result.text != NO_TODOS:
+        details = result.details
+        is_listing = isinstance(details, dict) and details.get("action") == "list" and not details.get("todos")
+        if is_listing and result.text != NO_TODOS:
             return Text(indexed_tools.listing(result.text))
         return with_refusals(Text(indexed_tools.result(result.text, result.details, STATUSES)), result)
 
@@ -207,17 +209,8 @@ class IndexedExtension(DialectExtension):
             ctx.ui.set_status(ACTIVE_STATUS, widget.active_tasks(self.session.plan))
 
 
-def _call_renderer(name: str) -> Callable[[Any], Text]:
-    return lambda args: Text(CALL_RENDERERS[name](args))
-
-
-def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
-    return lambda message: Text(indexed_tools.message(kind, text_of(message)))
-
-
-def _is_listing(details: object) -> bool:
-    """Return whether these are the details of `list_todos`, which omit the list."""
-    return isinstance(details, dict) and details.get("action") == "list" and not details.get("todos")
+def _shown_message(kind: str, message: CustomMessage) -> Text:
+    return Text(indexed_tools.message(kind, text_of(message)))
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:

@@ -210,22 +210,8 @@ class AutoClear:
         self._cancel_timer = None
 
 
-NEWLINE = "\n"
-
-
 def first_text(result: ToolResult) -> str | None:
     return next((block.text for block in result.content if isinstance(block, TextContent)), None)
-
-
-def failure_warning(result: ToolResult) -> str:
-    texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
-    why = texts[0] if texts else "no reason given"
-    return f"Todo update failed, the list may be out of date: {printable(why.partition(NEWLINE)[0])}"
-
-
-def failure_reminder(why: str) -> str:
-    failed = f"A todo_write failed: {clipped(why)}" if why else "A todo_write failed."
-    return as_reminder(f"{failed}\nThe user does not see its progress until a call succeeds: put it right.")
 
 
 CLEAR_DELAY = "tasks.todoClearDelay"
@@ -517,7 +503,8 @@ class PhasedExtension(DialectExtension):
             why = first_text(result)
             if why is not None:
                 details["errorText"] = why
-            content = failure_reminder(why or "")
+            failed = f"A todo_write failed: {clipped(why)}" if why else "A todo_write failed."
+            content = as_reminder(f"{failed}\nThe user does not see its progress until a call succeeds: put it right.")
             self.api.send_message(CustomMessage(FAILURE_TYPE, content, details=details), deliver_as=Delivery.NEXT_TURN)
             return
         plan = plan_in(result.details)
@@ -529,7 +516,10 @@ class PhasedExtension(DialectExtension):
         if event.tool_name != TODO_WRITE.name:
             return
         if event.is_error:
-            ctx.ui.notify(failure_warning(event.result), "warning")
+            blocks = event.result.content
+            texts = [block.text for block in blocks if isinstance(block, TextContent) and block.text]
+            why, _, _ = texts[0].partition("\n") if texts else ("no reason given", "", "")
+            ctx.ui.notify(f"Todo update failed, the list may be out of date: {printable(why)}", "warning")
             return
         plan = plan_in(event.result.details)
         if plan is not None:
@@ -554,7 +544,9 @@ class PhasedExtension(DialectExtension):
             return None
         disabled = not self.settings.reminders or self.conversation_plan.session.state.directive is not Directive.GO
         limit = 0 if disabled else self.settings.reminders_max
-        if not limit or not _stopped_by_itself(event):
+        last = last_answer(event.messages)
+        is_broken_off = event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}
+        if not limit or is_broken_off or (last is not None and tool_calls(last)):
             return None
         if self._reminder_count >= limit:
             self.conversation_plan.session.let_go(Bound.TOTAL, limit)
@@ -599,14 +591,6 @@ def plan_in(details: object) -> Plan | None:
         return phases_in(details.get("phases"))
     except ValueError:
         return None
-
-
-def _stopped_by_itself(event: BeforeSettle) -> bool:
-    """Return whether the agent ended its turn itself: no abort, no failure, no pending tool call."""
-    if event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}:
-        return False
-    last = last_answer(event.messages)
-    return last is None or not tool_calls(last)
 
 
 def from_settings(

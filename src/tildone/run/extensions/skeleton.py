@@ -57,7 +57,6 @@ from tildone.run.extension import (
     ConversationStart,
     KeepGoing,
     PermissionAnswer,
-    PermissionReply,
     PermissionRequest,
     PersonSpoke,
     SubagentTurn,
@@ -73,6 +72,9 @@ from tildone.stores.agents import AgentId
 
 if TYPE_CHECKING:
     from tildone.plan.changing import Prover
+
+
+CONSENTS = {PermissionAnswer.ONCE: Consent.ONCE, PermissionAnswer.ALWAYS: Consent.ALWAYS}
 
 
 class ChecksNeeded(BaseException):
@@ -114,7 +116,7 @@ class KnownProofs:
             if check in consents or self.is_allowed(check):
                 continue
             reply = await unless_aborted(ask_person(ctx, approval_request(number, check)), signal)
-            consents[check] = _consent(reply)
+            consents[check] = CONSENTS.get(reply.answer, Consent.NO) if reply is not None else Consent.NO
             self.reasons += [reply.reason] if reply is not None and reply.reason else []
         if consents and isinstance(self.prover, CheckRunner):
             self.prover.ask = lambda _number, check: consents.get(check, Consent.NO)
@@ -151,7 +153,9 @@ async def with_checks(
     own = session.using(parts=replace(session.parts, prover=lambda: known))
     while True:
         try:
-            return _with_reasons(call(own), known.reasons)
+            reply = call(own)
+            lines = [f"The person did not allow it. Their reason: {safe_text(reason)}" for reason in known.reasons]
+            return replace(reply, text="\n".join([reply.text, *lines])) if lines else reply
         except ChecksNeeded as needed:
             missing = needed.checks
         await known.ask(missing, ctx, signal)
@@ -168,22 +172,6 @@ def approval_request(number: int, check: Check) -> PermissionRequest:
         always="exactly this check",
         scope="in this project",
     )
-
-
-def _consent(reply: PermissionReply | None) -> Consent:
-
-    match reply.answer if reply is not None else PermissionAnswer.NO:
-        case PermissionAnswer.ONCE:
-            return Consent.ONCE
-        case PermissionAnswer.ALWAYS:
-            return Consent.ALWAYS
-        case _:
-            return Consent.NO
-
-
-def _with_reasons(reply: Reply, reasons: list[str]) -> Reply:
-    lines = [f"The person did not allow it. Their reason: {safe_text(reason)}" for reason in reasons]
-    return replace(reply, text="\n".join([reply.text, *lines])) if lines else reply
 
 
 OpenSession = Callable[[str], Session]
@@ -322,7 +310,11 @@ class RequestBounds:
         if self._session is None:
             return
         with suppress(StoreError):
-            self._look_for_progress(self._session.plan)
+            plan = self._session.plan
+            if plan != self._plan:
+                is_progress, self._ledger = progress_of(self._plan, plan, self._ledger)
+                self._plan = plan
+                self._idle = 0 if is_progress else self._idle
         self._total, self._idle = self._total + 1, self._idle + 1
         self._check_bounds(self._session, ctx)
 
@@ -345,14 +337,6 @@ class RequestBounds:
         if self._session is not None:
             self._total += 1
             self._check_bounds(self._session, ctx)
-
-    def _look_for_progress(self, plan: Plan) -> None:
-        if plan == self._plan:
-            return
-        is_progress, self._ledger = progress_of(self._plan, plan, self._ledger)
-        self._plan = plan
-        if is_progress:
-            self._idle = 0
 
     def _end(self, session: Session, bound: Bound, limit: float, ctx: ExtensionContext) -> None:
         ctx.abort()

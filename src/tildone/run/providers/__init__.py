@@ -69,9 +69,13 @@ def _inner(spec: str, provider: str) -> Inner:
         infer_provider_class(provider)
         return infer_model(spec)
     except ImportError as error:
-        raise UsageError(f"{provider} models take one more package: {_install(error)}") from error
+        package = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
+        install = install_package(package[1]) if package else str(error)
+        raise UsageError(f"{provider} models take one more package: {install}") from error
     except UserError as error:
-        raise UsageError(f"{provider} models cannot be reached: {_lacking(error)}") from error
+        variables = dict.fromkeys(re.findall(r"`([A-Z][A-Z0-9_]+)`", str(error)))
+        lacking = f"set {' or '.join(variables)} in the environment" if variables else str(error)
+        raise UsageError(f"{provider} models cannot be reached: {lacking}") from error
     except ValueError as error:
         raise UsageError(f"there is no provider {provider!r}; {nearest(provider, COMMON_PROVIDERS, KNOWN)}") from error
 
@@ -87,15 +91,3 @@ def _schemas_untouched(inner: Inner) -> Inner:
     kind: Any = type(inner)
     made: Inner = kind(inner.model_name, provider=inner.provider, profile={"json_schema_transformer": None})
     return made
-
-
-def _install(error: ImportError) -> str:
-    """Return the install command in the library's message, or the message."""
-    found = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
-    return install_package(found[1]) if found else str(error)
-
-
-def _lacking(error: Exception) -> str:
-    """Return advice to set the environment variables in the library's message, or the message."""
-    found = re.findall(r"`([A-Z][A-Z0-9_]+)`", str(error))
-    return f"set {' or '.join(dict.fromkeys(found))} in the environment" if found else str(error)

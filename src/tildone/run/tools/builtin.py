@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from itertools import islice
 from signal import strsignal
 from time import monotonic
+from weakref import WeakValueDictionary
 
 from tildone.base.keys import EXPAND
 from tildone.base.secrets import Redactor, command_environment
@@ -57,7 +58,6 @@ from tildone.run.tools.commands import (
 )
 from tildone.run.tools.files import (
     RELATIVE,
-    FileLocks,
     Hunk,
     PreparedChange,
     Replacement,
@@ -144,6 +144,9 @@ MAX_IMAGE_BYTES = 3_750_000
 
 _PLURALS = {"line": "lines", "entry": "entries"}
 _IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+FileLocks = WeakValueDictionary[str, asyncio.Lock]
+"""One lock per path, which exists as long as it is in use."""
 
 READ_PARAMETERS = {
     "type": "object",
@@ -324,7 +327,7 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
         shown = display_path(real, ctx.cwd)
-        async with locks.of(real):
+        async with locks.setdefault(real, asyncio.Lock()):
             change = await asyncio.to_thread(whole_file, real, shown, data)
             await guard.change(change, ctx, signal)
             await asyncio.to_thread(change.write)
@@ -394,7 +397,7 @@ def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
             raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
-        async with locks.of(real):
+        async with locks.setdefault(real, asyncio.Lock()):
             change, result = await asyncio.to_thread(_prepared, real, display_path(real, ctx.cwd), params)
             await guard.change(change, ctx, signal)
             await asyncio.to_thread(change.write)
@@ -644,5 +647,6 @@ def _still_running(command: RunningCommand) -> str:
 
 def builtin_tools(policy: PermissionPolicy, plan_of: PlanOf | None = None) -> tuple[ToolDefinition, ...]:
     """Return the tools under a policy. With `plan_of`, the person may allow all commands of the plan at once."""
-    guard, locks = PermissionGuard(policy, plan_of), FileLocks()
+    guard = PermissionGuard(policy, plan_of)
+    locks: FileLocks = WeakValueDictionary()
     return read_tool(guard), write_tool(guard, locks), edit_tool(guard, locks), bash_tool(guard)

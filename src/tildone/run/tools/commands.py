@@ -25,7 +25,7 @@ from enum import Enum
 from functools import partial
 from signal import SIGTERM
 from threading import Lock, Thread
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
 from tildone.base import value
 from tildone.base.secrets import Redactor, StreamRedactor, command_environment
@@ -270,23 +270,11 @@ class Ending(Enum):
     ABORT = "abort"
 
 
-class OutputSink(Protocol):
-    @property
-    def size(self) -> int:
-        """The number of bytes fed so far."""
-
-    def feed(self, data: bytes) -> None:
-        """Take bytes, in a thread of their own."""
-
-    def close(self) -> None:
-        """Take no more bytes."""
-
-
 class RunningCommand:
     """One command, started when it is created."""
 
     def __init__(
-        self, arguments: str | Sequence[str], cwd: str, environ: Mapping[str, str], *outputs: OutputSink
+        self, arguments: str | Sequence[str], cwd: str, environ: Mapping[str, str], *outputs: CommandOutput | _Beginning
     ) -> None:
         """Start the program and its arguments, or a line for the shell of Windows, with these environment variables.
 
@@ -374,7 +362,7 @@ class RunningCommand:
                 waiting.register(pipe, select.POLLIN)
         return any(event & select.POLLIN for _, event in waiting.poll(0))
 
-    def _read_output(self, pipe: int, output: OutputSink, drained: asyncio.Future[None]) -> None:
+    def _read_output(self, pipe: int, output: CommandOutput | _Beginning, drained: asyncio.Future[None]) -> None:
         with contextlib.suppress(OSError):
             while data := os.read(pipe, _CHUNK_BYTES):
                 output.feed(data)

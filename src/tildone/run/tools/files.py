@@ -9,7 +9,6 @@ folder, the path is used as it is.
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import contextlib
 import errno
@@ -20,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
 from itertools import accumulate, islice
-from weakref import WeakValueDictionary
 
 from tildone.base import files as atomic
 from tildone.base import value
@@ -249,8 +247,12 @@ class PathChanged(OSError):
 @contextlib.contextmanager
 def open_resolved(path: str) -> Iterator[int]:
     """Open a file or folder for reading, and yield its descriptor."""
-    with _parent(path) as (folder, name), _closing(_opened(name, _READ, folder)) as file:
-        yield file
+    with _parent(path) as (folder, name):
+        file = _opened(name, _READ, folder)
+        try:
+            yield file
+        finally:
+            os.close(file)
 
 
 def replace_resolved(path: str, data: bytes, shown: str) -> None:
@@ -313,14 +315,6 @@ def _stat(name: str, folder: int | None) -> os.stat_result | None:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-
-
-@contextlib.contextmanager
-def _closing(file: int) -> Iterator[int]:
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 MAX_FILE_BYTES = 50_000_000
@@ -403,16 +397,6 @@ def replace_file(path: str, data: bytes, shown: str) -> None:
         replace_resolved(path, data, shown)
     except OSError as error:
         raise os_failure(shown, error) from error
-
-
-class FileLocks:
-    """One lock per path, which exists as long as it is in use."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, path: str) -> asyncio.Lock:
-        return self._locks.setdefault(path, asyncio.Lock())
 
 
 MAX_DIFF_LINES = 2000

@@ -78,7 +78,8 @@ def parse_pattern(text: str, *, windows: bool = WINDOWS) -> Part:
         raise UsageError(f"{text!r} is not a pattern for one command: give --allow once for each, such as 'git diff *'")
     [part] = parts
     if windows and isinstance(part, Command):
-        return replace(part, words=tuple(map(_with_wildcards, part.words)))
+        words = (replace(word, kind=WordKind.GLOB) if _WILDCARDS.search(word.value) else word for word in part.words)
+        return replace(part, words=tuple(words))
     return part
 
 
@@ -130,10 +131,6 @@ def describe_pattern(text: str) -> str:
         notes.append("without arguments that run other programs or write other files, unless the pattern names them")
     scope = "exactly this command" if exact else "this command with any arguments in place of *"
     return ", ".join([scope, *notes])
-
-
-def _with_wildcards(word: Word) -> Word:
-    return replace(word, kind=WordKind.GLOB) if _WILDCARDS.search(word.value) else word
 
 
 def _is_wildcard(word: Word) -> bool:
@@ -225,12 +222,6 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _NOTED = "$ "
 
 
-def covering_patterns(missing: tuple[Part, ...] | None) -> tuple[str, ...]:
-    """Return a pattern for each part of a line that is not allowed yet; empty if only the whole line is covered."""
-    found = [pattern_for(part) for part in missing or ()]
-    return () if None in found else tuple(dict.fromkeys(pattern for pattern in found if pattern is not None))
-
-
 def pattern_for(part: Part) -> str | None:
     """Return a pattern for commands like this one; a redirection matches only itself. None if there is none."""
     if isinstance(part, Redirection):
@@ -243,11 +234,6 @@ def pattern_for(part: Part) -> str | None:
     words = [program, *(word.value for word in part.words[1:2] if word.value in subcommands)]
     more = [] if len(part.words) == 1 else [EVERYTHING]
     return _if_covering(" ".join([*map(shlex.quote, words), *more]), part)
-
-
-def exact_pattern(part: Part) -> str | None:
-    """Return a pattern for exactly this part; None if no pattern covers it."""
-    return _if_covering(part.text, part)
 
 
 def plan_commands(plan: Plan) -> tuple[str, ...]:
@@ -295,12 +281,6 @@ class PermissionPolicy:
     pass_env: tuple[str, ...] = ()
 
 
-@value
-class _Refusal:
-    what: str
-    remedy: str
-
-
 class _Grants:
     """What the person has allowed in one conversation and its subagents: patterns and single actions."""
 
@@ -334,9 +314,7 @@ class PermissionGuard:
         request = PermissionRequest(
             f"{verb} {printable(real)}, which is outside the working directory?", always="exactly this file"
         )
-        refusal = _Refusal(
-            f"{_with_target(path, real)} is outside the working directory", "Start with --outside to allow it."
-        )
+        refusal = (f"{_with_target(path, real)} is outside the working directory", "Start with --outside to allow it.")
         await self._require(is_allowed, request, refusal, ctx, signal, lambda grants: grants.actions.add(action))
         return real
 
@@ -381,7 +359,9 @@ class PermissionGuard:
         parts = missing()
         if parts == ():
             return
-        patterns = covering_patterns(parts)
+        found = [pattern_for(part) for part in parts or ()]
+        # Without a pattern for each part that is not allowed yet, only the whole line is covered.
+        patterns = () if None in found else tuple(dict.fromkeys(each for each in found if each is not None))
         planned = plan_commands(self._plan_of(ctx.conversation.id)) if self._plan_of is not None else ()
 
         def grant(grants: _Grants) -> None:
@@ -408,7 +388,7 @@ class PermissionGuard:
         self,
         is_allowed: Callable[[], bool],
         request: PermissionRequest,
-        refusal: _Refusal,
+        refusal: tuple[str, str],
         ctx: ExtensionContext,
         signal: AbortSignal | None,
         grant: Callable[[_Grants], object],
@@ -416,11 +396,12 @@ class PermissionGuard:
         if is_allowed():
             return
         reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
+        what, remedy = refusal
         if reply is None:
-            raise ToolFailure(f"Not allowed: {refusal.what}\n{refusal.remedy}")
+            raise ToolFailure(f"Not allowed: {what}\n{remedy}")
         if reply.answer is PermissionAnswer.NO:
             reason = f"\nTheir reason: {reply.reason}" if reply.reason else ""
-            raise ToolFailure(f"Denied by the person who was asked: {refusal.what}{reason}")
+            raise ToolFailure(f"Denied by the person who was asked: {what}{reason}")
 
     async def _reply(
         self,
@@ -449,25 +430,25 @@ def _with_target(path: str, real: str) -> str:
     return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
 
 
-def _write_refusal(change: PreparedChange, *, ordinary: bool) -> _Refusal:
+def _write_refusal(change: PreparedChange, *, ordinary: bool) -> tuple[str, str]:
     every = f", or with --allow-write '{EVERY_FILE}' for every file in the working directory" if ordinary else ""
     remedy = f"Start with --allow-write {shlex.quote(change.shown)} to allow it{every}."
-    return _Refusal(f"changing {change.shown}", remedy)
+    return (f"changing {change.shown}", remedy)
 
 
-def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> _Refusal:
+def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> tuple[str, str]:
     if missing is None:
         remedy = (
             f"It is not made of simple commands alone, so only --allow '{EVERYTHING}', for every command, allows it."
         )
-        return _Refusal(line, remedy)
+        return (line, remedy)
     what = "; ".join(part.text for part in missing)
-    patterns = [pattern_for(part) or exact_pattern(part) for part in missing]
+    patterns = [pattern_for(part) or _if_covering(part.text, part) for part in missing]
     if None in patterns:
-        return _Refusal(what, f"Only --allow '{EVERYTHING}', for every command, allows it.")
+        return (what, f"Only --allow '{EVERYTHING}', for every command, allows it.")
     flags = dict.fromkeys(f"--allow {shlex.quote(pattern)}" for pattern in patterns if pattern is not None)
     remedy = f"Start with {' '.join(flags)} to allow it, or with --allow '{EVERYTHING}' for every command."
-    return _Refusal(what, remedy)
+    return (what, remedy)
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:

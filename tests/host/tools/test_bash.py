@@ -176,7 +176,7 @@ async def test_without_a_process_table_the_process_group_is_ended(
     bench: ToolBench, marked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Systems other than Linux have none."""
-    monkeypatch.setattr(process_tree, "_PROC", "/nowhere")
+    monkeypatch.setattr(process_tree, "_PROC", str(bench.folder / "nowhere"))
 
     result = await bench.bash(f"trap '' TERM; sleep {marked} & (sleep {marked} &); wait", timeout=0.2)
 

@@ -45,18 +45,6 @@ def test_an_integral_float_is_accepted_as_an_integer() -> None:
     assert started.text.startswith("Started [1]\n")
 
 
-def test_a_list_that_was_emptied_is_recovered_empty() -> None:
-    """The newest list counts even if it is empty; errors and results of `list_todos` do not."""
-    full = result("write_todos", action="write", todos=[{"text": "a", "status": "completed"}])
-    emptied = result("write_todos", action="write", todos=[])
-    failed = result("write_todos", action="write", todos=[], error="text too long")
-    listed = result("list_todos", action="list", todos=[])
-
-    assert INDEXED.recover([full, emptied, failed, listed]) == Plan()
-    assert INDEXED.recover([full, failed, listed]) == flat(Task("a", COMPLETED))
-    assert INDEXED.recover([failed, listed]) is None
-
-
 def test_a_plan_without_open_tasks_has_a_nudge_and_an_impossible_fault_raises() -> None:
     """A host may ask just after the last task was closed. An exception is better than a false message."""
     assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
@@ -65,37 +53,6 @@ def test_a_plan_without_open_tasks_has_a_nudge_and_an_impossible_fault_raises() 
 
     with pytest.raises(AssertionError):
         edit_reply(done)
-
-
-@pytest.mark.parametrize(
-    ("params", "text", "error"),
-    [
-        (
-            {"action": "start", "indices": []},
-            "Error: 'indices' is required for start/complete/abandon actions",
-            "indices required",
-        ),
-        ({"action": "fly", "indices": [0]}, "Error: unknown action 'fly'", "unknown action 'fly'"),
-        (
-            {"action": "fly", "indices": [9]},
-            "Error: indices [9] out of range (0 to 1)",
-            "indices [9] out of range (0 to 1)",
-        ),
-    ],
-)
-def test_an_edit_that_bypasses_the_schema_is_refused(params: dict[str, object], text: str, error: str) -> None:
-    """Positions are checked before the action."""
-    session = session_on()
-    session.call("write_todos", REPLACE)
-    before = session.plan
-    tool = INDEXED.tool("edit_todos")
-    assert tool
-
-    reply = session.execute(tool, params)
-
-    assert reply.text == text
-    assert reply.details["error"] == error
-    assert session.plan == before
 
 
 @pytest.mark.parametrize("index", [1.5, -0.5, True, "x", "1" * 5000, [0], {}, float("nan"), float("inf")])
@@ -124,41 +81,6 @@ def test_an_integer_in_another_form_is_a_position(index: object) -> None:
     assert tool
 
     assert session.execute(tool, {"action": "start", "indices": [index]}).text.startswith("Started [1]\n")
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        "a",
-        {"text": "a"},
-        {"text": "a", "status": "completed", "note": "x"},
-        {"text": 5, "status": "completed"},
-        {"text": "a", "status": 5},
-        {"text": "a", "status": "pending"},
-        {"text": "", "status": "completed"},
-        {"text": "x" * 1001, "status": "completed"},
-    ],
-)
-def test_an_invalid_item_is_skipped_in_recovery(item: object) -> None:
-    valid = {"text": "b", "status": "completed"}
-
-    recovered = INDEXED.recover([result("write_todos", action="write", todos=[item, valid])])
-
-    assert recovered == flat(Task("b", COMPLETED))
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"type": "custom", "message": {}},
-        {"type": "message", "message": "x"},
-        {"type": "message", "message": {"role": "user", "toolName": "write_todos", "details": {}}},
-        result("todo_write", action="write", todos=[{"text": "a", "status": "completed"}]),
-        {"type": "message", "message": {"role": "toolResult", "toolName": "write_todos", "details": None}},
-    ],
-)
-def test_recovery_ignores_other_entries(entry: dict[str, object]) -> None:
-    assert INDEXED.recover([entry]) is None
 
 
 MIXED = flat(

@@ -18,9 +18,6 @@ from tildone.stores.pi.store import JsonlStore
 from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
 
-# Before they are imported, so that their assertions are reported in full, too.
-pytest.register_assert_rewrite(*(f"tests.stores.{part}_contract" for part in ("claims", "feed", "records")))
-
 Opener = Callable[[], Store]
 
 

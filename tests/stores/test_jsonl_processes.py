@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.contract import chain, ids, planned
+from tests.stores.contract import QUESTION, WORKING, chain, ids, planned
 from tests.stores.jsonl_files import as_pi_reads, begin, file_of, garble, lines, message, oddities, opened, result
 from tests.stores.processes import finish, run, run_at_once, started, wait_for
 from tests.stores.programs import BATCH
-from tests.stores.records_contract import QUESTION, WORKING
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.opening import dialect_of_session, open_session, open_store

@@ -8,11 +8,10 @@ import psycopg
 import pytest
 
 from tests.plans import plan_of
-from tests.stores.contract import chain
+from tests.stores.contract import NOW, QUESTION, WORKING, chain
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
 from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
-from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.suite.waiting import until
 from tildone.base import RunFenced, StoreError
 from tildone.log.kept import KeptSummary

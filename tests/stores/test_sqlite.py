@@ -10,9 +10,8 @@ import apsw
 import pytest
 
 from tests.plans import session_on
-from tests.stores.contract import chain, ids, planned
+from tests.stores.contract import NOW, QUESTION, WORKING, chain, ids, planned
 from tests.stores.processes import finish, run, run_at_once, start, wait_for
-from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
 from tildone.log.store import Store

@@ -5,16 +5,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from shutil import copyfile
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.stores.finished_statements import finished_statements
 from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, shared_server
+from tests.stores.postgres_stores import Statements
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
+from tildone.stores.postgres.connections import TimedConnection
 from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -97,6 +101,36 @@ def own_store(own_url: str) -> Iterator[PostgresStore]:
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Statements:
+    """Every statement that is sent to PostgreSQL during the test, and how many rows each that was executed returned."""
+    done = Statements()
+    execute_really = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        done.statements.append(query.decode() if isinstance(query, bytes) else query)
+        cursor = execute_really(self, query, *rest, **more)
+        done.rows.append(cursor.rowcount)
+        return cursor
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return done
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Connection]:
+    """Every connection to PostgreSQL that is opened during the test."""
+    found: list[psycopg.Connection] = []
+    connect_really = TimedConnection.connect
+
+    def connect(*words: Any, **more: Any) -> Any:
+        found.append(connect_really(*words, **more))
+        return found[-1]
+
+    monkeypatch.setattr(TimedConnection, "connect", connect)
+    return found
 
 
 @pytest.fixture(

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -15,7 +14,7 @@ from tests.plans import session_on
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.postgres import EMPTIED, Server, database_of, execute, needs_server, running_server
 from tests.stores.postgres_keeper import GUARDED
-from tests.stores.postgres_stores import flaws, setting_of
+from tests.stores.postgres_stores import flaws, guest, older_tildone, setting_of
 from tests.stores.processes import run_at_once
 from tildone.base import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
 from tildone.log.kept import Severity
@@ -26,25 +25,8 @@ from tildone.plan.model import Task
 from tildone.plan.ops import Append
 from tildone.stores.postgres import connections
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.connections import TimedConnection
 from tildone.stores.postgres.rows import MAX_KEY_BYTES, from_sql, key, migrations, to_sql
 from tildone.stores.postgres.store import PostgresStore
-
-Opened = list["psycopg.Connection"]
-
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """Every connection that is opened during the test."""
-    found: Opened = []
-    connect_really = TimedConnection.connect
-
-    def connect(*words: Any, **more: Any) -> Any:
-        found.append(connect_really(*words, **more))
-        return found[-1]
-
-    monkeypatch.setattr(TimedConnection, "connect", connect)
-    return found
 
 
 @needs_server
@@ -56,7 +38,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         ("postgresql://", "&sslmode=disable&connect_timeout=5", "tildone"),
     ],
 )
-def test_urls_are_parsed_by_libpq(url: str, opened: Opened, before: str, after: str, shown_as: str) -> None:
+def test_urls_are_parsed_by_libpq(
+    url: str, opened: list[psycopg.Connection], before: str, after: str, shown_as: str
+) -> None:
     """Both schemes, and every parameter."""
     store = PostgresStore(before + url.partition("://")[2] + after)
 
@@ -238,26 +222,22 @@ def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None
 
 
 @needs_server
-def test_missing_privileges_are_an_error(server: Server, empty: str, own_url: str, own_store: PostgresStore) -> None:
+def test_missing_privileges_are_an_error(empty: str, own_url: str, own_store: PostgresStore) -> None:
     """The error names the object concerned."""
     chain(own_store, "s", "a")
-    server.run("CREATE ROLE guest LOGIN")
-    guest = own_url.replace("postgres@", "guest@")
-    try:
+    with guest(own_url) as url:
         with pytest.raises(StoreError, match=r"no access to .*: permission denied for schema tildone"):
-            PostgresStore(guest)
+            PostgresStore(url)
         execute(
             own_url, "GRANT USAGE ON SCHEMA tildone TO guest", "GRANT SELECT ON ALL TABLES IN SCHEMA tildone TO guest"
         )
-        reader = PostgresStore(guest)
+        reader = PostgresStore(url)
         assert ids(reader.history("s")) == ["a"]
         with pytest.raises(StoreError, match=r"no access to .*: permission denied for"):
             reader.append("s", planned("b", "a", "x"))
         reader.close()
         with pytest.raises(StoreError, match="permission denied for database"):
             PostgresStore(empty.replace("postgres@", "guest@"))
-    finally:
-        execute(own_url, "DROP OWNED BY guest", "DROP ROLE guest")
 
 
 @needs_server
@@ -371,13 +351,10 @@ def test_a_database_of_an_older_tildone_is_migrated(
 
 
 @needs_server
-def test_a_database_without_claims_is_migrated_with_all_that_it_has(
-    empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_without_claims_is_migrated_with_all_that_it_has(empty: str) -> None:
     """The tildone before had schema 4; its agents are refused afterwards."""
     present = Presence("claude:s1", "s", beat=1)
-    with monkeypatch.context() as before:
-        before.setattr(connections, "migrations", lambda: migrations()[:4])
+    with older_tildone(4):
         older = PostgresStore(empty)
         chain(older, "s", "a", "b")
         older.records.set_seen("s", "claude", "a")
@@ -391,9 +368,8 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
     assert list(store.records.presences()) == [present]
     assert (claim.epoch, claim.is_held) == (1, True)
     store.close()
-    newest = len(migrations())
-    monkeypatch.setattr(connections, "migrations", lambda: migrations()[:4])
-    with pytest.raises(StoreTooNew, match=f"it has schema {newest}, this one supports up to 4; upgrade tildone"):
+    newer = f"it has schema {len(migrations())}, this one supports up to 4; upgrade tildone"
+    with older_tildone(4), pytest.raises(StoreTooNew, match=newer):
         PostgresStore(empty)
 
 
@@ -436,15 +412,11 @@ def test_a_foreign_schema_of_the_same_name_is_refused(empty: str, theirs: str) -
 @needs_server
 def test_an_empty_schema_owned_by_the_user_is_used(empty: str) -> None:
     """Created by an administrator for a user who may not create schemas."""
-    role = f"agent_{database_of(empty)}"
-    execute(empty, f"CREATE ROLE {role} LOGIN", f"CREATE SCHEMA tildone AUTHORIZATION {role}")
-    try:
-        store = PostgresStore(empty.replace("postgres@", f"{role}@"))
+    with guest(empty, "CREATE SCHEMA tildone AUTHORIZATION guest") as url:
+        store = PostgresStore(url)
         chain(store, "s", "a")
         assert ids(store.history("s")) == ["a"]
         store.close()
-    finally:
-        execute(empty, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
 @needs_server

@@ -12,6 +12,7 @@ from tests.stores.contract import NOW, QUESTION, WORKING, chain
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
 from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
+from tests.stores.postgres_stores import USE_OF_ALL_TABLES, Statements, guest, older_tildone
 from tests.suite.waiting import until
 from tildone.base import RunFenced, StoreError
 from tildone.log.kept import KeptSummary
@@ -19,8 +20,6 @@ from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
 from tildone.stores.leasing import RunLeases, Scribe
-from tildone.stores.postgres import connections
-from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
@@ -205,23 +204,14 @@ def test_a_fenced_event_is_appended_once_when_the_connection_is_lost(
     assert [each.id for each in server_fleet.events()].count("far") == 1
 
 
-@pytest.fixture
-def older(empty: str) -> str:
-    """A database of the schema before, with a session."""
-    for number, name, statements in migrations()[:5]:
-        execute(empty, statements.decode())
-        execute(empty, f"INSERT INTO tildone.migrations VALUES ({number}, '{name}')")  # noqa: S608  of this project
-    execute(empty, "SELECT tildone.append('s', NULL, 'a', NULL, 1, false, '{}')")
-    return empty
-
-
-def test_a_database_of_an_older_tildone_gets_leases(older: str) -> None:
-    reader = PostgresStore(older, read_only=True)
+def test_a_database_of_an_older_tildone_gets_leases(empty: str) -> None:
+    of_older_tildone(empty, 5)
+    reader = PostgresStore(empty, read_only=True)
     leases = reader.leases(scribe())
     assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
     assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
     reader.close()
-    writer = PostgresStore(older)
+    writer = PostgresStore(empty)
 
     writer.leases(scribe()).add(NewRun("r1", "s", Work("/app")))
 
@@ -229,106 +219,82 @@ def test_a_database_of_an_older_tildone_gets_leases(older: str) -> None:
     writer.close()
 
 
-def test_users_of_the_older_tables_can_delete_after_a_migration(server: Server, older: str) -> None:
-    """They were granted the tables that existed then."""
-    server.run("CREATE ROLE guest LOGIN")
-    try:
-        execute(
-            older,
-            "GRANT USAGE ON SCHEMA tildone TO guest",
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tildone TO guest",
-            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO guest",
-        )
-        owner = PostgresStore(older)
-        owner.leases(scribe()).add(NewRun("r1", "s"))
-        guest = PostgresStore(older.replace("postgres@", "guest@"))
-
-        guest.delete("s", expected=owner.session_head("s").head)
-
-        assert owner.leases(scribe()).look() == []
-        guest.close()
-        owner.close()
-    finally:
-        execute(older, "DROP OWNED BY guest", "DROP ROLE guest")
-
-
 WHO = Claimer("here/1/a")
+JustBefore = Callable[[bytes, Callable[[], object]], list[bytes]]
 
 
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch, server_fleet: Fleet) -> list[str]:
-    """The statements that are executed from now on, on connections that exist. Transactions are not among them."""
-    server_fleet.leases.revision()
-    found: list[str] = []
-    execute_really = psycopg.Connection.execute
-
-    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        found.append(query.decode())
-        return execute_really(self, query, *rest, **more)
-
-    monkeypatch.setattr(psycopg.Connection, "execute", execute)
-    return found
-
-
-def test_an_append_under_a_fence_is_one_statement(server_fleet: Fleet, statements: list[str]) -> None:
+def test_an_append_under_a_fence_is_one_statement(server_fleet: Fleet, work: Statements) -> None:
     lease = server_fleet.held(session="plan")
     store = server_fleet.reopened(lease.fence)
     head = store.session_head("plan").head
-    statements.clear()
+    work.statements.clear()
 
     store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
     store.append("plan", Event("b", "a", 1, Actor.AGENT, Labelled("x", "z")), seen_by="me")
 
-    assert [statement.split("(")[0] for statement in statements] == ["SELECT tildone.append_held"] * 2
+    assert [statement.split("(")[0] for statement in work.statements] == ["SELECT tildone.append_held"] * 2
     assert store.records.seen("plan", "me") == "b"
 
 
-def test_a_fact_under_a_lease_is_two_statements(server_fleet: Fleet, statements: list[str]) -> None:
+def test_a_fact_under_a_lease_is_two_statements(server_fleet: Fleet, work: Statements) -> None:
     """The first reads the head, the second checks the lease and appends."""
     lease = server_fleet.held()
-    statements.clear()
+    work.statements.clear()
 
     server_fleet.leases.append(lease.fence, Kept("r1", 0, lease.epoch, "ref", "commit"), "kept")
 
-    assert len(statements) == 2
-    assert "tildone.append_held" in statements[1]
+    assert len(work.statements) == 2
+    assert "tildone.append_held" in work.statements[1]
 
 
-def test_any_number_of_leases_is_dispatched_by_as_many_statements(server_fleet: Fleet, statements: list[str]) -> None:
+def test_any_number_of_leases_is_dispatched_by_as_many_statements(server_fleet: Fleet, work: Statements) -> None:
     def dispatch(runs: int) -> int:
         for number in range(runs):
             server_fleet.add(f"r{runs}.{number}")
-        statements.clear()
+        work.statements.clear()
         assert len(server_fleet.leases.dispatch(WHO, runs)) == runs
-        return len(statements)
+        return len(work.statements)
 
     assert dispatch(1) == dispatch(20) == 2
 
 
-def test_only_limits_that_apply_are_locked(server_fleet: Fleet, statements: list[str]) -> None:
+def test_only_limits_that_apply_are_locked(server_fleet: Fleet, work: Statements) -> None:
     server_fleet.leases.set_limit(ProviderLimit("limited", runs=1))
     server_fleet.leases.set_limit(ProviderLimit("slow", requests=1))
     locks = []
-    for number, work in enumerate(({}, {"provider": "slow"}, {"provider": "limited"}, {"repo": "/app"})):
-        server_fleet.add(f"r{number}", **work)  # type: ignore[arg-type]  # as given
-        statements.clear()
+    for number, limited in enumerate(({}, {"provider": "slow"}, {"provider": "limited"}, {"repo": "/app"})):
+        server_fleet.add(f"r{number}", **limited)  # type: ignore[arg-type]  # as given
+        work.statements.clear()
         assert len(server_fleet.leases.claim(WHO, [f"{WHO.worker}/{number}"])) == 1
-        locks.append(len([statement for statement in statements if "limits_in_use" in statement]))
+        locks.append(len([statement for statement in work.statements if "limits_in_use" in statement]))
 
     assert locks == [0, 0, 1, 1]
 
 
-def test_a_limit_that_is_removed_meanwhile_is_none(server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    server_fleet.leases.set_limit(ProviderLimit("p", runs=1))
-    server_fleet.add("r1", provider="p")
+@pytest.fixture
+def just_before(monkeypatch: pytest.MonkeyPatch) -> JustBefore:
+    """Does something once, just before the first statement with some text; returns that statement when it was sent."""
     execute_really = psycopg.Connection.execute
 
-    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        if b"limits_in_use" in query:
-            server_fleet.leases.set_limit(ProviderLimit("p"))
-        return execute_really(self, query, *rest, **more)
+    def arranged(text: bytes, act: Callable[[], object]) -> list[bytes]:
+        done: list[bytes] = []
 
-    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+        def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
+            if text in query and not done:
+                done.append(query)
+                act()
+            return execute_really(self, query, *rest, **more)
+
+        monkeypatch.setattr(psycopg.Connection, "execute", execute)
+        return done
+
+    return arranged
+
+
+def test_a_limit_that_is_removed_meanwhile_is_none(server_fleet: Fleet, just_before: JustBefore) -> None:
+    server_fleet.leases.set_limit(ProviderLimit("p", runs=1))
+    server_fleet.add("r1", provider="p")
+    just_before(b"limits_in_use", lambda: server_fleet.leases.set_limit(ProviderLimit("p")))
 
     assert [lease.run for lease in server_fleet.claim()] == ["r1"]
 
@@ -343,20 +309,10 @@ def test_a_worker_that_has_locked_limits_waits_for_no_others(server_fleet: Fleet
     assert [lease.run for lease in server_fleet.claim(slots=2)] == ["r1", "r3"]
 
 
-def test_a_change_is_repeated_when_the_head_has_moved(server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_is_repeated_when_the_head_has_moved(server_fleet: Fleet, just_before: JustBefore) -> None:
     """An agent appends between the look at the lease and the record of the change."""
     lease = server_fleet.held(session="plan")
-    execute_really = psycopg.Connection.execute
-    moved: list[str] = []
-
-    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        if b"tildone.append_keeping" in query and not moved:
-            moved.append("a")
-            head = server_fleet.store.session_head("plan").head
-            server_fleet.store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
-        return execute_really(self, query, *rest, **more)
-
-    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    moved = just_before(b"tildone.append_keeping", lambda: chain(server_fleet.store, "plan", "a"))
     server_fleet.leases.close(lease.fence, WorkOutcome.DONE)
 
     assert moved
@@ -365,20 +321,10 @@ def test_a_change_is_repeated_when_the_head_has_moved(server_fleet: Fleet, monke
 
 
 def test_a_fact_under_a_lease_is_appended_after_a_head_that_has_moved(
-    server_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    server_fleet: Fleet, just_before: JustBefore
 ) -> None:
     lease = server_fleet.held(session="plan")
-    execute_really = psycopg.Connection.execute
-    moved: list[str] = []
-
-    def execute(self: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        if b"tildone.append_held" in query and not moved:
-            moved.append("a")
-            head = server_fleet.store.session_head("plan").head
-            server_fleet.store.append("plan", Event("a", head, 1, Actor.AGENT, Labelled("x", "y")))
-        return execute_really(self, query, *rest, **more)
-
-    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    just_before(b"tildone.append_held", lambda: chain(server_fleet.store, "plan", "a"))
     server_fleet.leases.append(lease.fence, Kept("r1", 0, lease.epoch, "ref", "commit"), "kept")
 
     [kept] = [event for event in server_fleet.events() if event.id == "kept"]
@@ -395,19 +341,17 @@ def store(url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-@pytest.fixture
-def before_records(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database of the schema before records."""
-    with monkeypatch.context() as before:
-        before.setattr(connections, "migrations", lambda: migrations()[:3])
-        store = PostgresStore(empty)
+def of_older_tildone(url: str, version: int) -> None:
+    """Create the store of an older tildone, with a session."""
+    with older_tildone(version):
+        store = PostgresStore(url)
         chain(store, "s", "a")
         store.close()
-    return empty
 
 
-def test_a_database_of_an_older_schema_can_be_read(before_records: str) -> None:
-    reader = PostgresStore(before_records, read_only=True)
+def test_a_database_of_an_older_schema_can_be_read(empty: str) -> None:
+    of_older_tildone(empty, 3)
+    reader = PostgresStore(empty, read_only=True)
 
     reader.records.keep_summaries({"s": SUMMARY})
 
@@ -421,34 +365,37 @@ def test_a_database_of_an_older_schema_can_be_read(before_records: str) -> None:
     reader.close()
 
 
-def test_users_of_the_older_tables_can_write_and_delete_plans(server: Server, before_records: str) -> None:
-    """They cannot tell a presence until the new tables are granted to them."""
-    server.run("CREATE ROLE worker LOGIN")
-    try:
-        execute(
-            before_records,
-            "GRANT USAGE ON SCHEMA tildone TO worker",
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tildone TO worker",
-            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO worker",
-        )
-        owner = PostgresStore(before_records)
+@pytest.mark.parametrize("version", [2, 3, 5])
+def test_users_of_the_older_tables_can_write_and_delete_after_a_migration(empty: str, version: int) -> None:
+    """They were granted the tables that existed then, and need to be granted the others for what is in them."""
+    of_older_tildone(empty, version)
+    with guest(empty, *USE_OF_ALL_TABLES) as url:
+        owner = PostgresStore(empty)
         owner.records.beat(WORKING)
         owner.records.ask(QUESTION)
         owner.records.keep_summaries({"s": SUMMARY})
-        worker = PostgresStore(before_records.replace("postgres@", "worker@"))
-        with pytest.raises(StoreError, match="permission denied for table presence"):
-            worker.records.beat(WORKING)
-        worker.records.keep_summaries({"s": KeptSummary("b", "x")})
+        owner.leases(scribe()).add(NewRun("r1", "s"))
+        before = owner.records.revision()
+        worker = PostgresStore(url)
+        if version < 3:
+            with pytest.raises(StoreError, match="permission denied for table changes"):
+                worker.records.revision()
+        if version < 4:
+            with pytest.raises(StoreError, match="permission denied for table presence"):
+                worker.records.beat(WORKING)
+        newer = KeptSummary("b", "x")
+        worker.records.keep_summaries({"s": newer})
         kept = owner.records.kept_summaries()
         chain(worker, "s", "b")
+        changed = owner.records.changed(before)
         worker.delete("s", expected="b")
 
-        assert kept == {"s": SUMMARY}
+        assert kept == {"s": SUMMARY if version < 4 else newer}
+        assert [(change.session, change.head) for change in changed] == [("s", "b")]
         assert (owner.records.presences(), owner.records.needs(), owner.records.kept_summaries()) == ([], [], {})
+        assert owner.leases(scribe()).look() == []
         worker.close()
         owner.close()
-    finally:
-        execute(before_records, "DROP OWNED BY worker", "DROP ROLE worker")
 
 
 def test_an_answer_that_was_not_acknowledged_is_found_again(

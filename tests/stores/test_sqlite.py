@@ -11,18 +11,22 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import NOW, QUESTION, WORKING, chain, ids, planned
+from tests.stores.leases import scribe
 from tests.stores.processes import finish, run, run_at_once, start, wait_for
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import SessionChange, SessionHead
+from tildone.plan.runs import NewRun
 from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
 Work = list[dict[str, Any]]
+SUMMARY = KeptSummary("a", "0/1")
 
 
 @pytest.fixture
@@ -181,12 +185,7 @@ def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) ->
 
     run_at_once("make", [(path,)] * 8)
 
-    assert tables(path) == tables(path.with_name("model.db"))
-
-
-def tables(path: Path) -> object:
-    connection = apsw.Connection(str(path))
-    return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    assert schema_of(path) == schema_of(path.with_name("model.db"))
 
 
 def first_schema(path: Path, version: int = 1) -> Path:
@@ -216,19 +215,6 @@ def test_there_is_a_migration_to_every_schema() -> None:
     assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
         f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
     ]
-
-
-def test_an_older_store_is_migrated(path: Path) -> None:
-    """Its schema becomes that of a new one, and nothing is lost."""
-    first_schema(path)
-    SqliteStore(path.with_name("new.db"))
-
-    store = SqliteStore(path)
-    chain(store, "s", "c")
-
-    assert ids(store.history("s")) == ["c", "b", "a"]
-    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
-    assert schema_of(path) == schema_of(path.with_name("new.db"))
 
 
 def test_events_of_an_older_tildone_are_recognised_by_a_copy(path: Path) -> None:
@@ -293,25 +279,6 @@ def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
     assert ids(SqliteStore(path).history("s")) == ["b", "a"]
 
 
-def test_opening_an_older_store_read_only_changes_nothing(path: Path) -> None:
-    """It is not migrated, and no other file is created."""
-    first_schema(path)
-    before = path.read_bytes()
-
-    store = SqliteStore(path, read_only=True)
-    said = [finding.what for finding in store.check()]
-    with pytest.raises(StoreError):
-        store.append("s", planned("c", "b", "x"))
-    store.close()
-
-    assert said[:2] == [
-        f"SQLite {apsw.sqlite_lib_version()}, schema 1",
-        f"the store has not been migrated to schema {SCHEMA_VERSION}",
-    ]
-    assert path.read_bytes() == before
-    assert os.listdir(path.parent) == ["plans.db"]
-
-
 def test_an_older_backup_is_read_and_unchanged(path: Path, tmp_path: Path) -> None:
     """A copy of it is migrated."""
     first_schema(path)
@@ -337,41 +304,59 @@ def test_a_backup_in_the_place_of_a_store_is_switched_to_wal(path: Path) -> None
     assert ids(SqliteStore(path).history("s")) == ["b", "a"]
 
 
-def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
-    first_schema(path)
-    before = path.read_bytes()
-
-    store = SqliteStore(path, read_only=True)
-
-    assert ids(store.history("s")) == ["b", "a"]
-    assert [info.name for info in store.sessions()] == ["s"]
-    assert ids(store.events("s")) == ["a", "b"]
-    assert store.records.seen("s", "claude") is None
-    store.close()
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
 def test_a_store_of_any_older_schema_is_read_without_being_migrated(path: Path, version: int) -> None:
-    """What it lacks is added for the connection only."""
-    first_schema(path, version)
+    """What it lacks is added for the connection only; nothing can be written, and no other file is created."""
+    before = first_schema(path, version).read_bytes()
 
     store = SqliteStore(path, read_only=True)
+    records, leases = store.records, store.leases(scribe())
 
-    assert (ids(store.history("s")), store.records.seen("s", "claude")) == (["b", "a"], None)
+    assert (ids(store.history("s")), ids(store.events("s"))) == (["b", "a"], ["a", "b"])
     assert [info.name for info in store.sessions()] == ["s"]
-    with pytest.raises(StoreError):
-        store.records.set_seen("s", "claude", "a")
-    assert apsw.Connection(str(path)).pragma("user_version") == version
+    records.keep_summaries({"s": SUMMARY})
+    assert (records.seen("s", "claude"), records.need("n1")) == (None, None)
+    assert (records.presences(), records.needs(), records.kept_summaries()) == ([], [], {})
+    assert sum(records.density("s", 0, 10, 2)) == 2
+    assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
+    assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
+    assert [finding.what for finding in store.check()][:2] == [
+        f"SQLite {apsw.sqlite_lib_version()}, schema {version}",
+        f"the store has not been migrated to schema {SCHEMA_VERSION}",
+    ]
+    for write in (
+        lambda: store.append("s", planned("c", "b", "x")),
+        lambda: records.set_seen("s", "claude", "a"),
+        lambda: leases.add(NewRun("r1", "s")),
+    ):
+        with pytest.raises(StoreError):
+            write()
+    store.close()
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["plans.db"]
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
 def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> None:
-    store = SqliteStore(first_schema(path, version))
-    chain(store, "s", "c")
+    """Its schema becomes that of a new one, nothing is lost, and revisions go on."""
+    SqliteStore(path.with_name("new.db"))
 
-    assert ids(store.history("s")) == ["c", "b", "a"]
-    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
+    store = SqliteStore(first_schema(path, version))
+    before = store.records.revision()
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
+    moved = store.records.changed(before)
+    store.move_head("s", SessionHead("b"), expected="a")
+    chain(store, "s", "c")
+    store.records.keep_summaries({"s": SUMMARY})
+    store.records.ask(QUESTION)
+    store.leases(scribe()).add(NewRun("r1", "s"))
+
+    assert moved == [SessionChange("s", "a", before + 1)]
+    assert ids(store.history("s"))[1:] == ["c", "b", "a"]
+    assert (store.records.kept_summaries(), store.records.needs()) == ({"s": SUMMARY}, [QUESTION])
+    assert store.leases(scribe()).look()[0].lease.session == "s"
+    assert list(store.check())[-1].what == "1 session and 4 events, all intact"
+    assert schema_of(path) == schema_of(path.with_name("new.db"))
 
 
 @pytest.mark.parametrize("version", [0, -7])
@@ -505,15 +490,6 @@ def test_a_store_of_any_older_schema_has_a_feed(path: Path, version: int, *, rea
     assert not store.records.wait_any(4, 0)
 
 
-def test_a_migrated_store_goes_on_with_its_revisions(path: Path) -> None:
-    store = SqliteStore(first_schema(path, SCHEMA_VERSION - 1))
-    before = store.records.revision()
-
-    store.move_head("s", SessionHead("a", ("b",)), expected="b")
-
-    assert store.records.changed(before) == [SessionChange("s", "a", before + 1)]
-
-
 def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) -> None:
     """A revision is written with its change, or neither is."""
     told = run("killed", path, 20, 7).stdout.split()
@@ -523,29 +499,6 @@ def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) 
 
     assert change == SessionChange("s", store.session_head("s").head, store.records.revision())
     assert store.records.revision() == len(list(store.events("s"))) >= len(told) > 0
-
-
-SUMMARY = KeptSummary("a", "0/1")
-
-
-@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
-def test_a_store_of_any_older_schema_can_be_read(path: Path, version: int) -> None:
-    """It has no records, and keeps no summaries until it is migrated."""
-    reader = SqliteStore(first_schema(path, version), read_only=True)
-
-    reader.records.keep_summaries({"s": SUMMARY})
-
-    assert (
-        reader.records.presences(),
-        reader.records.needs(),
-        reader.records.need("n1"),
-        reader.records.kept_summaries(),
-    ) == ([], [], None, {})
-    assert sum(reader.records.density("s", 0, 10, 2)) == 2
-    writer = SqliteStore(path)
-    writer.records.keep_summaries({"s": SUMMARY})
-    writer.records.ask(QUESTION)
-    assert (writer.records.kept_summaries(), writer.records.needs()) == ({"s": SUMMARY}, [QUESTION])
 
 
 def test_a_store_that_may_only_be_read_keeps_no_summary_and_refuses_the_rest(path: Path) -> None:

@@ -15,7 +15,6 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
 from tests.stores.processes import run
-from tests.stores.test_sqlite import first_schema
 from tildone.base import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
 from tildone.log.settings import FleetSettings
@@ -585,22 +584,3 @@ def test_the_store_itself_refuses_a_second_holder_of_a_repository(tmp_path: Path
 
     with pytest.raises(apsw.ConstraintError, match="repo"):
         apsw.Connection(str(tmp_path / "plans.db")).execute("UPDATE leases SET owner = 'x' WHERE run = 'r2'")
-
-
-@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
-def test_a_store_of_an_older_schema_gets_leases(tmp_path: Path, version: int) -> None:
-    path = first_schema(tmp_path / "plans.db", version)
-    read = SqliteStore(path, read_only=True)
-    leases = read.leases(scribe())
-    assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
-    assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
-    with pytest.raises(StoreError):
-        leases.add(NewRun("r1", "s"))
-    read.close()
-
-    store = SqliteStore(path)
-    session = store.sessions()[0].name
-    store.leases(scribe()).add(NewRun("r1", session))
-
-    assert store.leases(scribe()).look()[0].lease.session == session
-    store.close()

@@ -70,7 +70,6 @@ class Fleet:
     bad_rows: list[BadRow] = field(default_factory=list)
 
     def add(self, run: str = "r1", session: str = "", hands: int = 1, **work: object) -> list[Lease]:
-        """Queue a run of a new plan."""
         self.clock.time += 1
         new = NewRun(run, session or f"plan of {run}", Work(**work), hands)  # type: ignore[arg-type]  # as given
         return self.leases.add(new, [PlanChanged(plan_of("one", "two"))])
@@ -80,7 +79,6 @@ class Fleet:
         return self.leases.claim(Claimer(worker, labels), [f"{worker}/{slot}" for slot in range(slots)])
 
     def held(self, run: str = "r1", **work: object) -> Lease:
-        """Queue a run, and take it."""
         self.add(run, **work)  # type: ignore[arg-type]  # as given
         lease = self.leases.take(Claimer(f"here/1/{run}"), f"here/1/{run}/0", run, 0, 1)
         assert lease is not None
@@ -110,7 +108,6 @@ def names(facts: list[RunFact]) -> list[str]:
 
 @contextmanager
 def fleet_on_sqlite(folder: Path) -> Iterator[Fleet]:
-    """Open leases in a SQLite store."""
     clock = Clock()
     with ExitStack() as stack:
 

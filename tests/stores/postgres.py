@@ -75,7 +75,6 @@ class Server:
 
 
 def database_of(url: str) -> str:
-    """Return the name of the database in a URL."""
     return url.partition("?")[0].rpartition("/")[2]
 
 

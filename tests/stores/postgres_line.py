@@ -49,14 +49,12 @@ class Line:
         self._cut, self._meanwhile, self._word = cut, meanwhile, word
 
     def open(self) -> None:
-        """Accept connections."""
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(f"{self._folder}/{SOCKET}")
         self._door.listen()
         Thread(target=self._admit, args=(self._door,), daemon=True).start()
 
     def close(self) -> None:
-        """Refuse connections."""
         if self._door.fileno() >= 0:
             os.unlink(f"{self._folder}/{SOCKET}")
             self._door.shutdown(socket.SHUT_RDWR)

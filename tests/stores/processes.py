@@ -45,7 +45,6 @@ def run_at_once(program: str, arguments: Iterable[tuple[object, ...]]) -> list[s
 
 
 def wait_for(line: str, process: subprocess.Popen[str]) -> None:
-    """Wait until a program prints this line."""
     assert next_line(process) == line
 
 

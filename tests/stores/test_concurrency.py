@@ -387,7 +387,6 @@ for_either = pytest.mark.parametrize("wait", [for_one, for_any], ids=["for one s
 
 @for_either
 def test_a_waiter_notices_changes_of_other_processes(place: Place, wait: Wait) -> None:
-    """By polling."""
     store = place.store
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
     before, changed = store.records.revision(), wait(store)
@@ -405,7 +404,6 @@ def test_a_waiter_notices_changes_of_other_processes(place: Place, wait: Wait) -
 def test_a_waiter_is_notified_at_once_by_its_own_process(
     place: Place, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not have to poll."""
     monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
     monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
     chain(place.store, "s", "a", "b")

@@ -57,7 +57,6 @@ from tildone.stores.sqlite.store import SqliteStore
 
 
 def test_a_session_that_was_never_written_is_empty(store: Store) -> None:
-    """Reading it does not create it."""
     assert store.session_head("s") == SessionHead()
     assert list(store.history("s")) == []
     assert list(store.events("s")) == []
@@ -66,7 +65,6 @@ def test_a_session_that_was_never_written_is_empty(store: Store) -> None:
 
 
 def test_an_event_becomes_the_head(store: Store) -> None:
-    """And every way of reading returns it unchanged."""
     first = planned("a", None, "one")
     second = planned("b", "a", "one", "two")
 
@@ -79,7 +77,6 @@ def test_an_event_becomes_the_head(store: Store) -> None:
 
 
 def test_authors_and_origins_are_kept(store: Store) -> None:
-    """Also of events that come from another store."""
     plan = flat(Task("theirs", number=1, from_user=True), Task("own", number=2))
     written = {}
     for name in ("Ada", *WILD):
@@ -94,7 +91,6 @@ def test_authors_and_origins_are_kept(store: Store) -> None:
 
 @pytest.mark.parametrize("parent", [None, "a", "never written"])
 def test_an_append_to_an_outdated_head_changes_nothing(store: Store, parent: str | None) -> None:
-    """It raises HeadMoved."""
     written = chain(store, "s", "a", "b")
 
     with pytest.raises(HeadMoved):
@@ -106,7 +102,6 @@ def test_an_append_to_an_outdated_head_changes_nothing(store: Store, parent: str
 
 
 def test_the_first_event_has_no_parent(store: Store) -> None:
-    """One that has a parent is refused."""
     with pytest.raises(HeadMoved):
         store.append("s", planned("b", "a", "one"))
 
@@ -114,7 +109,6 @@ def test_the_first_event_has_no_parent(store: Store) -> None:
 
 
 def test_an_id_is_unique_in_a_session(store: Store) -> None:
-    """Other sessions may use it."""
     written = chain(store, "s", "a", "b")
 
     with pytest.raises(StoreError, match="already"):
@@ -144,7 +138,6 @@ def test_every_kind_of_fact_is_stored(store: Store) -> None:
 
 
 def test_labels_are_events(store: Store) -> None:
-    """A later event removes one."""
     session = session_on(store)
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
     root = store.session_head("s").head or ""
@@ -158,7 +151,6 @@ def test_labels_are_events(store: Store) -> None:
 
 
 def test_appending_after_a_move_creates_a_branch(store: Store) -> None:
-    """Both branches are stored; the history follows the head."""
     chain(store, "s", "a", "b", "c")
 
     store.move_head("s", SessionHead("a"), expected="c")
@@ -170,7 +162,6 @@ def test_appending_after_a_move_creates_a_branch(store: Store) -> None:
 
 
 def test_a_history_can_begin_at_any_event(store: Store) -> None:
-    """Wherever the head is."""
     chain(store, "s", "a", "b", "c")
 
     assert ids(store.history("s", "b")) == ["b", "a"]
@@ -188,7 +179,6 @@ def test_a_history_of_an_unknown_event_is_refused(store: Store) -> None:
 
 
 def test_a_history_is_read_lazily(store: Store) -> None:
-    """Concurrent writes do not affect it."""
     chain(store, "s", "a", "b", "c")
     history = store.history("s")
     newest = next(history)
@@ -200,7 +190,6 @@ def test_a_history_is_read_lazily(store: Store) -> None:
 
 
 def test_events_do_not_include_later_ones(store: Store) -> None:
-    """Events that are written during the iteration are not returned."""
     chain(store, "s", "a", "b")
     events = store.events("s")
     first = next(events)
@@ -212,7 +201,6 @@ def test_events_do_not_include_later_ones(store: Store) -> None:
 
 
 def test_the_redo_list_is_kept_until_an_event_is_written(store: Store) -> None:
-    """A move sets it, an append clears it."""
     chain(store, "s", "a", "b", "c")
 
     store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
@@ -224,7 +212,6 @@ def test_the_redo_list_is_kept_until_an_event_is_written(store: Store) -> None:
 
 
 def test_the_head_can_be_before_the_first_event(store: Store) -> None:
-    """An append there creates a second root."""
     chain(store, "s", "a")
 
     store.move_head("s", SessionHead(None, ("a",)), expected="a")
@@ -237,7 +224,6 @@ def test_the_head_can_be_before_the_first_event(store: Store) -> None:
 
 
 def test_a_move_from_an_outdated_head_changes_nothing(store: Store) -> None:
-    """It raises HeadMoved."""
     chain(store, "s", "a", "b")
 
     with pytest.raises(HeadMoved):
@@ -249,7 +235,6 @@ def test_a_move_from_an_outdated_head_changes_nothing(store: Store) -> None:
 
 
 def test_the_head_cannot_be_an_event_of_another_session(store: Store) -> None:
-    """Nor an unknown one."""
     chain(store, "s", "a")
     chain(store, "other", "x")
 
@@ -269,7 +254,6 @@ def test_a_move_does_not_create_a_session(store: Store) -> None:
 
 
 def test_imported_events_are_unchanged(store: Store) -> None:
-    """With their branches, their order and the head."""
     theirs = [
         planned("a", None, "one"),
         planned("b", "a", "two", at=7),
@@ -289,7 +273,6 @@ def test_imported_events_are_unchanged(store: Store) -> None:
 
 
 def test_an_import_can_be_repeated(store: Store) -> None:
-    """Known events are not changed, only new ones are counted, and the head is set."""
     written = chain(store, "s", "a", "b")
     more = planned("c", "a", "another way")
 
@@ -303,7 +286,6 @@ def test_an_import_can_be_repeated(store: Store) -> None:
 
 
 def test_an_import_with_an_error_changes_nothing(store: Store) -> None:
-    """An unknown parent, an unknown head, a different event with the same id."""
     written = chain(store, "s", "a")
 
     for wrong, second, head in (
@@ -326,7 +308,6 @@ def test_an_empty_import_does_not_create_a_session(store: Store) -> None:
 
 
 def test_a_deleted_session_is_as_if_it_never_existed(store: Store) -> None:
-    """Others are unchanged, and its name can be used again."""
     chain(store, "s", "a", "b")
     others = chain(store, "other", "a")
 
@@ -350,7 +331,6 @@ def test_a_session_whose_head_moved_is_not_deleted(store: Store) -> None:
 
 
 def test_an_append_records_who_has_seen_it(store: Store, open_store: Opener) -> None:
-    """Other readers have seen what they had seen before."""
     store.append("s", planned("a", None, "one"), "claude")
     store.append("s", planned("b", "a", "two"), "codex")
     store.append("s", planned("c", "b", "three"))
@@ -368,7 +348,6 @@ def test_a_refused_append_is_not_seen(store: Store) -> None:
 
 
 def test_a_seen_head_is_recorded_and_removed(store: Store, open_store: Opener) -> None:
-    """For one session and one reader."""
     chain(store, "s", "a", "b")
     chain(store, "other", "a")
 
@@ -383,7 +362,6 @@ def test_a_seen_head_is_recorded_and_removed(store: Store, open_store: Opener) -
 
 
 def test_readers_and_heads_may_have_any_text(store: Store) -> None:
-    """Like names of sessions and ids of events."""
     readers = [*WILD[1:], "long " * 1000]
     for number, reader in enumerate(readers):
         store.append(reader, planned(f"{number} {reader}", None, "one"), reader)
@@ -440,7 +418,6 @@ def test_recording_a_seen_head_does_not_wake_followers(store: Store) -> None:
 
 
 def test_the_check_of_a_healthy_store_finds_no_error(store: Store) -> None:
-    """After every kind of change."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
@@ -449,7 +426,6 @@ def test_the_check_of_a_healthy_store_finds_no_error(store: Store) -> None:
 
 
 def test_leaves_are_in_the_order_they_were_written(store: Store) -> None:
-    """Whatever their ids, and wherever the head is."""
     chain(store, "s", "m", "z")
     for leaf in ("b", "y", "a"):
         store.move_head("s", SessionHead("m"), expected=store.session_head("s").head)
@@ -497,7 +473,6 @@ def test_names_ids_and_texts_may_be_any_text(open_store: Opener) -> None:
 
 
 def test_a_plan_may_be_large(open_store: Opener) -> None:
-    """Five thousand tasks with long notes are one event."""
     tasks = (Task(f"task {i} \ud800", notes=("why " * 100, "ünï")) for i in range(5000))
     event = Event("a", None, 1, Actor.IMPORT, PlanChanged(flat(*tasks)))
 
@@ -519,7 +494,6 @@ def test_acknowledged_changes_are_visible_to_other_objects_at_once(open_store: O
 
 
 def test_concurrent_writers_lose_no_change(open_store: Opener) -> None:
-    """Threads that retry after HeadMoved lose nothing."""
     stores = [open_store(), open_store()]
 
     def write(worker: int) -> None:
@@ -543,7 +517,6 @@ def test_waiting_for_an_earlier_change_returns_at_once(store: Store) -> None:
 
 
 def test_waiting_ends_after_the_timeout(store: Store) -> None:
-    """Changes of other sessions do not matter."""
     chain(store, "s", "a")
     chain(store, "other", "b")
 
@@ -553,7 +526,6 @@ def test_waiting_ends_after_the_timeout(store: Store) -> None:
 
 
 def test_every_waiter_wakes_at_every_change(open_store: Opener) -> None:
-    """On this object and on another, repeatedly."""
     stores = [open_store(), open_store()]
     heads = ["a", "b", "a", "b"] * 4
     chain(stores[0], "s", "a", "b")

@@ -43,7 +43,6 @@ def everything(store: Store) -> object:
 
 
 def test_a_copy_is_complete_between_any_two_stores(source: MemoryStore, store: Store) -> None:
-    """Every event of every branch, every head, in the same order; and back again."""
     back = MemoryStore()
 
     there_copied = copy(source, store, quiet)
@@ -56,7 +55,6 @@ def test_a_copy_is_complete_between_any_two_stores(source: MemoryStore, store: S
 
 
 def test_a_repeated_copy_copies_nothing(source: MemoryStore, store: Store) -> None:
-    """And reports the same totals and digest."""
     first = copy(source, store, quiet)
     before = everything(store)
 
@@ -67,7 +65,6 @@ def test_a_repeated_copy_copies_nothing(source: MemoryStore, store: Store) -> No
 
 
 def test_a_second_copy_copies_only_new_events(source: MemoryStore, store: Store) -> None:
-    """The session they belong to is the newest then."""
     first = copy(source, store, quiet)
     chain(source, "branched", "new")
 
@@ -106,7 +103,6 @@ class Interrupted(MemoryStore):
 
 @pytest.mark.parametrize("patience", range(9))
 def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until a session is complete, its head is unchanged: here, before the first event."""
     monkeypatch.setattr(copying, "MAX_BATCH_EVENTS", 3)
     source = MemoryStore()
     chain(source, "short", "a")
@@ -126,7 +122,6 @@ def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.M
 
 
 def test_a_long_session_is_copied_in_batches() -> None:
-    """Of a few hundred events."""
     source, target = MemoryStore(), Interrupted(-1)
     chain(source, "s", *map(str, range(2 * MAX_BATCH_EVENTS + 7)))
 
@@ -165,7 +160,6 @@ class Busy(MemoryStore):
 
 
 def test_events_written_during_a_copy_are_copied(store: Store) -> None:
-    """In another round."""
     source = Busy(writes=1)
     chain(source, "s", "a", "b", "c")
 
@@ -192,7 +186,6 @@ def test_a_session_that_changes_all_the_time_is_reported(store: Store) -> None:
 
 
 def test_head_and_events_of_a_copy_are_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although they are read one after the other."""
     monkeypatch.setattr(copying, "MAX_ROUNDS", 1)
 
     class Quick(MemoryStore):
@@ -211,7 +204,6 @@ def test_head_and_events_of_a_copy_are_consistent(monkeypatch: pytest.MonkeyPatc
 
 
 def test_other_events_of_the_target_stay(source: MemoryStore, store: Store) -> None:
-    """They become a branch, and the head is the source's."""
     copy(source, store, quiet)
     chain(store, "branched", "later", "last")
     chain(store, "of its own", "a")
@@ -225,7 +217,6 @@ def test_other_events_of_the_target_stay(source: MemoryStore, store: Store) -> N
 
 
 def test_diverged_stores_can_be_merged_by_copying_both_ways(source: MemoryStore, store: Store) -> None:
-    """The order of events may differ."""
     copy(source, store, quiet)
     chain(source, "undone", "here")
     chain(store, "undone", "there")
@@ -240,7 +231,6 @@ def test_diverged_stores_can_be_merged_by_copying_both_ways(source: MemoryStore,
 
 
 def test_a_different_event_with_the_same_id_is_an_error(source: MemoryStore, store: Store) -> None:
-    """The session is named and unchanged."""
     chain(store, "undone", "a")
     store.append("undone", planned("b", "a", "something else"))
 
@@ -266,7 +256,6 @@ class Forgetful(MemoryStore):
 
 
 def test_an_unfaithful_copy_is_an_error() -> None:
-    """Both stores are read again after the copy and compared."""
     source, target = MemoryStore(), Forgetful((planned("a", None, "another word"),))
     chain(source, "s", "a", "b")
 
@@ -350,7 +339,6 @@ def test_damage_is_reported_as_damage() -> None:
 
 
 def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> None:
-    """Others are unchanged; an unknown one is an error."""
     copied = copy(source, store, quiet, only="undone")
 
     assert [info.name for info in store.sessions()] == ["undone"]
@@ -364,7 +352,6 @@ def test_copying_an_empty_store_copies_nothing(store: Store) -> None:
 
 
 def test_progress_is_monotonic_and_reaches_the_total(source: MemoryStore) -> None:
-    """Every event is counted when it is copied and when it is compared."""
     told: list[tuple[str, int, int]] = []
 
     copy(source, MemoryStore(), lambda *said: told.append(said))
@@ -392,7 +379,6 @@ def test_a_dry_run_changes_nothing(source: MemoryStore, store: Store) -> None:
 
 
 def test_restoring_a_session_interrupts_its_writer(source: MemoryStore, store: Store) -> None:
-    """The agent gets HeadMoved and decides again; its events are still stored."""
     copy(source, store, quiet)
     chain(store, "branched", "later")
 
@@ -436,7 +422,6 @@ def partly_damaged(*, lost_head: bool) -> PartlyDamaged:
 
 @pytest.mark.parametrize("lost_head", [True, False], ids=["head", "event"])
 def test_a_damaged_session_is_left_out_and_named(store: Store, *, lost_head: bool) -> None:
-    """Nothing of it is in the copy; the other sessions are."""
     copied = copy(partly_damaged(lost_head=lost_head), store, quiet)
 
     assert (copied.sessions, copied.events, copied.changed_since) == (1, 2, ())

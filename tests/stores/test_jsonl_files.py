@@ -68,7 +68,6 @@ def test_files_are_named_as_in_pi(folder: Path, store: JsonlStore) -> None:
 def test_sessions_with_equal_digests_are_told_apart(
     folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the headers of their files."""
     monkeypatch.setattr(folders, "crc32", lambda _: 0)
 
     for name in WILD:
@@ -80,7 +79,6 @@ def test_sessions_with_equal_digests_are_told_apart(
 
 
 def test_a_session_named_by_a_folder_has_it_as_working_folder(folder: Path, store: JsonlStore, tmp_path: Path) -> None:
-    """Sessions are listed in pi by their working folders."""
     chain(store, str(tmp_path), "a")
 
     assert entries_of(folder)[0]["cwd"] == str(tmp_path)
@@ -148,7 +146,6 @@ def test_messages_of_pi_count_as_writing_to_a_session(folder: Path, store: Jsonl
 
 
 def test_imported_events_are_placed_after_the_conversation(folder: Path, store: JsonlStore) -> None:
-    """New roots follow the last message, other branches their own parents."""
     begin(folder, message("m1", None))
     theirs = [planned("a", None, "one"), planned("b", "a", "two"), planned("z", None, "three"), planned("c", "a", "x")]
 
@@ -186,7 +183,6 @@ def test_deleting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore)
 
 
 def test_deleting_a_plan_without_a_conversation_removes_its_file(folder: Path, store: JsonlStore) -> None:
-    """Entries for moves and labels count as tildone's own."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a"), expected="b")
     store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
@@ -230,7 +226,6 @@ def test_a_long_session_is_read_and_changed_by_parsing_few_lines(
 
 
 def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStore) -> None:
-    """Earlier lines are not read again."""
     chain(store, "s", *(f"e{n}" for n in range(50)))
     text = bytearray(file_of(folder).read_bytes())
     at = text.index(b'"e7"')
@@ -250,7 +245,6 @@ def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStor
 
 
 def test_a_missing_folder_is_empty_and_healthy(folder: Path, store: JsonlStore) -> None:
-    """Reading does not create it."""
     assert store.sessions() == []
     assert oddities(store) == []
     assert not folder.exists()
@@ -278,7 +272,6 @@ def open_folder() -> Iterator[Path]:
 
 
 def test_an_event_of_a_newer_tildone_is_an_error(folder: Path, store: JsonlStore) -> None:
-    """It is not misread."""
     chain(store, "s", "a", "b")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"v":1,"id":"b"', b'"v":9,"id":"b"'))
 
@@ -287,7 +280,6 @@ def test_an_event_of_a_newer_tildone_is_an_error(folder: Path, store: JsonlStore
 
 
 def test_a_file_of_a_newer_format_is_refused_and_unchanged(folder: Path, store: JsonlStore) -> None:
-    """Other sessions can still be used."""
     chain(store, "s", "a")
     chain(store, "other", "a")
     path = file_of(folder, "s")
@@ -306,7 +298,6 @@ def test_a_file_of_a_newer_format_is_refused_and_unchanged(folder: Path, store: 
 
 @pytest.mark.parametrize("text", ["", "Dear diary,\n", "[]\n", '{"type":"message","id":"a"}\n', '{"type":"session"}\n'])
 def test_a_file_that_is_not_a_session_file_is_skipped(folder: Path, store: JsonlStore, text: str) -> None:
-    """The check reports it; sessions are found as if it did not exist."""
     folder.mkdir()
     (folder / "notes.jsonl").write_text(text, encoding="utf-8")
 
@@ -319,7 +310,6 @@ def test_a_file_that_is_not_a_session_file_is_skipped(folder: Path, store: Jsonl
 
 @unix_only
 def test_pipes_and_folders_are_not_opened(folder: Path, store: JsonlStore) -> None:
-    """Reading a pipe would block."""
     folder.mkdir()
     os.mkfifo(folder / "pipe.jsonl")
     (folder / "folder.jsonl").mkdir()
@@ -331,7 +321,6 @@ def test_pipes_and_folders_are_not_opened(folder: Path, store: JsonlStore) -> No
 
 
 def test_a_broken_header_does_not_restart_the_session(folder: Path, store: JsonlStore) -> None:
-    """The name of the file shows that the session exists."""
     chain(store, "s", "a")
     garble(file_of(folder), 1)
 
@@ -352,7 +341,6 @@ def test_a_file_instead_of_the_folder_is_an_error(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["file/sessions", "nul\0"])
 def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
-    """A file where a folder is needed, or an invalid name."""
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(StoreError, match="cannot open"):
@@ -361,7 +349,6 @@ def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
 
 @unix_only
 def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
-    """Writing raises an error with the reason."""
     chain(opened(open_folder), "s", "a")
     file_of(open_folder).chmod(0o444)
     (open_folder / lock.LOCK_FILE).chmod(0o444)
@@ -386,7 +373,6 @@ def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
 
 @unix_only
 def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
-    """It does not count as missing, and the session does not begin again."""
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
     file_of(open_folder).chmod(0)
@@ -418,8 +404,6 @@ def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
 def test_a_file_system_without_hard_links_is_supported(
     folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    """Files are created, never overwritten, and copied before an upgrade."""
-
     def no_links(*_: object) -> None:
         raise OSError(errno.EPERM, "no links here")
 
@@ -469,7 +453,6 @@ def test_a_file_size_limit_is_an_error(folder: Path, store: JsonlStore) -> None:
 
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT"])
 def test_a_full_disk_is_an_error(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Even in the middle of a line. Writing continues when there is space again."""
     chain(store, "s", "a")
     write = os.write
     left = [10]
@@ -504,7 +487,6 @@ def test_a_session_that_cannot_be_created_leaves_no_file(
 
 
 def test_acknowledged_changes_are_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file and, if it is new, its folder are synced before the call returns."""
     synced: list[tuple[int, int]] = []
     sync = os.fsync
 
@@ -598,7 +580,6 @@ def test_a_replacement_with_the_same_size_and_last_line_is_read_again(folder: Pa
 
 
 def test_a_file_that_becomes_another_sessions_is_dropped(folder: Path, store: JsonlStore) -> None:
-    """Its events do not count as this session's."""
     chain(store, "s", "a")
     assert store.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
@@ -637,7 +618,6 @@ OLD = Path(__file__).parent / "old_sessions"
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_reading_an_older_file_does_not_change_it(folder: Path, store: JsonlStore, version: int) -> None:
-    """Its events have the same ids on every read."""
     path, name = old(folder, version)
     before = path.read_bytes()
 
@@ -652,7 +632,6 @@ def test_reading_an_older_file_does_not_change_it(folder: Path, store: JsonlStor
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlStore, version: int) -> None:
-    """A copy of it is kept, and its entries keep their meaning."""
     path, name = old(folder, version)
     before, events = path.read_bytes(), list(store.events(name))
     path.chmod(0o640)
@@ -672,7 +651,6 @@ def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlSt
 
 
 def test_renamed_fields_are_upgraded(folder: Path, store: JsonlStore) -> None:
-    """The first entry that a compaction keeps, and the role of a hook's message."""
     for version in (1, 2):
         _, name = old(folder, version)
         chain(store, name, "new")
@@ -685,7 +663,6 @@ def test_renamed_fields_are_upgraded(folder: Path, store: JsonlStore) -> None:
 
 
 def test_unparsable_lines_survive_an_upgrade(folder: Path, store: JsonlStore) -> None:
-    """In place, to the byte; an existing backup is not overwritten."""
     path, name = old(folder, 1)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b"\xffgarbage\n", *lines[3:], b'{"type":"message","mess']))

@@ -46,7 +46,6 @@ def store(folder: Path) -> JsonlStore:
 @unix_only
 @pytest.mark.parametrize("kills", [6, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, store: JsonlStore, kills: int) -> None:
-    """Imports of twenty events each."""
     chain(store, "s", "begun")
 
     told = run("killed", f"jsonl:{folder}", kills, 20261115, "adopt").stdout.split()
@@ -59,7 +58,6 @@ def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, sto
 
 
 def test_processes_that_create_the_same_session_share_one_file(folder: Path, store: JsonlStore) -> None:
-    """The first creates the file, the others use it."""
     run_at_once("make", [(f"jsonl:{folder}", name) for name in "abc"])
 
     assert len(list(folder.glob("*.jsonl"))) == 1
@@ -67,7 +65,6 @@ def test_processes_that_create_the_same_session_share_one_file(folder: Path, sto
 
 
 def test_waiting_for_the_lock_does_not_block_readers(folder: Path, store: JsonlStore) -> None:
-    """Other threads of the process can read meanwhile."""
     chain(store, "s", "a")
 
     with started("hold", f"jsonl:{folder}") as holder, ThreadPoolExecutor(1) as pool:
@@ -135,7 +132,6 @@ def test_a_last_line_without_a_newline_counts(folder: Path, store: JsonlStore) -
 
 
 def test_the_check_reports_an_incomplete_last_line(folder: Path, store: JsonlStore) -> None:
-    """And that nothing has to be done about it."""
     chain(store, "s", "a")
     with file_of(folder).open("ab") as file:
         file.write(b'{"type":"message","id":"m","par')
@@ -170,7 +166,6 @@ def test_a_reader_ignores_a_line_until_it_is_complete(folder: Path, store: Jsonl
 def test_unparsable_lines_without_children_are_skipped_and_reported(
     folder: Path, store: JsonlStore, garbage: bytes
 ) -> None:
-    """As in pi. The check names the line."""
     chain(store, "s", "a", "b")
     with file_of(folder).open("ab") as file:
         file.write(garbage + b"\n")
@@ -184,7 +179,6 @@ def test_unparsable_lines_without_children_are_skipped_and_reported(
 
 @pytest.mark.parametrize("keep", [0, 5, 20, 60])
 def test_an_unparsable_parent_is_an_error(folder: Path, store: JsonlStore, keep: int) -> None:
-    """The error names file and line; nothing is guessed."""
     chain(store, "s", "a", "b", "c")
     garble(file_of(folder), 3, keep)
 
@@ -232,7 +226,6 @@ def test_an_unparsable_tool_result_with_children_is_an_error(folder: Path, store
 
 
 def test_an_unparsable_entry_above_the_last_one_is_an_error(folder: Path, store: JsonlStore) -> None:
-    """The head is unknown then, and nothing is written."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     garble(file_of(folder), 2)
@@ -248,7 +241,6 @@ def test_an_unparsable_entry_above_the_last_one_is_an_error(folder: Path, store:
 
 
 def test_a_removed_parent_is_an_error(folder: Path, store: JsonlStore) -> None:
-    """The error names the line of the child."""
     chain(store, "s", "a", "b", "c")
     lines = file_of(folder).read_bytes().splitlines(keepends=True)
     file_of(folder).write_bytes(b"".join(lines[:2] + lines[3:]))
@@ -258,7 +250,6 @@ def test_a_removed_parent_is_an_error(folder: Path, store: JsonlStore) -> None:
 
 
 def test_a_broken_branch_of_other_entries_is_harmless(folder: Path, store: JsonlStore) -> None:
-    """The check reports it, with its line."""
     chain(store, "s", "a")
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write('{"type":"message","id":"m","parentId":"lost","timestamp":"t","message":{"role":"user"}}\n')
@@ -271,7 +262,6 @@ def test_a_broken_branch_of_other_entries_is_harmless(folder: Path, store: Jsonl
 
 
 def test_only_the_first_errors_of_a_file_are_reported(folder: Path, store: JsonlStore) -> None:
-    """More would not change the remedy."""
     chain(store, "s", *(f"e{number}" for number in range(30)))
     for number in range(2, 30, 2):
         garble(file_of(folder), number)
@@ -283,7 +273,6 @@ def test_only_the_first_errors_of_a_file_are_reported(folder: Path, store: Jsonl
 
 
 def test_an_incomplete_batch_is_ignored(folder: Path, store: JsonlStore) -> None:
-    """Wherever it ends, and whether or not another entry follows."""
     chain(store, "s", "a")
     whole = file_of(folder).read_bytes()
     events = [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")]
@@ -322,7 +311,6 @@ def test_what_another_program_appends_is_told(folder: Path, store: JsonlStore) -
 
 
 def test_a_conversation_whose_plan_is_deleted_is_told_as_deleted(folder: Path, store: JsonlStore) -> None:
-    """Its file stays."""
     begin(folder, message("m1", None))
     chain(store, "s", "a")
     before = store.records.revision()
@@ -348,7 +336,6 @@ def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(folder: Path, sto
 
 
 def test_files_without_a_session_are_no_changes(folder: Path, store: JsonlStore) -> None:
-    """One that becomes that of another session is a change of both."""
     before = store.records.revision()
     folder.mkdir()
     (folder / "notes.jsonl").write_text("none of ours\n")

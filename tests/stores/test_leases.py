@@ -59,7 +59,6 @@ def test_a_run_is_queued_with_its_plan_in_one_transaction(fleet: Fleet) -> None:
 
 
 def test_a_run_that_is_added_again_is_the_same_run(fleet: Fleet) -> None:
-    """The answer may have been lost."""
     before = fleet.add()
 
     assert fleet.add() == before
@@ -342,7 +341,6 @@ def test_a_lapsed_lease_is_taken_from_its_owner(fleet: Fleet) -> None:
 
 
 def test_a_reaper_that_has_not_seen_the_store_for_long_waits(fleet: Fleet) -> None:
-    """After an outage, owners renew first."""
     fleet.held()
     fleet.passes(LEASE + 1)
 
@@ -395,7 +393,6 @@ def test_a_released_lease_is_queued_again(fleet: Fleet) -> None:
 
 
 def test_a_lease_that_waits_can_be_taken_as_soon_as_its_run_is_hastened(fleet: Fleet) -> None:
-    """Other runs wait on."""
     for name in ("r1", "r2"):
         fleet.leases.release(fleet.held(name).fence, "others have the rest", delay=5000)
     revision = fleet.leases.revision()
@@ -519,7 +516,6 @@ def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: Ask, state: 
 
 @pytest.mark.parametrize(("ask", "state"), WISHES)
 def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Fleet, ask: Ask, state: LeaseState) -> None:
-    """Also if the holder was lost, or if its attempt failed."""
     held = [fleet.held(run) for run in ("r1", "r2", "r3")]
     for lease in held:
         assert fleet.leases.request_stop(lease.run, ask)[0].ask is ask
@@ -590,7 +586,6 @@ NOT_PERMITTED = "not permitted here: the agent 'x'"
 
 
 def test_a_run_that_ends_its_workers_fails(fleet: Fleet) -> None:
-    """Each time in the same task; the reason is in the log."""
     fleet.add()
     for number in range(MAX_LOSSES):
         [lease] = fleet.claim(f"here/{number + 1}/a")

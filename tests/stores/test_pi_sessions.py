@@ -60,7 +60,6 @@ def test_a_file_is_created_with_the_first_entry(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_entries_of_pi_are_read_unchanged(trace: Path, tmp_path: Path) -> None:
-    """Including unknown entries and fields."""
     for number, recorded in enumerate(json.loads(trace.read_text(encoding="utf-8"))["session_files"]):
         path = tmp_path / f"{number}.jsonl"
         path.write_text(lines(*recorded["entries"]), encoding="utf-8")
@@ -71,7 +70,6 @@ def test_entries_of_pi_are_read_unchanged(trace: Path, tmp_path: Path) -> None:
 
 
 def test_an_unparsable_line_is_skipped(tmp_path: Path) -> None:
-    """As in pi: an incomplete last line, or garbage without children."""
     path = tmp_path / "s.jsonl"
     text = lines(HEADER, custom("a", None)) + "garbage\nNaN\n" + lines(custom("b", "a")) + '{"type": "cus'
     path.write_text(text, encoding="utf-8")
@@ -109,7 +107,6 @@ def test_a_cycle_of_parents_is_refused(tmp_path: Path, above: str) -> None:
 
 @pytest.mark.parametrize("torn", ["", '{"type": "message", "id": "x", "par', "garbage"])
 def test_an_append_after_an_incomplete_line_begins_a_new_line(tmp_path: Path, torn: str) -> None:
-    """The incomplete line is preserved."""
     path = tmp_path / "s.jsonl"
     path.write_text(lines(HEADER, custom("a", None)) + torn, encoding="utf-8")
 
@@ -130,7 +127,6 @@ def test_a_last_line_without_a_newline_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_file_is_upgraded_once_before_an_append(tmp_path: Path, version: int) -> None:
-    """A copy of it is kept. Reading does not change it."""
     path = tmp_path / "s.jsonl"
     old = (OLD / f"version-{version}.jsonl").read_bytes()
     path.write_bytes(old)
@@ -158,7 +154,6 @@ def test_a_new_session_does_not_overwrite_a_file(tmp_path: Path) -> None:
 
 
 def test_older_versions_are_upgraded_in_memory(tmp_path: Path) -> None:
-    """Entries without parents become a chain, and a hook's message a custom one."""
     path = tmp_path / "s.jsonl"
     old = {"type": "message", "message": {"role": "hookMessage", "content": "x"}}
     path.write_text(lines({"type": "session", "id": "s"}, old, {"type": "custom"}, [1], ""), encoding="utf-8")
@@ -172,7 +167,6 @@ def test_older_versions_are_upgraded_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", lines({"type": "message", "id": "a"}), "[]\n"])
 def test_a_file_that_is_not_a_session_file_is_refused(text: str, tmp_path: Path) -> None:
-    """The error mentions its first line."""
     path = tmp_path / "s.jsonl"
     path.write_text(text, encoding="utf-8")
 
@@ -181,7 +175,6 @@ def test_a_file_that_is_not_a_session_file_is_refused(text: str, tmp_path: Path)
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    """It is not misread."""
     path = tmp_path / "s.jsonl"
     path.write_text(lines({**HEADER, "version": 4}), encoding="utf-8")
 
@@ -190,7 +183,6 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
-    """A missing file, a folder instead of a file, a file instead of a folder."""
     with pytest.raises(NotFound, match="no session file"):
         load(str(tmp_path / "none.jsonl"))
     with pytest.raises(StoreError, match="cannot read"):
@@ -201,7 +193,6 @@ def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
 
 
 def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
-    """Other files are ignored; without a folder there is none."""
     assert newest_files(str(tmp_path / "none")) == []
     assert newest_files(str(tmp_path)) == []
     for age, name in enumerate(["b.jsonl", "a.jsonl", "c.txt"]):
@@ -244,7 +235,6 @@ def test_an_invalid_timestamp_is_none(written: object) -> None:
 
 
 def test_files_are_named_as_pi_names_them() -> None:
-    """The timestamp, then the id."""
     assert file_name("s", "2026-01-02T03:04:05.006Z") == "2026-01-02T03-04-05-006Z_s.jsonl"
 
 
@@ -255,7 +245,6 @@ def path(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_a_recorded_session_survives_a_round_trip(trace: Path, tmp_path: Path) -> None:
-    """Opened, appended to, exported and read again, every entry and event is unchanged."""
     recordings = json.loads(trace.read_text(encoding="utf-8"))["session_files"]
     assert recordings
     for number, recorded in enumerate(recordings):
@@ -284,7 +273,6 @@ def test_a_recorded_session_survives_a_round_trip(trace: Path, tmp_path: Path) -
 
 
 def test_skipped_entries_are_counted_by_type(path: str) -> None:
-    """The most frequent first; entries that move the head are not counted."""
     trace = json.loads((TRACES[0].parent / "resume.json").read_text(encoding="utf-8"))
     entries = trace["session_files"][0]["entries"]
     Path(path).write_text(lines(*entries), encoding="utf-8")
@@ -304,7 +292,6 @@ def test_skipped_entries_are_counted_by_type(path: str) -> None:
 
 
 def test_a_result_is_matched_with_its_call(path: str) -> None:
-    """Even among parallel calls."""
     trace = json.loads((TRACES[0].parent / "parallel-calls.json").read_text(encoding="utf-8"))
     entries = trace["session_files"][0]["entries"]
     Path(path).write_text(lines(*entries), encoding="utf-8")
@@ -340,7 +327,6 @@ def test_older_versions_are_read_and_unchanged(version: int, left_out: int) -> N
 
 
 def test_every_event_survives_a_round_trip(path: str) -> None:
-    """Of every kind, on every branch, with any id; the head is the same."""
     events = [
         planned("a", None, "one \ud800"),
         Event("b", "a", -5, Actor.TIMER, Nudged(4, 5)),
@@ -360,7 +346,6 @@ def test_every_event_survives_a_round_trip(path: str) -> None:
 
 @pytest.mark.parametrize("place", [SessionHead(), SessionHead("a"), SessionHead("b"), SessionHead(None, ("b", "a"))])
 def test_an_exported_session_opens_at_the_same_head(path: str, tmp_path: Path, place: SessionHead) -> None:
-    """It can be continued in a store."""
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], place)
 
     store = JsonlStore(tmp_path, plan_in_entry)
@@ -396,7 +381,6 @@ def test_an_existing_file_is_not_overwritten(path: str) -> None:
     ],
 )
 def test_an_inconsistent_history_is_not_written(path: str, events: list[Event], place: SessionHead) -> None:
-    """A parent or a head is missing."""
     with pytest.raises(UnknownEvent):
         write_history(path, "s", "/p", events, place)
 
@@ -439,7 +423,6 @@ def test_a_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_event_below_an_unparsable_line_is_an_error(path: str) -> None:
-    """The error names the line."""
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], SessionHead("b"))
     text = Path(path).read_text(encoding="utf-8").splitlines()
     Path(path).write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
@@ -486,7 +469,6 @@ def test_events_are_written_as_entries_that_other_programs_understand(folder: Pa
 
 
 def test_an_extended_status_is_written_as_a_basic_one(folder: Path, store: JsonlStore) -> None:
-    """Reading it back gives the extended status."""
     event = Event("a", None, 1, Actor.USER, PlanChanged(flat(Task("wait", Status.BLOCKED, number=7))))
 
     store.append("s", event)
@@ -497,7 +479,6 @@ def test_an_extended_status_is_written_as_a_basic_one(folder: Path, store: Jsonl
 
 
 def test_entries_of_other_programs_are_not_changed(folder: Path, store: JsonlStore) -> None:
-    """An event's entry follows the last entry, and its parent is the nearest event above."""
     chain(store, "s", "a")
     add(folder, message("m1", "a"), {"type": "unheard_of", "id": "u", "parentId": "m1", "x": [{"id": "y"}]})
     before = file_of(folder).read_bytes()
@@ -511,7 +492,6 @@ def test_entries_of_other_programs_are_not_changed(folder: Path, store: JsonlSto
 
 
 def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore) -> None:
-    """To pi, the last entry is the current one."""
     chain(store, "s", "a", "b", "c")
 
     store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
@@ -522,7 +502,6 @@ def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore
 
 
 def test_messages_do_not_clear_the_redo_list(folder: Path, store: JsonlStore) -> None:
-    """A branch switch or a change of the plan does."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     add(folder, message("m1", entries_of(folder)[-1]["id"]))
@@ -544,7 +523,6 @@ def test_changing_only_the_redo_list_does_not_move_the_conversation(folder: Path
 
 
 def test_moving_before_the_first_event_keeps_earlier_messages(folder: Path, store: JsonlStore) -> None:
-    """The new entry follows the messages that precede the plan."""
     begin(folder, message("m1", None), message("m2", "m1"))
     chain(store, "s", "a", "b")
 
@@ -585,7 +563,6 @@ def test_entries_of_pi_are_read_as_events(folder: Path, store: JsonlStore) -> No
 
 
 def test_results_without_a_plan_are_no_events(folder: Path, store: JsonlStore) -> None:
-    """Errors, listings, other tools, and malformed entries."""
     fine = [{"text": "one", "status": "not_started"}]
     begin(
         folder,
@@ -651,7 +628,6 @@ def test_labels_of_pi_label_events(folder: Path, store: JsonlStore) -> None:
 
 
 def test_switching_branches_in_pi_moves_the_head(folder: Path, store: JsonlStore) -> None:
-    """The head is the nearest event above pi's last entry."""
     begin(
         folder,
         result("r1", None, "write_todos", "c", todos=[{"text": "one", "status": "not_started"}]),
@@ -718,7 +694,6 @@ def test_an_unparsable_last_entry_does_not_become_a_parent(folder: Path, store: 
 
 
 def test_the_last_of_two_entries_with_one_id_counts(folder: Path, store: JsonlStore) -> None:
-    """As in pi. The event is listed once."""
     chain(store, "s", "a", "b")
     written = file_of(folder).read_bytes().splitlines(keepends=True)
     file_of(folder).write_bytes(b"".join([*written, written[1]]))
@@ -729,7 +704,6 @@ def test_the_last_of_two_entries_with_one_id_counts(folder: Path, store: JsonlSt
 
 
 def test_an_event_may_have_the_id_of_another_entry(folder: Path, store: JsonlStore) -> None:
-    """Its entry gets a new id, as does the entry of an event whose id is not valid in pi."""
     begin(folder, message("a", None))
 
     written = chain(store, "s", "a", "", "b")

@@ -91,7 +91,6 @@ def test_a_schema_creation_that_takes_too_long_is_reported(empty: str) -> None:
 
 
 def test_an_exhausted_pool_is_reported(url: str) -> None:
-    """Threads wait for a connection until the timeout."""
     store = PostgresStore(url, timeout=0.3)
 
     with psycopg.connect(url) as holder, ThreadPoolExecutor(20) as pool:
@@ -106,7 +105,6 @@ def test_an_exhausted_pool_is_reported(url: str) -> None:
 def test_a_server_without_free_connections_is_reported(
     server: Server, own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is tried again until the timeout."""
     with guest(own_url, *USE_OF_ALL_TABLES, options="CONNECTION LIMIT 0") as crowded:
         with pytest.raises(StoreBusy, match="has no free connection: too many connections for role"):
             PostgresStore(crowded, timeout=0.05)
@@ -117,7 +115,6 @@ def test_a_server_without_free_connections_is_reported(
 
 
 def test_a_store_can_be_closed_during_an_operation(server: Server, url: str, store: PostgresStore) -> None:
-    """The operation completes, then its connection is closed."""
     with psycopg.connect(url) as holder, ThreadPoolExecutor(1) as pool:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = pool.submit(store.session_head, "s")
@@ -189,7 +186,6 @@ CHANGES: dict[str, tuple[Change, list[str], SessionHead]] = {
 def test_a_change_is_made_once_when_the_connection_is_lost(
     far: PostgresStore, line: Line, cut: Cut, change: str
 ) -> None:
-    """Before or after the server executed it: the retry checks, and writes only what is missing."""
     chain(far, "s", "a", "b")
     line.break_next(cut)
     make, events, head = CHANGES[change]
@@ -228,7 +224,6 @@ def test_a_retried_change_fails_if_the_head_moved(
 def test_a_committed_append_succeeds_although_the_head_has_moved_since(
     far: PostgresStore, line: Line, store: PostgresStore, meanwhile: Change, events: list[str], head: SessionHead
 ) -> None:
-    """It is not written twice."""
     chain(far, "s", "a")
     line.break_next(Cut.ANSWER, lambda: meanwhile(store))
 
@@ -264,7 +259,6 @@ def test_a_retried_append_fails_if_the_id_was_taken(far: PostgresStore, line: Li
 def test_an_import_is_made_once_when_the_connection_is_lost(
     far: PostgresStore, line: Line, cut: Cut, word: bytes
 ) -> None:
-    """The count is right although the retry finds the events in the database."""
     theirs = [planned("a", None, "x"), planned("b", "a", "y")]
     line.break_next(cut, word=word)
 
@@ -295,7 +289,6 @@ def test_reads_are_retried(far: PostgresStore, line: Line, read: Callable[[Postg
 
 
 def test_lost_idle_connections_are_replaced(server: Server, url: str, store: PostgresStore, work: Statements) -> None:
-    """All at once: none of them is tried."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]
@@ -314,7 +307,6 @@ def test_lost_idle_connections_are_replaced(server: Server, url: str, store: Pos
 def test_a_store_waits_for_a_server_that_restarts(
     far: PostgresStore, line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It retries without an error."""
     chain(far, "s", "a")
     line.break_next(Cut.REQUEST, line.close)
     pauses = iter(range(5))
@@ -331,7 +323,6 @@ def test_a_store_waits_for_a_server_that_restarts(
 
 
 def test_a_server_that_does_not_return_is_an_error(url: str, line: Line) -> None:
-    """After the timeout, with the names of server and database; a later operation may succeed."""
     # Long enough to try again at least once, however busy the machine is.
     store = PostgresStore(line.url(url), timeout=2)
     chain(store, "s", "a")
@@ -400,7 +391,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_a_hundred_waiters_share_one_connection(url: str, store: PostgresStore) -> None:
-    """All of them wake."""
     chain(store, "s", "a")
 
     with waiting(store, "a", WAITERS) as woken:
@@ -469,7 +459,6 @@ def test_a_waiter_without_notifications_polls(url: str, store: PostgresStore, mo
 
 @pytest.mark.usefixtures("patient")
 def test_closing_a_store_wakes_its_waiters(url: str, store: PostgresStore) -> None:
-    """With an error; the thread and every connection end."""
     with waiting(store, None) as [woken]:
         until(lambda: execute(url, LISTENING) != [])
         store.close()
@@ -484,7 +473,6 @@ def test_closing_a_store_wakes_its_waiters(url: str, store: PostgresStore) -> No
 
 
 def test_a_garbage_collected_store_closes_its_connections(url: str) -> None:
-    """And ends its listener."""
     store = PostgresStore(url)
     store.wait("s", None, 0.01)
 
@@ -523,7 +511,6 @@ def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[l
 
 
 def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Statements) -> None:
-    """And no thread."""
     threads = set(threading.enumerate())
 
     store = PostgresStore(url)
@@ -572,7 +559,6 @@ def test_the_lock_timeout_follows_the_timeout(
 
 
 def test_a_change_is_one_query(store: PostgresStore, work: Statements) -> None:
-    """One round trip, in its own transaction."""
     chain(store, "s", "a")
     work.statements.clear()
 
@@ -615,7 +601,6 @@ def test_the_newest_plan_is_one_query(store: PostgresStore, work: Statements, le
 def test_costs_do_not_grow_with_the_length_of_a_session(
     url: str, work: Statements, read: Callable[[Store], object]
 ) -> None:
-    """As many queries and rows for a long history as for a short one."""
     asked = []
     for length in (20, 300):
         store = PostgresStore(url)
@@ -636,7 +621,6 @@ def test_costs_do_not_grow_with_the_length_of_a_session(
 
 
 def test_a_whole_history_is_read_in_few_queries(store: PostgresStore, work: Statements) -> None:
-    """Each returns more than the one before."""
     events = in_a_row(3000)
     store.import_events("s", events, SessionHead("2999"))
     work.statements.clear()
@@ -661,7 +645,6 @@ def test_large_plans_are_read_in_small_batches(store: PostgresStore, work: State
 
 
 def test_deleting_a_session_while_it_is_read_is_an_error(store: PostgresStore) -> None:
-    """It does not look like a shorter one."""
     store.import_events("s", in_a_row(1500), SessionHead("1499"))
     history, events = store.history("s"), store.events("s")
     next(history)
@@ -692,7 +675,6 @@ def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None
 
 
 def test_idle_connections_are_closed(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while; one stays open."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]

@@ -41,7 +41,6 @@ from tildone.stores.postgres.store import PostgresStore
 def test_urls_are_parsed_by_libpq(
     url: str, opened: list[psycopg.Connection], before: str, after: str, shown_as: str
 ) -> None:
-    """Both schemes, and every parameter."""
     store = PostgresStore(before + url.partition("://")[2] + after)
 
     assert setting_of(opened[-1], "application_name") == shown_as
@@ -121,7 +120,6 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 @needs_server
 def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
-    """The right one opens the store."""
     server.run(f"CREATE ROLE {GUARDED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     guarded = url.replace("postgres@", f"{GUARDED}:%s@")
 
@@ -151,7 +149,6 @@ def test_a_missing_user_is_an_error(server: Server) -> None:
 
 @needs_server
 def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
-    """Nothing is created in it."""
     url = server.create("template0", "ENCODING LATIN1")
 
     with pytest.raises(StoreError, match="has the encoding LATIN1; tildone needs a database with the encoding UTF8"):
@@ -162,7 +159,6 @@ def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
 
 @needs_server
 def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore) -> None:
-    """Writing raises an error with the reason."""
     chain(own_store, "s", "a")
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_read_only = on")
 
@@ -186,7 +182,6 @@ def test_an_empty_read_only_database_is_an_error(empty: str) -> None:
 @needs_server
 @pytest.mark.slow
 def test_a_standby_can_be_read() -> None:
-    """Writing raises an error with the reason."""
     with running_server("fsync=off") as server:
         server.run("CREATE DATABASE plans")
         store = PostgresStore(server.url("plans"))
@@ -203,7 +198,6 @@ def test_a_standby_can_be_read() -> None:
 
 @needs_server
 def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None:
-    """Earlier changes stay, and writing continues when there is space again."""
     chain(own_store, "s", "a")
     execute(
         own_url,
@@ -223,7 +217,6 @@ def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None
 
 @needs_server
 def test_missing_privileges_are_an_error(empty: str, own_url: str, own_store: PostgresStore) -> None:
-    """The error names the object concerned."""
     chain(own_store, "s", "a")
     with guest(own_url) as url:
         with pytest.raises(StoreError, match=r"no access to .*: permission denied for schema tildone"):
@@ -242,7 +235,6 @@ def test_missing_privileges_are_an_error(empty: str, own_url: str, own_store: Po
 
 @needs_server
 def test_opening_read_only_does_not_create_a_store(empty: str) -> None:
-    """A reader leaves an empty database empty; a store that exists is opened."""
     with pytest.raises(NotFound, match="there is no store in "):
         PostgresStore(empty, read_only=True)
 
@@ -265,7 +257,6 @@ long_texts = st.builds(lambda text, times: text * times, texts, st.integers(1, 2
 
 @given(texts)
 def test_every_text_survives_a_round_trip(text: str) -> None:
-    """And its escaped form is valid in PostgreSQL."""
     written = to_sql(text)
 
     assert from_sql(written) == text
@@ -275,14 +266,12 @@ def test_every_text_survives_a_round_trip(text: str) -> None:
 
 @given(long_texts, long_texts)
 def test_keys_are_unique_and_fit_an_index(one: str, other: str) -> None:
-    """However long the texts are."""
     assert (key(one) == key(other)) is (one == other)
     assert len(key(one).encode()) <= MAX_KEY_BYTES
 
 
 @pytest.mark.parametrize("text", ["", "/home/ünï/cödé 😀", "line\nbreak", "'; DROP TABLE --", "x" * 250])
 def test_most_texts_are_stored_unchanged(text: str) -> None:
-    """A person can read them in `psql`."""
     assert to_sql(text) == key(text) == text
 
 
@@ -298,7 +287,6 @@ def test_characters_that_postgresql_rejects_are_escaped(url: str) -> None:
 @needs_server
 @pytest.mark.parametrize("long", ["ü" * 5000, "\ud800" * 5000, "x" * 100_000], ids=["wide", "escaped", "very long"])
 def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -> None:
-    """They are returned in full, and those that differ only at the end are different."""
     store = PostgresStore(url)
     chain(store, long, long + "1", long + "2")
     chain(store, long + "!", "a")
@@ -317,7 +305,6 @@ def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -
 
 @needs_server
 def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) -> None:
-    """The first creates it; none fails."""
     run_at_once("make", [(empty,)] * 3)
 
     assert execute(empty, "SELECT version, name FROM tildone.migrations") == [
@@ -334,7 +321,6 @@ def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) ->
 def test_a_database_of_an_older_tildone_is_migrated(
     own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Migrations run in order; the data stay."""
     chain(own_store, "s", "a")
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
     monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
@@ -375,7 +361,6 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(empty: str) 
 
 @needs_server
 def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier ones are rolled back, too: the older tildone can still use the database."""
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"DROP TABLE tildone.nonsense"))
     monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
 
@@ -439,7 +424,6 @@ def test_a_store_without_its_functions_and_tables_is_damaged(own_url: str, own_s
 @needs_server
 @pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
 def test_an_undecodable_event_is_an_error(url: str, store: PostgresStore, body: str) -> None:
-    """In every operation that reads it."""
     chain(store, "s", "a")
     execute(url, f"UPDATE tildone.events SET body = '{body}'")  # noqa: S608  our own words
 
@@ -454,7 +438,6 @@ def test_an_undecodable_event_is_an_error(url: str, store: PostgresStore, body: 
 def test_a_backup_can_be_restored_while_a_store_is_open(
     server: Server, own_url: str, own_store: PostgresStore, restore: str
 ) -> None:
-    """A writer whose head no longer exists gets HeadMoved, reads again and continues."""
     session = session_on(own_store)
     session.change([Append((Task("kept"),))])
     name = database_of(own_url)
@@ -555,7 +538,6 @@ DAMAGES = (
 
 @needs_server
 def test_the_check_finds_every_kind_of_damage(own_url: str, own_store: PostgresStore) -> None:
-    """Each with its remedy."""
     for damage, found in DAMAGES:
         execute(own_url, *EMPTIED[1:])
         chain(own_store, "s", "a", "b", "c")

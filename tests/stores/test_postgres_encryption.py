@@ -54,7 +54,6 @@ def test_only_a_connection_to_this_machine_may_be_in_clear_text(url: str, *, enc
 
 @pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"])
 def test_what_the_person_asks_for_is_done(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the address, or in the environment."""
     assert f"sslmode={mode}" in address_of(f"postgresql://db.example/plans?sslmode={mode}", 1).conninfo
 
     monkeypatch.setenv("PGSSLMODE", mode)

@@ -119,7 +119,6 @@ def test_concurrent_processes_lose_no_change(place: Place, store: Store, writers
 @pytest.mark.skipif("os.name == 'nt'", reason="forks are Unix's")
 @pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_killed_writer_loses_no_acknowledged_change(place: Place, store: Store, kills: int) -> None:
-    """The store is intact, and contains every acknowledged change."""
     told = run("killed", place.address, kills, 20261115).stdout.split()
 
     written = ids(store.history("s"))

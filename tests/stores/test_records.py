@@ -278,7 +278,6 @@ def test_a_session_that_does_not_exist_has_no_summary(store: Store) -> None:
 
 
 def test_events_are_counted_in_equal_intervals(store: Store) -> None:
-    """The end is not counted, and other branches are."""
     for number, at in enumerate([99, 100, 109, 110, 150, 199, 200]):
         parent = store.session_head("s").head
         store.append("s", replace(planned(str(number), parent, "x"), at=at))
@@ -696,7 +695,6 @@ def test_a_refused_change_has_no_revision(store: Store) -> None:
 
 
 def test_each_session_is_told_once_with_its_newest_head(store: Store) -> None:
-    """The oldest change first; revisions are in the order of the changes."""
     revisions = [store.records.revision()]
     for session, event in (("one", "a"), ("two", "a"), ("three", "a"), ("one", "b"), ("one", "c")):
         chain(store, session, event)
@@ -780,7 +778,6 @@ def test_sessions_and_heads_may_have_any_name(store: Store) -> None:
 
 
 def test_changes_of_other_objects_are_told(open_store: Opener) -> None:
-    """Of every kind, at once."""
     one, other = open_store(), open_store()
     told: list[tuple[str, str | None]] = []
     revision = one.records.revision()
@@ -803,7 +800,6 @@ def test_waiting_for_any_change_ends_after_the_timeout(store: Store) -> None:
 
 
 def test_every_waiter_wakes_at_a_change_of_any_session(open_store: Opener) -> None:
-    """On this object and on another, repeatedly."""
     stores = [open_store(), open_store()]
     in_step = Barrier(7, timeout=LONG_ENOUGH)
 

@@ -403,7 +403,6 @@ def test_an_invalid_schedule_is_refused(fleet: Fleet, name: str, cron: str, work
 
 
 def test_a_missed_time_is_one_run(fleet: Fleet) -> None:
-    """However often it was missed."""
     fleet.leases.set_schedule(NIGHTLY)
 
     run = fleet.leases.tick(in_an_hour)["nightly"]

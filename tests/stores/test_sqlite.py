@@ -63,7 +63,6 @@ def test_acknowledged_changes_are_on_disk(path: Path, connections: list[apsw.Con
 
 
 def test_a_store_is_identified_by_its_header(path: Path) -> None:
-    """Other programs can recognise the file and its version."""
     SqliteStore(path).close()
 
     connection = apsw.Connection(str(path))
@@ -72,7 +71,6 @@ def test_a_store_is_identified_by_its_header(path: Path) -> None:
 
 
 def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
-    """Every command opens it."""
     chain(SqliteStore(path), "s", "a")
     work.clear()
 
@@ -83,7 +81,6 @@ def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
 
 
 def test_a_closed_store_is_one_file(path: Path) -> None:
-    """It can be copied or mailed."""
     store = SqliteStore(path)
     chain(store, "s", "a")
 
@@ -138,7 +135,6 @@ def test_a_store_survives_a_change_of_the_working_directory(tmp_path: Path, monk
 def test_costs_do_not_grow_with_the_length_of_a_session(
     tmp_path: Path, work: Work, read: Callable[[Store], object]
 ) -> None:
-    """SQLite takes as many steps for a long history as for a short one."""
     stores = [SqliteStore(tmp_path / name) for name in ("short", "long")]
     for store, length in zip(stores, (5, 300), strict=True):
         chain(store, "other", "0", "1", "2")
@@ -165,7 +161,6 @@ def test_costs_do_not_grow_with_the_length_of_a_session(
     ],
 )
 def test_reading_a_whole_session_takes_linear_time(tmp_path: Path, work: Work, read: Callable[[Store], object]) -> None:
-    """Four times as many events take four times as many steps."""
     costs = []
     for length in (500, 2000):
         store = SqliteStore(tmp_path / f"{length}.db")
@@ -180,7 +175,6 @@ def test_reading_a_whole_session_takes_linear_time(tmp_path: Path, work: Work, r
 
 
 def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) -> None:
-    """The first creates it; none fails."""
     chain(SqliteStore(path.with_name("model.db")), "s", "a")
 
     run_at_once("make", [(path,)] * 8)
@@ -211,14 +205,12 @@ def schema_of(path: Path) -> object:
 
 
 def test_there_is_a_migration_to_every_schema() -> None:
-    """Numbered in order."""
     assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
         f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
     ]
 
 
 def test_events_of_an_older_tildone_are_recognised_by_a_copy(path: Path) -> None:
-    """With or without a checksum."""
     first_schema(path)
 
     new = SqliteStore(path).import_events(
@@ -259,7 +251,6 @@ def test_a_migration_runs_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_failed_migration_leaves_the_store_unchanged(path: Path, next_schema: Path) -> None:
-    """All migrations run, or none."""
     first_schema(path)
     next_schema.write_text("CREATE TABLE colours (x);\nTHIS IS NOT SQL;\n")
     before = schema_of(path)
@@ -271,7 +262,6 @@ def test_a_failed_migration_leaves_the_store_unchanged(path: Path, next_schema: 
 
 
 def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
-    """The first does, the others wait; none fails."""
     first_schema(path)
 
     run_at_once("make", [(path,)] * 6)
@@ -280,7 +270,6 @@ def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
 
 
 def test_an_older_backup_is_read_and_unchanged(path: Path, tmp_path: Path) -> None:
-    """A copy of it is migrated."""
     first_schema(path)
     before = path.read_bytes()
 
@@ -423,7 +412,6 @@ def test_a_program_that_knows_no_revisions_makes_them(
 def test_costs_do_not_grow_with_the_number_of_sessions(
     tmp_path: Path, work: Work, use: Callable[[Store], object]
 ) -> None:
-    """SQLite takes as many steps among many sessions as among few."""
     stores = [SqliteStore(tmp_path / name) for name in ("few", "many")]
     for store, sessions in zip(stores, (3, 300), strict=True):
         for number in range(sessions):
@@ -491,7 +479,6 @@ def test_a_store_of_any_older_schema_has_a_feed(path: Path, version: int, *, rea
 
 
 def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) -> None:
-    """A revision is written with its change, or neither is."""
     told = run("killed", path, 20, 7).stdout.split()
     store = SqliteStore(path)
 
@@ -560,7 +547,6 @@ def test_a_presence_and_a_summary_are_not_flushed_but_the_next_event_is(path: Pa
 
 
 def test_records_are_no_part_of_a_check(path: Path) -> None:
-    """What cannot be decoded is left out, and plans stay usable."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     store.records.beat(WORKING)

@@ -82,7 +82,6 @@ def test_a_store_of_a_newer_tildone_is_refused_and_unchanged(path: Path) -> None
 
 @pytest.mark.parametrize("kept", [10, 100, 4096, 30_000, -1])
 def test_a_truncated_file_is_an_error(path: Path, kept: int) -> None:
-    """On opening or on reading; it is never read as a shorter history."""
     filled(path)
     size = path.stat().st_size
     os.truncate(path, kept if kept > 0 else size + kept)
@@ -93,7 +92,6 @@ def test_a_truncated_file_is_an_error(path: Path, kept: int) -> None:
 
 @pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
 def test_an_undecodable_event_is_an_error(path: Path, body: str) -> None:
-    """In every operation that reads it."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     with_sqlite(path, "UPDATE events SET body = ?", body)
@@ -121,7 +119,6 @@ def test_a_folder_instead_of_the_file_is_an_error(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["file/plans.db", "nul\0/plans.db", "half \ud800/plans.db"])
 def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
-    """A file where a folder is needed, or an invalid name."""
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(StoreError, match="cannot open"):
@@ -130,7 +127,6 @@ def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
 
 @unix_only
 def test_a_read_only_file_can_be_read(open_folder: Path) -> None:
-    """Writing raises an error with the reason."""
     path = filled(open_folder / "plans.db")
     open_folder.chmod(0o777)
     path.chmod(0o444)
@@ -206,7 +202,6 @@ def test_a_store_that_another_process_creates_while_sqlite_opens_it_can_be_writt
 
 
 def test_a_full_disk_is_an_error(path: Path, on_connection: Callable[[str], None]) -> None:
-    """Earlier changes stay, and writing continues when there is space again."""
     filled(path)
     before = path.stat().st_size // 4096
     on_connection(f"PRAGMA max_page_count = {before + 2}")
@@ -365,7 +360,6 @@ def test_a_head_that_was_changed_is_noticed(kept: Path, what: str) -> None:
 
 
 def test_a_redo_list_of_an_older_schema_that_cannot_be_decoded_is_noticed(kept: Path) -> None:
-    """It has no checksum."""
     for redo in ("'{'", "'7'", "'[7]'"):
         by_hand(kept, f"UPDATE sessions SET ahead = {redo}")  # noqa: S608  the list above
         by_hand(kept, "UPDATE sessions SET head_check = quote(name) || quote(head) || ahead")
@@ -452,7 +446,6 @@ def test_numbers_of_a_session_that_are_none_are_noticed(kept: Path) -> None:
 
 
 def test_compacting_returns_the_space_of_deleted_sessions(path: Path) -> None:
-    """Other sessions are unchanged."""
     store = SqliteStore(path)
     kept = chain(store, "s", "a", "b")
     for number in range(50):

@@ -135,7 +135,6 @@ def test_a_changed_byte_is_found_or_changes_nothing(path: Path, seed: int) -> No
 
 
 def test_the_check_finds_an_overwritten_page(path: Path) -> None:
-    """As after a fault of the disk."""
     filled(path)
     data = bytearray(path.read_bytes())
     data[2 * 4096 : 3 * 4096] = os.urandom(4096)
@@ -147,7 +146,6 @@ def test_the_check_finds_an_overwritten_page(path: Path) -> None:
 
 
 def test_a_changed_letter_is_an_error_on_reading(path: Path) -> None:
-    """Not only in the check: no agent gets a task that nobody wrote."""
     by_hand(filled(path), "UPDATE events SET body = replace(body, 'another way', 'some other way')")
     store = SqliteStore(path)
 
@@ -174,7 +172,6 @@ def test_an_undecodable_redo_list_is_damage(path: Path) -> None:
 
 
 def test_only_the_first_errors_are_reported(path: Path) -> None:
-    """More would not change the remedy."""
     by_hand(filled(path), "UPDATE events SET body = '{'")
 
     found = found_in(path)
@@ -184,7 +181,6 @@ def test_only_the_first_errors_are_reported(path: Path) -> None:
 
 
 def test_writing_during_a_check_is_not_reported_as_damage(path: Path) -> None:
-    """The check reads one snapshot."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(200)))
     findings = store.check()
@@ -233,7 +229,6 @@ def test_a_store_in_use_can_be_opened_read_only(path: Path) -> None:
 
 
 def test_long_events_are_read_in_small_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is returned once, in order."""
     monkeypatch.setattr("tildone.stores.sqlite.store.BATCH_CHARACTERS", 5000)
     store = SqliteStore(path)
     events = [
@@ -344,7 +339,6 @@ def test_a_directive_is_found_before_there_is_a_plan(tmp_path: Path) -> None:
 
 
 def test_a_session_that_does_not_exist_has_an_empty_summary_and_a_missing_file_none(tmp_path: Path) -> None:
-    """Neither is created."""
     path = tmp_path / "plans.db"
     missing = read_summary(str(path), "s")
     exists = path.exists()
@@ -384,7 +378,6 @@ def test_a_plan_too_many_events_back_is_left_to_the_store(tmp_path: Path) -> Non
 
 
 def test_reading_a_summary_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """The next process opens and changes it as before."""
     path = tmp_path / "plans.db"
     session = session_at(path)
     session.change((Write((Phase("", (Task("One"),)),)),))

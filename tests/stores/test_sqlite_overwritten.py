@@ -41,7 +41,6 @@ def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grown(store: SqliteStore, *texts: str) -> None:
-    """Append numbered events."""
     begin = len(ids(store.events("s")))
     for number, text in enumerate(texts, begin):
         store.append("s", planned(str(number), str(number - 1) if number else None, text))
@@ -274,7 +273,6 @@ def test_a_writer_whose_store_was_replaced_gets_head_moved(path: Path) -> None:
 
 
 def test_a_store_without_a_recorded_stamp_is_damaged(path: Path) -> None:
-    """The error is a StoreError."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     by_hand = apsw.Connection(str(path))

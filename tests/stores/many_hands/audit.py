@@ -31,7 +31,6 @@ class Line(NamedTuple):
 
 
 def read_book(text: str) -> list[Line]:
-    """Return the lines of the book."""
     words = (line.split() for line in text.splitlines())
     return [Line(what, int(task), int(epoch), agent, int(at)) for what, task, epoch, agent, at in words]
 

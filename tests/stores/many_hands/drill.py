@@ -176,7 +176,6 @@ def drill(address: str, folder: Path, form: Form) -> dict[str, int]:
 
 
 def done(store: Store) -> int:
-    """Return how many tasks are done."""
     newest = next(store.history(SESSION))
     assert isinstance(newest.fact, PlanChanged)
     return sum(task.status is Status.COMPLETED for task in newest.fact.plan.tasks)

@@ -45,6 +45,12 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a SQLite store, which does not exist yet."""
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
 def sqlite_path(sqlite_template: Path, tmp_path: Path) -> Path:
     """The file of an empty store."""
     return Path(copyfile(sqlite_template, tmp_path / "plans.db"))
@@ -168,3 +174,9 @@ def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """Leases in a store of each kind that has any."""
     with request.param(request) as fleet:
         yield fleet
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_server)])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store of each kind that has leases; a file does not exist yet."""
+    return str(tmp_path / "plans.db") if request.param == "sqlite" else str(request.getfixturevalue("url"))

@@ -21,7 +21,6 @@ from tests.stores import jsonl_files
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES, audit, read_book
 from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
-from tests.stores.postgres import needs_server
 from tests.stores.processes import finish, started
 from tildone.app.opening import run_leases, store_at
 from tildone.log.settings import ProviderLimit
@@ -47,8 +46,10 @@ def work_of(number: int) -> Work:
     return Work(repo, "anthropic" if number % 3 else "openai", ("gpu",) if number % 4 else ())
 
 
-def race(address: str, folder: Path, workers: int, runs: int) -> None:
-    """Let the workers do all runs, and check what they did."""
+@pytest.mark.parametrize(("workers", "runs"), SIZES)
+def test_of_many_workers_each_run_is_claimed_by_one_within_its_limits(
+    address: str, tmp_path: Path, workers: int, runs: int
+) -> None:
     store = store_at(address)
     leases = run_leases(store)
     leases.set_limit(ProviderLimit("anthropic", runs=LIMIT))
@@ -58,7 +59,7 @@ def race(address: str, folder: Path, workers: int, runs: int) -> None:
         started = []
         for number in range(workers):
             command = [sys.executable, "-m", "tests.stores.claiming_worker", address, f"w{number}"]
-            command.append(str(folder / f"w{number}"))
+            command.append(str(tmp_path / f"w{number}"))
             worker = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
@@ -75,7 +76,7 @@ def race(address: str, folder: Path, workers: int, runs: int) -> None:
             _, errors = worker.communicate(timeout=TIMEOUT)
             assert worker.returncode == 0, errors
     assert {view.lease.state for view in leases.look()} == {LeaseState.DONE}
-    check(folder, runs)
+    check(tmp_path, runs)
     for number in range(runs):
         events = list(store.events(f"plan {number}"))
         assert sum(isinstance(event.fact, RunTaken) for event in events) == 1
@@ -93,17 +94,6 @@ def check(folder: Path, runs: int) -> None:
         assert sum(provider == "anthropic" for *_, provider in at_once) <= LIMIT
         repos = Counter(repo for *_, repo, _ in at_once if repo)
         assert max(repos.values(), default=0) <= 1
-
-
-@pytest.mark.parametrize(("workers", "runs"), SIZES)
-def test_claims_on_sqlite(tmp_path: Path, workers: int, runs: int) -> None:
-    race(str(tmp_path / "plans.db"), tmp_path, workers, runs)
-
-
-@needs_server
-@pytest.mark.parametrize(("workers", "runs"), SIZES)
-def test_claims_on_postgres(url: str, tmp_path: Path, workers: int, runs: int) -> None:
-    race(url, tmp_path, workers, runs)
 
 
 WORKERS, SLOTS = 8, 3
@@ -184,7 +174,8 @@ def check_limits(together: list[Lease]) -> None:
     assert len([lease for lease in together if lease.work.provider]) <= SLOTS_OF_PROVIDER
 
 
-def race_in_threads(address: str, get: Get) -> None:
+@pytest.mark.parametrize("get", [claimed, dispatched])
+def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: Get) -> None:
     store = store_at(address)
     racing = Race(address, get, queue(run_leases(store)))
     store.close()
@@ -196,17 +187,6 @@ def race_in_threads(address: str, get: Get) -> None:
         raise error
 
     assert sorted(racing.done) == sorted(f"r{number}" for number in range(racing.runs))
-
-
-@pytest.mark.parametrize("get", [claimed, dispatched])
-def test_threads_on_sqlite(tmp_path: Path, get: Get) -> None:
-    race_in_threads(str(tmp_path / "plans.db"), get)
-
-
-@needs_server
-@pytest.mark.parametrize("get", [claimed, dispatched])
-def test_threads_on_postgres(url: str, get: Get) -> None:
-    race_in_threads(url, get)
 
 
 PLANS = 10
@@ -229,7 +209,7 @@ for number in range({PLANS}):
 """
 
 
-def race_to_queue(address: str) -> None:
+def test_of_two_processes_that_queue_runs_of_a_plan_one_is_refused(address: str) -> None:
     adding = [
         subprocess.Popen(
             [sys.executable, "-c", ADD, address, name],
@@ -260,20 +240,15 @@ def race_to_queue(address: str) -> None:
     assert all("of this plan has not ended" in line for line in refused)
 
 
-def test_one_queues_on_sqlite(tmp_path: Path) -> None:
-    race_to_queue(str(tmp_path / "plans.db"))
-
-
-@needs_server
-def test_one_queues_on_postgres(url: str) -> None:
-    race_to_queue(url)
-
-
 needs_stops = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Windows has no SIGSTOP")
 
 
-def check_counts(counts: dict[str, int]) -> None:
-    """Check what has to be so, however the agents were scheduled."""
+@needs_stops
+@pytest.mark.slow
+def test_eight_agents_share_a_plan(address: str, tmp_path: Path) -> None:
+    """What has to be so, however the agents are scheduled."""
+    counts = drill(address, tmp_path, SHORT)
+
     print(*(f"{what}: {count}" for what, count in counts.items()), sep="\n")
     assert {what: counts[what] for what in BREACHES} == dict.fromkeys(BREACHES, 0)
     assert (counts["tasks"], counts["done once"]) == (SHORT.tasks, SHORT.tasks)
@@ -282,19 +257,6 @@ def check_counts(counts: dict[str, int]) -> None:
     assert counts["agents"] == AGENTS + STOPPED + counts["killed"]
     assert counts["taken over"] >= STOPPED
     assert counts["changes refused"] >= STOPPED
-
-
-@needs_stops
-@pytest.mark.slow
-def test_eight_agents_share_a_plan_in_sqlite(tmp_path: Path) -> None:
-    check_counts(drill(str(tmp_path / "plans.db"), tmp_path, SHORT))
-
-
-@needs_stops
-@needs_server
-@pytest.mark.slow
-def test_eight_agents_share_a_plan_in_postgresql(url: str, tmp_path: Path) -> None:
-    check_counts(drill(url, tmp_path, SHORT))
 
 
 ADA, BOB = "test:ada", "test:bob"

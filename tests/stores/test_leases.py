@@ -3,26 +3,24 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, names
-from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, session_in, store_at
 from tildone.base import NotFound, Refused, RunFenced, UsageError, replace
 from tildone.base.json import dump
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import RELEASE
-from tildone.log.lease_rules import KILLS_ITS_WORKER, MAX_LOSSES
+from tildone.log.lease_rules import MAX_LOSSES
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.codec import plan_to_json
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.events import Actor, PlanChanged
 from tildone.plan.lists import RunSchedule, WorkerInfo
-from tildone.plan.model import Status, Task, flat
+from tildone.plan.model import Status
 from tildone.plan.ops import Mark, Numbered
 from tildone.plan.runs import (
     Ask,
@@ -361,23 +359,6 @@ def test_a_run_that_is_lost_five_times_in_one_task_has_failed(fleet: Fleet) -> N
     assert fleet.facts()[-1] == RunEnded("r1", 0, 10, LeaseState.FAILED, "5 workers were lost in the same task")
 
 
-def test_losses_in_another_task_count_from_the_first(fleet: Fleet) -> None:
-    for _ in range(4):
-        fleet.add(session="plan")
-        fleet.claim()
-        fleet.passes(LEASE + 1)
-        fleet.leases.reap(LONG)
-    done = flat(Task("one", Status.COMPLETED, number=1), Task("two", number=2))
-    head = fleet.store.session_head("plan").head
-    fleet.store.append("plan", Event("done", head, 1, Actor.AGENT, PlanChanged(done)))
-    fleet.claim()
-    fleet.passes(LEASE + 1)
-
-    [lost] = fleet.leases.reap(LONG)
-
-    assert (lost.state, lost.losses, lost.task) == (LeaseState.OPEN, 1, 2)
-
-
 def test_a_released_lease_is_queued_again(fleet: Fleet) -> None:
     lease = fleet.held()
 
@@ -585,19 +566,6 @@ def test_a_run_that_does_not_exist_is_not_found(fleet: Fleet) -> None:
 NOT_PERMITTED = "not permitted here: the agent 'x'"
 
 
-def test_a_run_that_ends_its_workers_fails(fleet: Fleet) -> None:
-    fleet.add()
-    for number in range(MAX_LOSSES):
-        [lease] = fleet.claim(f"here/{number + 1}/a")
-        after = fleet.leases.lose(lease.fence, "its worker has ended")
-        assert after is not None
-        assert (after.losses, after.task) == (number + 1, 1)
-
-    assert fleet.lease().state is LeaseState.FAILED
-    assert names(fleet.facts())[-3:] == ["RunTaken", "RunLost", "RunEnded"]
-    assert getattr(fleet.facts()[-1], "why", "") == KILLS_ITS_WORKER
-
-
 def test_a_run_that_goes_on_may_lose_many_workers(fleet: Fleet) -> None:
     """Losses count in one task, and not when a worker was drained or has stopped in order."""
     fleet.add()
@@ -660,20 +628,8 @@ def test_only_the_newest_refusals_are_remembered(fleet: Fleet) -> None:
     assert fleet.lease().refused == tuple(f"here/{number}/a" for number in range(2, 102))
 
 
-def sqlite(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("tmp_path") / "plans.db")
-
-
-def postgres(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("url"))
-
-
-@pytest.mark.parametrize("kind", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"])
-def test_what_a_supervisor_gives_back_is_lost(
-    request: pytest.FixtureRequest, kind: Callable[[pytest.FixtureRequest], str]
-) -> None:
+def test_what_a_supervisor_gives_back_is_lost(address: str) -> None:
     """Also if the process of the worker seems to live: another one may have its number."""
-    address = kind(request)
     store = store_at(address)
     leases = run_leases(store)
     leases.add(NewRun("r1", "plan"), [PlanChanged(plan_of("one"))])

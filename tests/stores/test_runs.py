@@ -384,6 +384,7 @@ def test_schedules_are_kept_by_name(fleet: Fleet) -> None:
     assert fleet.leases.unschedule("nightly")
     assert [schedule.name for schedule in fleet.leases.schedules()] == ["weekly"]
     assert not fleet.leases.unschedule("nightly")
+    assert fleet.leases.tick(in_an_hour) == {}
 
 
 @pytest.mark.parametrize(
@@ -442,29 +443,6 @@ def test_a_schedule_with_the_longest_name_makes_runs(fleet: Fleet) -> None:
     assert fleet.lease(run).is_queued
 
 
-def test_a_schedule_whose_last_run_lives_is_skipped(fleet: Fleet) -> None:
-    fleet.leases.set_schedule(NIGHTLY)
-    before = fleet.leases.tick(in_an_hour)["nightly"]
-    fleet.passes(HOUR + 1)
-
-    assert fleet.leases.tick(in_an_hour) == {"nightly": ""}
-
-    [lease] = fleet.claim(labels=("gpu",))
-    fleet.leases.close(lease.fence, WorkOutcome.DONE)
-    fleet.passes(HOUR + 1)
-    [run] = fleet.leases.tick(in_an_hour).values()
-    assert run not in ("", before)
-    assert len(fleet.leases.look()) == 2
-
-
-def test_a_schedule_that_is_removed_makes_no_more_runs(fleet: Fleet) -> None:
-    fleet.leases.set_schedule(NIGHTLY)
-    fleet.leases.unschedule("nightly")
-
-    assert fleet.leases.tick(in_an_hour) == {}
-    assert fleet.leases.look() == []
-
-
 DAY = 24 * HOUR
 EVERY_NIGHT = RunSchedule(
     "nightly", "0 3 * * *", dump(plan_to_json(plan_of("one"))), 1, Work(agent="shell"), "Europe/Berlin"
@@ -473,19 +451,6 @@ EVERY_NIGHT = RunSchedule(
 
 def runs(fleet: Fleet) -> list[str]:
     return [view.lease.run for view in fleet.leases.look()]
-
-
-def test_a_schedule_that_was_missed_many_times_queues_one_run(fleet: Fleet) -> None:
-    fleet.leases.set_schedule(EVERY_NIGHT)
-
-    ticked = fleet.leases.tick(due_after)
-
-    assert list(ticked.values()) == runs(fleet)
-    assert len(runs(fleet)) == 1
-    assert fleet.leases.tick(due_after) == {}
-    [after] = fleet.leases.schedules()
-    assert after.last == runs(fleet)[0]
-    assert after.next > DAY
 
 
 def test_a_schedule_whose_last_run_lives_is_skipped_and_that_is_told(fleet: Fleet) -> None:

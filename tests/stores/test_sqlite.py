@@ -30,11 +30,6 @@ SUMMARY = KeptSummary("a", "0/1")
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[apsw.Connection]:
     """Every connection that is opened during the test."""
     opened: list[apsw.Connection] = []

@@ -35,11 +35,6 @@ unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits an
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:

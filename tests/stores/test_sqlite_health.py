@@ -27,11 +27,6 @@ from tildone.stores.sqlite_summary import read_summary
 from tildone.stores.summary import SessionSummary
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 def filled(path: Path) -> Path:
     """A closed store of a few sessions, with branches and unusual names."""
     store = SqliteStore(path)

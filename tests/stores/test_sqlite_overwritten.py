@@ -19,11 +19,6 @@ from tildone.stores.sqlite.store import SqliteStore
 OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other process is in a checkpoint that would have to be waited for."""

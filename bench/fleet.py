@@ -26,10 +26,10 @@ from tildone.fleet.engines import forget_attempts, prepare_engine
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.events import PlanChanged
-from tildone.plan.lists import FIRST, RunGroup, RunLists
+from tildone.plan.lists import FIRST, RunGroup
 from tildone.plan.runs import NewRun
 from tildone.stores import parse_address
-from tildone.stores.leasing import RunLeases, lists_of
+from tildone.stores.leasing import RunLeases, RunLists, lists_of
 
 WORKERS, SLOTS = 2, 50
 BASE = "3 steps of DBOS itself"

@@ -19,7 +19,7 @@ from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.claims import Claimant
 from tildone.plan.codec import dump, plan_to_json
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
-from tildone.plan.lists import FIRST, RunGroup, RunLists, RunPlace, RunSchedule, RunView, WorkerInfo, group_of
+from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo, group_of
 from tildone.plan.names import MAX_NAME
 from tildone.plan.runs import (
     Ask,
@@ -35,6 +35,7 @@ from tildone.plan.runs import (
     WorkOutcome,
 )
 from tildone.stores import leasing as run_lists
+from tildone.stores.leasing import RunLists
 from tildone.stores.leasing import lists_of as lists_of_bad_rows
 from tildone.stores.sqlite.store import SqliteStore
 

@@ -17,9 +17,9 @@ from tildone.base import replace, value
 from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.plan.lists import RunLists, RunView, WorkerInfo
+from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.runs import Lease
-from tildone.stores.leasing import RunLeases
+from tildone.stores.leasing import RunLeases, RunLists
 
 MAX_SESSIONS_READ = 500
 """If more sessions have changed at once, their runs are not told one by one."""

@@ -6,9 +6,7 @@ cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Protocol
 
 from tildone.base import value
 from tildone.plan.events import SessionInfo
@@ -128,34 +126,3 @@ def group_of(lease: Lease) -> RunGroup:
     if lease.state is not LeaseState.OPEN:
         return RunGroup(lease.state.value)
     return RunGroup.RUNNING if lease.is_held else RunGroup.QUEUED
-
-
-class RunLists(Protocol):
-    """The leases of a store, to be read. The views have neither sessions nor workers. Safe for several threads."""
-
-    def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
-        """Return the leases of a group that follow a place, at most `limit`."""
-
-    def held(self) -> list[RunView]:
-        """Return all leases that workers hold, by run and hand."""
-
-    def asking(self) -> list[Lease]:
-        """Return the leases with open questions, by run and hand."""
-
-    def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
-        """Return all leases of some sessions, by run and hand."""
-
-    def counts(self, limit: int) -> Mapping[RunGroup, int]:
-        """Return how many leases are in each group, counted up to a limit."""
-
-    def taken_over(self, since: int) -> int:
-        """Return how many leases whose state is newer than a time were lost by a worker before."""
-
-    def recent_sessions(self, since: int) -> list[str]:
-        """Return the sessions of leases whose state is newer than a time, or that workers hold, each once."""
-
-    def exists(self) -> bool:
-        """Return whether there is a lease or a worker."""
-
-    def now(self) -> int:
-        """Return the time by the clock of the store, which signs of life have, in milliseconds since 1970."""

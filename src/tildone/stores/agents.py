@@ -254,7 +254,6 @@ class AgentId:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether only the process is known."""
         return not self.conversation
 
     @property
@@ -263,7 +262,6 @@ class AgentId:
         return not self.conversation and not self.pid
 
     def is_process(self, pid: int) -> bool:
-        """Whether this is the anonymous identity of that process."""
         return self.is_anonymous and self.pid == pid
 
     @staticmethod
@@ -301,7 +299,6 @@ def digest(text: str) -> str:
 
 
 def digest_of_bytes(content: bytes) -> str:
-    """Return a short digest of bytes."""
     return blake2b(content, digest_size=12).hexdigest()
 
 
@@ -422,7 +419,6 @@ def process_stat(pid: int) -> tuple[str, list[bytes]]:
 
 
 def machine_name() -> str:
-    """Return the name of this machine."""
     return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
 
 
@@ -453,7 +449,6 @@ def _is_wrapper(pid: int) -> bool:
 
 
 def _is_host(pid: int, hosts: Collection[str]) -> bool:
-    """Whether a process runs one of these programs, itself or in an interpreter."""
     if _program(pid) in hosts or process_stat(pid)[0] in hosts:
         return True
     paths = _program_arguments(pid)
@@ -582,7 +577,6 @@ class AgentRegistry:
         self.project = project
 
     def get(self, agent_id: AgentId) -> Agent | None:
-        """Return the agent with that identity, if it is registered."""
         return _load(self._path(agent_id))
 
     def all(self) -> Iterator[Agent]:
@@ -593,7 +587,6 @@ class AgentRegistry:
                 yield agent
 
     def is_empty(self) -> bool:
-        """Return whether no agent is registered."""
         try:
             with os.scandir(self.folder) as entries:
                 return not any(entry.name.endswith(_RECORD) for entry in entries)
@@ -651,7 +644,6 @@ class AgentRegistry:
             self.save(replace(agent, pid=0, last_active=0, started=0))
 
     def note(self, agent_id: AgentId, name: str) -> str:
-        """Return a note about an agent; empty if there is none."""
         try:
             with open(self._path(agent_id, f".{name}"), encoding="utf-8") as file:
                 return file.read()
@@ -664,7 +656,6 @@ class AgentRegistry:
         return (usage.cost if usage else None) or 0.0
 
     def usage(self, agent_id: AgentId) -> AgentUsage | None:
-        """Return what an agent's conversation has used so far; None if that is unknown."""
         text = self.note(agent_id, USAGE_NOTE)
         if not text:
             return None

@@ -119,7 +119,6 @@ def assign_session(
 
 
 def _current(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, named_session: str | None) -> Agent | None:
-    """Return the agent if its record need not be changed."""
     agent = agents.get(agent_id)
     is_current = agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session)
     return agent if is_current else None
@@ -195,7 +194,6 @@ class ProvidedTools:
             return
 
     def withdraw(self) -> None:
-        """Say that the tools are not there any more, if that was announced."""
         for agent in self._agents:
             _remove(self._path(agent))
 
@@ -228,7 +226,6 @@ def _entries(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _counts(path: str, agent: int, server: int) -> bool:
-    """Return whether the processes that a file names are the ones that run now."""
     try:
         with open(path, encoding="utf-8") as file:
             times = file.read()
@@ -277,7 +274,6 @@ class CallingSubagent:
 
 
 def subagent_id(parent: AgentId, own: str) -> AgentId:
-    """Return the identity of a subagent, from its parent's and its own id."""
     return agent_id(parent.integration, f"{parent.own}/{_key(own)}", 0)
 
 
@@ -287,7 +283,6 @@ def subagent_session(session: str, own: str) -> str:
 
 
 def parent_session(session: str) -> str:
-    """Return the session of a subagent's parent; empty if the session is not a subagent's."""
     return session.rpartition(SUBAGENT_MARK)[0]
 
 

@@ -33,7 +33,7 @@ from tildone.log.store import Store
 from tildone.plan.claims import lease_mark
 from tildone.plan.codec import parse_strictly, plan_from_json
 from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged, SessionInfo
-from tildone.plan.lists import BadRow, RunGroup, RunLists, RunPlace, RunSchedule, RunView, WorkerInfo
+from tildone.plan.lists import BadRow, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text, is_repository, repository_key
 from tildone.plan.runs import (
     Ask,
@@ -141,7 +141,6 @@ def texts_in(stored: str | list[str]) -> tuple[str, ...]:
 
 
 def remaining(lease: Lease, clock: int) -> int:
-    """Return for how many milliseconds a lease is still held."""
     return max(0, lease.until - clock) if lease.is_held else 0
 
 
@@ -206,7 +205,6 @@ class Scribe:
     on_bad_row: Callable[[BadRow], object] = lambda _row: None
 
     def good(self, rows: Iterable[T | BadRow]) -> list[T]:
-        """Return what is not a bad row, and tell of the others."""
         found: list[T] = []
         for row in rows:
             if isinstance(row, BadRow):
@@ -316,7 +314,6 @@ class LeaseTransaction(Protocol):
         """Return the number of the task to work on; 0 if there is none."""
 
     def announce(self) -> None:
-        """Tell those who wait that leases may be free, or that a stop was requested."""
         self.execute("announce")
 
     def due(self) -> RunSchedule | None:
@@ -382,7 +379,6 @@ class LeaseTables(Protocol):
 
 
 def with_local_path(new: NewRun) -> NewRun:
-    """Return a run with the path of its repository as it is on this machine: that of a folder, without links."""
     path = os.path.expanduser(new.work.repo)
     return replace(new, work=replace(new.work, repo=os.path.realpath(path))) if os.path.isabs(path) else new
 
@@ -705,7 +701,6 @@ class RunLeases:
         return self._leases(self.tables.rows("sent_leases"))
 
     def size(self) -> int:
-        """Return how many bytes the store takes up on disk."""
         return self.tables.size()
 
     def forget(self, run: str) -> bool:
@@ -724,7 +719,6 @@ class RunLeases:
         return settings_in(self.tables.rows("fleet_settings"), self._scribe)
 
     def configure(self, settings: FleetSettings) -> None:
-        """Set the settings of the fleet. Raises UsageError if the times contradict each other."""
         kept, names = checked_settings(settings), ("lease", "heartbeat", "margin", "reaper", "renewal", "engine")
         self.tables.write("configure", **{name: getattr(kept, name) for name in names})
 
@@ -733,7 +727,6 @@ class RunLeases:
         return self.tables.findings()
 
     def limits(self) -> list[ProviderLimit]:
-        """Return the limits of providers, by name."""
         return self._scribe.good(map(limit_in, self.tables.rows("limits")))
 
     def set_limit(self, limit: ProviderLimit) -> None:
@@ -748,11 +741,9 @@ class RunLeases:
         return ask_in(self.tables.beat(row, worker.labels))
 
     def leave(self, worker: str) -> None:
-        """Remove a worker that has ended."""
         self.tables.write("worker_leave", id=worker)
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers, by id."""
         return self._scribe.good(map(worker_in, self.tables.rows("workers")))
 
     def drain(self, worker: str) -> bool:
@@ -760,16 +751,13 @@ class RunLeases:
         return self.tables.write("drain", id=worker) > 0
 
     def set_schedule(self, schedule: RunSchedule) -> None:
-        """Add a schedule, or replace the one of its name."""
         parse_cron(schedule.cron)
         self.tables.write("set_schedule", **schedule_row(schedule))
 
     def unschedule(self, name: str) -> bool:
-        """Remove a schedule. Return False if there is none of that name."""
         return self.tables.write("unschedule", name=name) > 0
 
     def schedules(self) -> list[RunSchedule]:
-        """Return the schedules, by name."""
         return self._scribe.good(map(schedule_in, self.tables.rows("schedules")))
 
     def _leases(self, rows: Iterable[Sequence[Any]]) -> list[Lease]:
@@ -907,40 +895,49 @@ def lists_of(store: Store) -> RunLists | None:
     return lists() if lists else None
 
 
-class StoredRunLists:
-    """The leases in the tables of a store, to be read."""
+class RunLists:
+    """The leases of a store, to be read. The views have neither sessions nor workers. Safe for several threads."""
 
     def __init__(self, tables: LeaseTables) -> None:
         self._tables = tables
 
     def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
+        """Return the leases of a group that follow a place, at most `limit`."""
         place = {"since": after.since, "run": after.run, "hand": after.hand, "limit": limit}
         return self._views(self._tables.timed_rows("page_of_leases", **_group(group), **place))
 
     def held(self) -> list[RunView]:
+        """Return all leases that workers hold, by run and hand."""
         return self._views(self._tables.timed_rows("held_leases"))
 
     def asking(self) -> list[Lease]:
+        """Return the leases with open questions, by run and hand."""
         return [lease for lease, _ in self._good(self._tables.timed_rows("asking_leases"))]
 
     def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
+        """Return all leases of some sessions, by run and hand."""
         found = self._views(self._tables.rows_of_sessions(sessions))
         return sorted(found, key=lambda view: (view.lease.run, view.lease.hand))
 
     def counts(self, limit: int) -> dict[RunGroup, int]:
+        """Return how many leases are in each group, counted up to a limit."""
         return {group: self._number("count_leases", **_group(group), limit=limit) for group in RunGroup}
 
     def taken_over(self, since: int) -> int:
+        """Return how many leases whose state is newer than a time were lost by a worker before."""
         return self._number("count_taken_over", states=STATES, since=since)
 
     def recent_sessions(self, since: int) -> list[str]:
+        """Return the sessions of leases whose state is newer than a time, or that workers hold, each once."""
         rows = self._tables.rows("recent_sessions", states=STATES, since=since)
         return [self._tables.session(session) for (session,) in rows]
 
     def exists(self) -> bool:
+        """Return whether there is a lease or a worker."""
         return bool(self._number("fleet_exists"))
 
     def now(self) -> int:
+        """Return the time by the clock of the store, which signs of life have, in milliseconds since 1970."""
         return self._tables.now()
 
     def _views(self, rows: Iterable[tuple[Sequence[Any], int]]) -> list[RunView]:

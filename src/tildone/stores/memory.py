@@ -115,7 +115,6 @@ class MemoryStore:
             return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """Return no findings: there is no file that could be damaged."""
         return iter(())
 
     def compact(self) -> None:
@@ -269,7 +268,6 @@ class MemoryRecords(ClaimsOfSessions):
             return counts_of((event.at for event in self._events.get(session, {}).values()), begin, end, buckets)
 
     def revise(self, session: str) -> None:
-        """Give a session a new revision; the caller holds the condition."""
         self._changes.add(session)
         self._changed.notify_all()
 

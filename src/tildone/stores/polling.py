@@ -20,7 +20,6 @@ class Changes:
         self._by_last_change: dict[str, int] = {}
 
     def add(self, session: str) -> None:
-        """Add a change of a session, with a new revision."""
         self.revision += 1
         self._by_last_change.pop(session, None)
         self._by_last_change[session] = self.revision

@@ -88,7 +88,6 @@ def may_name_plan(name: bytes) -> bool:
 
 
 def may_be_event(entry: Entry) -> bool:
-    """Return whether an entry may be an event."""
     match entry:
         case {"type": "label"}:
             return True
@@ -121,7 +120,6 @@ def redo_in(entry: Entry) -> tuple[str, ...] | None:
 
 
 def is_deletion(entry: Entry) -> bool:
-    """Return whether an entry deletes the plan."""
     match entry:
         case {"type": "custom", "customType": "user_todo_edit", "data": {"forgotten": True}}:
             return True
@@ -130,7 +128,6 @@ def is_deletion(entry: Entry) -> bool:
 
 
 def batch_of(entry: Entry) -> str | None:
-    """Return the batch that an entry belongs to, if any."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"batch": str(batch)}}:
             return batch
@@ -191,7 +188,6 @@ def _opening(kind: str, entry_id: str, parent: str | None, at: int) -> str:
 
 
 def _phases(plan: Plan) -> list[Entry]:
-    """Return a plan as oh-my-pi stores it."""
     return [
         {
             "name": phase.name,
@@ -205,7 +201,6 @@ def _phases(plan: Plan) -> list[Entry]:
 
 
 def _when(entry: Entry) -> int:
-    """Return the time of an entry in milliseconds; 0 if it states none."""
     written = parse_timestamp(entry.get("timestamp"))
     if written is not None:
         return written

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
@@ -29,7 +30,6 @@ _LEAVE = "nothing to do: it is skipped"
 
 
 def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
-    """Check a folder, file by file."""
     if not os.path.isdir(folder.path):
         yield Finding(Severity.OK, "the folder does not exist yet; the first change creates it")
         return
@@ -90,17 +90,14 @@ def _flaws(history: History) -> list[StoreDamaged]:
     """Return the errors that prevent reading the plan or a part of its history."""
     flaws: list[StoreDamaged] = []
     with history.outline:
-        for ask in (history.session_head, *(_asking(history, at) for at in history.positions())):
+        asks: list[Callable[[], object]] = [history.session_head]
+        for ask in asks + [partial(history.event, at) for at in history.positions()]:
             try:
                 ask()
             except StoreDamaged as error:
                 if str(error) not in map(str, flaws):
                     flaws.append(error)
     return flaws
-
-
-def _asking(history: History, at: int) -> Any:
-    return lambda: history.event(at)
 
 
 def _oddities(history: History, lines: list[bytes], *, list_orphans: bool) -> Iterator[str]:
@@ -120,13 +117,9 @@ def _oddities(history: History, lines: list[bytes], *, list_orphans: bool) -> It
     if incomplete:
         yield f"entries of incomplete batches: {len(incomplete)}"
     if list_orphans and tree.orphans:
-        orphans = [n for n, record in enumerate(records, 1) if record and _is_orphan(history, record)]
-        yield f"entries whose parent is not in the file: {_numbers(orphans)}"
-
-
-def _is_orphan(history: History, record: Entry) -> bool:
-    entry_id = record.get("id")
-    return isinstance(entry_id, str) and history.outline.tree.position(entry_id) in history.outline.tree.orphans
+        names = [tree.name(at) for at in tree.orphans]
+        found = [n for n, record in enumerate(records, 1) if record and record.get("id") in names]
+        yield f"entries whose parent is not in the file: {_numbers(found)}"
 
 
 def _event_count(history: History) -> int:
@@ -137,7 +130,6 @@ def _event_count(history: History) -> int:
 
 
 def _about(name: str, error: StoreError) -> str:
-    """Return the message of an error without the folder's path."""
     text = str(error)
     start = text.find(name)
     return text[start:] if start >= 0 else f"{name}: {text}"

@@ -34,7 +34,6 @@ from tildone.stores.pi.session_file import (
     parse_line,
     upgrade_file,
 )
-from tildone.stores.polling import wait_until
 
 T = TypeVar("T")
 
@@ -155,12 +154,10 @@ def file_safe(session: str) -> str:
 
 
 def has_session_file_name(path: str) -> bool:
-    """Return whether a file is named like a session file."""
     return _STAMP.match(os.path.basename(path)) is not None
 
 
 def is_named_for(path: str, session: str) -> bool:
-    """Return whether a file is named for this session."""
     name = os.path.basename(path)
     stamp = _STAMP.match(name)
     return stamp is not None and name[stamp.end() :] == file_safe(session) + ENDING
@@ -211,7 +208,6 @@ def write_lines(folder: str, name: str, lines: Iterable[str]) -> None:
 
 
 def seen_name(session: str) -> str:
-    """Return the name of the file with what readers have seen of a session."""
     return f".{file_safe(session)}.seen"
 
 
@@ -271,7 +267,6 @@ class Histories:
             return self.use(session, lambda history: None if history is None else ask(history))
 
     def events(self, session: str) -> Iterator[Event]:
-        """Return every event of every branch, in the order they were written."""
         return self._in_order(session, self.read(session, History.names) or [])
 
     def change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
@@ -303,10 +298,6 @@ class Histories:
 
         self.change(session, add)
 
-    def wait_until(self, is_reached: Callable[[], bool], timeout: float) -> bool:
-        """Wait until `is_reached` returns True; return False if `timeout` seconds pass first."""
-        return wait_until(self.changed, is_reached, timeout)
-
     def use(self, session: str, work: Callable[[History | None], T]) -> T:
         """Call `work` with the history of a session, None if it has no file; repeat it if the file is replaced.
 
@@ -321,7 +312,6 @@ class Histories:
         raise StoreError(f"{self.folder.path}: {what}; try again")
 
     def clear(self) -> None:
-        """Drop the cache."""
         self._cache.clear()
 
     def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
@@ -352,7 +342,6 @@ class Listing:
         self._problems: dict[str, str] = {}
 
     def infos(self) -> list[SessionInfo]:
-        """Return every session, the most recently written first."""
         infos = [self._info(paths[0]) for paths in self._folder.files().values()]
         listed = [(written, info.updated, info) for written, info in infos if info is not None]
         return [info for *_, info in sorted(listed, key=lambda row: row[:2], reverse=True)]

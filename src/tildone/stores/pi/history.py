@@ -47,31 +47,25 @@ class History:
 
     @property
     def session(self) -> str:
-        """The session's name."""
         return str(self.outline.header["id"])
 
     def refresh(self) -> bool:
-        """Read what was appended; return False if the file no longer exists."""
         return self.outline.refresh()
 
     def session_head(self) -> SessionHead:
-        """Return the head of the session and its redo list."""
         if self._cached_head[0] != self.outline.revision:
             self._cached_head = self.outline.revision, self._find_head()
         return self._cached_head[1]
 
     def find(self, event_id: str) -> int | None:
-        """Return the position of the event of that id; None if there is none."""
         renamed = (at for at, name in self._tree.event_ids.items() if name == event_id)
         at = next(renamed, self._tree.position(event_id))
         return at if at is not None and self.is_event(at) and self.name(at) == event_id else None
 
     def name(self, at: int) -> str:
-        """Return the id of the event at a position."""
         return self._tree.event_ids[at] if at in self._tree.event_ids else self._tree.name(at)
 
     def is_event(self, at: int) -> bool:
-        """Return whether the entry at a position is an event."""
         tree = self._tree
         if at in tree.own or at not in tree.candidates:
             return at in tree.own
@@ -90,7 +84,6 @@ class History:
             return [at for at in tree.candidates if tree.positions[tree.ids[at]] == at and self.is_event(at)]
 
     def names(self) -> list[str]:
-        """Return the ids of all events, in the order they were written."""
         return [self.name(at) for at in self.positions()]
 
     def read_events(self, names: Iterable[str]) -> list[Event]:
@@ -110,7 +103,6 @@ class History:
         return tuple((kind.decode("utf-8", "replace"), number) for kind, number in most_frequent_first)
 
     def has_events(self) -> bool:
-        """Return whether the file contains any event."""
         with self.outline:
             return any(map(self.is_event, self._tree.candidates))
 
@@ -131,7 +123,6 @@ class History:
             return not self._tree.kinds and all(pi.redo_in(outline.entry(at) or {}) is not None for at in others)
 
     def leaves(self) -> list[str]:
-        """Return the newest event of each branch, in the order they were written."""
         with self.outline:
             events = self.positions()
             parents = {self.parent(at) for at in events}
@@ -145,7 +136,6 @@ class History:
         return self.name(parent) if parent >= 0 else None
 
     def event(self, at: int) -> Event:
-        """Return the event at a position."""
         with self.outline:
             entry, parent = self.outline.entry(at), self.parent(at)
             exact = pi.exact_event(entry or {})
@@ -222,7 +212,6 @@ class History:
         return ()
 
     def _nearest(self, at: int) -> int:
-        """Return the position of the nearest event towards the root; ROOT or MISSING if there is none."""
         near = self._tree.nearest(at)
         while near >= 0 and not self.is_event(near):
             if self._tree.verdicts[near] is None:
@@ -275,11 +264,9 @@ class Draft:
 
     @property
     def text(self) -> bytes:
-        """The lines, joined."""
         return b"".join(self.lines)
 
     def filled(self, events: Iterable[Event], to: SessionHead, at: int) -> Draft:
-        """Add these events and set the head."""
         for event in events:
             self.add(event)
         self.set_head(to, at)
@@ -307,11 +294,9 @@ class Draft:
             self._appended(entry_id, to)
 
     def delete_plan(self, at: int) -> None:
-        """Add the entry that deletes the plan."""
         self.lines.append(pi.deletion_line(self._new_id(), self._leaf, at))
 
     def has(self, event_id: str) -> bool:
-        """Return whether an event is in the file or in the draft."""
         return self._entry_of(event_id) is not None
 
     def _parent_entry(self, event_id: str | None) -> str | None:
@@ -341,7 +326,6 @@ class Draft:
         )
 
     def _new_id(self) -> str:
-        """Return a new entry id that is used neither in the file nor in the draft."""
         while self._is_taken(entry_id := new_id()):
             pass
         return entry_id

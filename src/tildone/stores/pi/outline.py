@@ -61,11 +61,9 @@ class Tree:
         self.verdicts: dict[int, bool | None] = {}
 
     def name(self, at: int) -> str:
-        """Return the id of the entry at a position."""
         return self.ids[at].decode("utf-8", "surrogatepass")
 
     def position(self, entry_id: str) -> int | None:
-        """Return the position of the entry of that id; None if there is none."""
         return self.positions.get(_encoded(entry_id))
 
     def nearest(self, at: int) -> int:
@@ -100,7 +98,6 @@ class Tree:
             self.own.add(position)
 
     def add_record(self, record: Entry, offset: int) -> None:
-        """Add a parsed entry."""
         kind, entry_id, parent = _encoded(record["type"]), _encoded(record["id"]), record.get("parentId")
         # As in pi, an empty parent id means no parent.
         parent_id = _encoded(parent) if isinstance(parent, str) and parent else None
@@ -222,11 +219,9 @@ class Outline:
 
     @property
     def written(self) -> int:
-        """The file's modification time in nanoseconds."""
         return self._scanned_key[3] if self._scanned_key else 0
 
     def missing_parent_error(self, at: int) -> StoreDamaged:
-        """Return the error for an entry that has a missing ancestor."""
         return broken_path_error(self.path, *self.tree.orphan_above(at))
 
     def line_error(self, at: int, problem: str) -> StoreDamaged:
@@ -247,7 +242,6 @@ class Outline:
         self._invalidate()
 
     def _invalidate(self) -> None:
-        """Clear what was cached from single entries."""
         self.revision += 1
         self._cached_entry = (ROOT, None)
         self._leaf = None
@@ -343,7 +337,6 @@ class Outline:
         return file
 
     def _line_number(self, offset: int) -> int:
-        """Return the number of the line that begins at an offset."""
         assert self._file is not None  # noqa: S101  only called while the file is open
         self._file.seek(0)
         return self._file.read(offset).count(b"\n") + 1

@@ -72,7 +72,6 @@ def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Ent
 
 
 def format_line(record: Entry) -> bytes:
-    """Return a header or an entry as a line of a file."""
     return codec.dump(record).encode() + b"\n"
 
 
@@ -95,7 +94,6 @@ def parse_timestamp(written: object) -> int | None:
 
 
 def file_name(session_id: str, timestamp: str) -> str:
-    """Return the name that pi would give the file."""
     return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
 
 
@@ -194,7 +192,6 @@ def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
 
 
 def newest_files(folder: str) -> list[str]:
-    """Return the session files in a folder, the most recently modified first."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
     except OSError:
@@ -234,7 +231,6 @@ def _upgraded_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
 
 
 def _check_ancestors(path: str, entries: list[Entry]) -> None:
-    """Check that every ancestor of the last entry exists."""
     known = {entry["id"]: entry for entry in entries}
     at = entries[-1]["id"] if entries else ""
     while at:

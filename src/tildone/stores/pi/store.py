@@ -52,7 +52,7 @@ from tildone.stores.pi.folder import (
     write_seen,
 )
 from tildone.stores.pi.history import Draft, History, import_draft, unknown_events
-from tildone.stores.polling import Changes
+from tildone.stores.polling import Changes, wait_until
 
 Fingerprint = tuple[int, int, int]
 
@@ -81,7 +81,6 @@ class JsonlRecords(ClaimsOfSessions):
             self._files.change(session, record)
 
     def revision(self) -> int:
-        """Return a number that grows when a file of the folder changes. It belongs to this object."""
         with self._files.changed:
             return self._change_feed().revision()
 
@@ -90,7 +89,7 @@ class JsonlRecords(ClaimsOfSessions):
             return self._change_feed().changed(since)
 
     def wait_any(self, revision: int, timeout: float) -> bool:
-        return self._files.wait_until(lambda: self.revision() != revision, timeout)
+        return wait_until(self._files.changed, lambda: self.revision() != revision, timeout)
 
     def beat(self, presence: Presence) -> None:
         with self._files.lock():
@@ -195,7 +194,6 @@ class JsonlRecords(ClaimsOfSessions):
 
 
 def read_needs(folder: str) -> list[Need]:
-    """Return the questions of a folder, open and answered."""
     return decode_needs(read_lines(folder, NEEDS))
 
 
@@ -241,7 +239,6 @@ def _write_summaries(folder: str, summaries: Mapping[str, KeptSummary]) -> None:
 
 
 def read_claims(folder: str) -> dict[str, list[Claim]]:
-    """Return the claims of all sessions."""
     found: dict[str, list[Claim]] = {}
     for line in read_lines(folder, CLAIMS):
         try:
@@ -285,12 +282,10 @@ class ChangeFeed:
         self._needs: tuple[Fingerprint | None, dict[str, Need]] = None, {}
 
     def revision(self) -> int:
-        """Return the revision of the folder as it is now."""
         self._scan()
         return self._changes.revision
 
     def changed(self, since: int) -> list[SessionChange]:
-        """Return the sessions that changed after a revision, the oldest change first."""
         self._scan()
         return [self._change(session, revision) for session, revision in self._changes.after(since)]
 
@@ -447,10 +442,9 @@ class JsonlStore:
             return self._listing.problems()
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        return self._files.wait_until(lambda: self.session_head(session).head != head, timeout)
+        return wait_until(self._files.changed, lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """Check the integrity of the folder and its files, file by file."""
         from tildone.stores.pi.examination import findings  # noqa: PLC0415  only checks of a store need it
 
         return findings(self._folder, self._recover)
@@ -463,8 +457,6 @@ class JsonlStore:
         self._files.clear()
 
     def _path(self, session: str, head: str, limit: int) -> list[Event]:
-        """Return up to `limit` events from `head` towards the root."""
-
         def newest_first(history: History) -> list[Event]:
             at = history.find(head)
             return [] if at is None else history.newest_first(at, limit)

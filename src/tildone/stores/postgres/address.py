@@ -52,7 +52,6 @@ def _is_local(host: str) -> bool:
 
 
 def _service(name: str) -> dict[str, str]:
-    """Return the parameters of a service; none if it is not found."""
     files = os.environ.get("PGSERVICEFILE"), *map(os.path.expanduser, _SERVICE_FILES)
     for path in filter(None, files):
         parser = RawConfigParser(strict=False)

@@ -78,7 +78,6 @@ def is_temporary(error: Error) -> bool:
 
 
 def connection_refused(error: Error) -> bool:
-    """Return whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
     return isinstance(error, OperationalError) and (error.sqlstate or _SHUTDOWN_CLASS).startswith(_SHUTDOWN_CLASS)
 
 
@@ -114,7 +113,6 @@ def connect_error(error: Error, where: str) -> StoreError:
 
 
 def store_error(error: Error, where: str) -> StoreError:
-    """Return the `StoreError` for a failed statement."""
     match error:
         case errors.LockNotAvailable():
             return StoreBusy(f"{where} is in use by another process, for longer than we wait")
@@ -165,7 +163,6 @@ class TimedConnection(psycopg.Connection[tuple[object, ...]]):
             self.patience = float("inf")
 
     def wait(self, gen: PQGen[T], interval: float = WAKE_SECONDS, timeout: float | None = None) -> T:
-        """Wait for the server, as psycopg does."""
         if timeout is None:
             return super().wait(self._in_time(gen), interval)
         return super().wait(self._in_time(gen), interval, timeout)
@@ -288,7 +285,6 @@ class ConnectionPool:
 
     @property
     def closed(self) -> bool:
-        """Whether the pool was closed."""
         return self._closing.is_set()
 
     def run(self, work: Callable[[Connection, int], T], *, is_slow: bool = False) -> T:
@@ -404,7 +400,6 @@ class ConnectionPool:
             self._drop_idle(now - MAX_IDLE_SECONDS)
 
     def _drop_idle(self, since: float = float("inf")) -> None:
-        """Close the idle connections that were last used before `since`."""
         with self._free:
             dropped = [connection for used, connection in self._idle if used < since]
             self._idle = self._idle[len(dropped) :]
@@ -536,11 +531,9 @@ class Database:
         self.fence = fence
 
     def run(self, work: Callable[[Connection, int], T], *, is_slow: bool = False) -> T:
-        """Run `work` on a connection and return its result."""
         return self.connections.run(work, is_slow=is_slow)
 
     def rows(self, name: str, /, **row: Any) -> Rows:
-        """Return the rows of a query."""
         return self.run(lambda connection, _: connection.execute(query(name), row).fetchall())
 
     def rows_if_any(self, name: str, /, **row: Any) -> Rows:
@@ -555,7 +548,6 @@ class Database:
         return self.run(read)
 
     def write(self, name: str, /, **row: Any) -> None:
-        """Run a statement that returns no rows."""
         self.run(lambda connection, _: connection.execute(query(name), row))
 
     def append(self, session: str, row: dict[str, Any], write: Callable[[Connection], Verdict]) -> Verdict:

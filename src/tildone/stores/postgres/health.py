@@ -95,7 +95,6 @@ class StoredEvent:
 
     @property
     def name(self) -> str:
-        """A description for messages."""
         session = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
         return f"event {from_sql(self.id)!r} of {session}"
 
@@ -117,7 +116,6 @@ class StoredSession:
 
 
 def findings(rows: Rows) -> Iterator[Finding]:
-    """Check a store; `rows` runs a query by name."""
     [(server, version, safe, read_only)] = rows("server")
     yield Finding(Severity.OK, f"PostgreSQL {server}, schema {version}")
     if not safe:
@@ -128,7 +126,6 @@ def findings(rows: Rows) -> Iterator[Finding]:
 
 
 def _integrity_errors(rows: Rows) -> Iterator[str]:
-    """Return every inconsistency, as a sentence."""
     session = number = 0
     while batch := rows("all_events", session=session, number=number, limit=BATCH_EVENTS, bytes=BATCH_BYTES):
         for _, _, *event in batch:
@@ -139,7 +136,6 @@ def _integrity_errors(rows: Rows) -> Iterator[str]:
 
 
 def _event_errors(event: StoredEvent) -> Iterator[str]:
-    """Return errors of an event that cannot be decoded, or whose columns or parent do not match."""
     try:
         decoded = codec.decode(event.body)
     except codec.UndecodableEvent:
@@ -155,7 +151,6 @@ def _event_errors(event: StoredEvent) -> Iterator[str]:
 
 
 def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
-    """Return errors of a session whose columns do not match its events."""
     name = f"session {from_sql(session.name)!r}"
     if session.found != session.events:
         yield f"{name} should have {counted(session.events, 'event')}, but has {session.found:,}"
@@ -169,7 +164,6 @@ def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
 
 
 def _redo_keys(text: str) -> set[str] | None:
-    """Return the keys of the events in a redo list; None if it cannot be decoded."""
     try:
         redo = codec.parse_strictly(text)
     except ValueError:

@@ -237,7 +237,6 @@ class PostgresLeaseTables:
         return str(ask)
 
     def append(self, held: RunFence, fact: Kept, event: str) -> bool:
-        """Append a fact: one statement checks the lease and appends."""
         while self._database.run(lambda connection, _: self._verdict(connection, held, fact, event)) == "overtaken":
             continue
         return True

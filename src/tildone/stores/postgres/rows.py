@@ -38,7 +38,6 @@ def to_sql(text: str) -> str:
 
 
 def from_sql(stored: str) -> str:
-    """Reverse `to_sql`."""
     return _ESCAPE.sub(_unescaped, stored) if "\\" in stored else stored
 
 
@@ -87,8 +86,7 @@ _NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
 def query(name: str) -> bytes:
-    """Return one of the queries in `queries.sql` or `fleet.sql`."""
-    return _queries().get(name) or _fleet_queries()[name]
+    return _queries()[name]
 
 
 @cache
@@ -101,11 +99,6 @@ def migrations() -> tuple[tuple[int, str, bytes], ...]:
 
 @cache
 def _queries() -> dict[str, bytes]:
-    return _split(_read("queries.sql"))
-
-
-@cache
-def _fleet_queries() -> dict[str, bytes]:
     words = {
         "COLUMNS": ", ".join(
             "coalesce(s.long_name, l.session)" if name == "session" else f"l.{name}" for name in COLUMNS
@@ -118,12 +111,8 @@ def _fleet_queries() -> dict[str, bytes]:
     text = _read("fleet.sql")
     for word, names in words.items():
         text = text.replace(word.encode(), names.encode())
-    return _split(text)
-
-
-def _split(text: bytes) -> dict[str, bytes]:
-    """Return the queries of a file by name."""
-    _, *pieces = _NAMED.split(text)
+    # What stands before the first name of a file is a comment.
+    pieces = _NAMED.split(_read("queries.sql"))[1:] + _NAMED.split(text)[1:]
     return {name.decode(): text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
 
@@ -144,7 +133,6 @@ def session_row(session: str) -> Row:
 
 
 def row_of(event: Event) -> Row:
-    """Return the parameters of an event."""
     return {
         "id": key(event.id),
         "parent": key_or_none(event.parent),
@@ -155,7 +143,6 @@ def row_of(event: Event) -> Row:
 
 
 def seen_row(reader: str, head: str | None) -> Row:
-    """Return the parameters of what a reader has seen."""
     return {"reader": key(reader), "seen": None if head is None else to_sql(head)}
 
 
@@ -176,12 +163,10 @@ def batches(events: Iterable[Event], batch_bytes: int) -> Iterator[tuple[list[Ev
 
 
 def head_row(to: SessionHead) -> Row:
-    """Return the parameters of a head to set."""
     return {"head": key_or_none(to.head), "ahead": codec.dump(to.redo)}
 
 
 def key_or_none(text: str | None) -> str | None:
-    """Return the `key` of a text, or None for None."""
     return None if text is None else key(text)
 
 
@@ -197,7 +182,6 @@ def scalar(connection: Connection, name: str, row: dict[str, Any]) -> str:
 
 
 def raise_verdict(verdict: str, session: str, to: SessionHead) -> None:
-    """Raise the error for a verdict of the server, unless it is `done`."""
     if verdict == "overtaken":
         raise HeadMoved(session)
     if verdict == "unknown":

@@ -27,7 +27,7 @@ from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.plan.runs import RunFence
 from tildone.stores import TIMEOUT_SECONDS
-from tildone.stores.leasing import READER, RunLeases, Scribe, StoredRunLists
+from tildone.stores.leasing import READER, RunLeases, RunLists, Scribe
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import ConnectionPool, Database, Listener
 from tildone.stores.postgres.health import findings
@@ -179,8 +179,6 @@ class PostgresStore:
         return self._listener.wait(key(session), lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """Check the integrity of the database, piece by piece."""
-
         def rows(name: str, **row: Any) -> list[tuple[Any, ...]]:
             return self._database.run(lambda each, _: each.execute(query(name), row).fetchall(), is_slow=True)
 
@@ -190,12 +188,10 @@ class PostgresStore:
         """Do nothing: the server's autovacuum reuses space."""
 
     def leases(self, scribe: Scribe) -> RunLeases:
-        """Return the leases of runs."""
         return RunLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
 
-    def run_lists(self) -> StoredRunLists:
-        """Return the leases of runs, to be read in parts."""
-        return StoredRunLists(PostgresLeaseTables(self._database, self._lease_listener, READER))
+    def run_lists(self) -> RunLists:
+        return RunLists(PostgresLeaseTables(self._database, self._lease_listener, READER))
 
     def close(self) -> None:
         """Close all connections and wake waiters. A closed store must not be used again."""

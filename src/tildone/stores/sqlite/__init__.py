@@ -33,10 +33,6 @@ def _open(address: StoreAddress, options: OpenOptions) -> Store:
     return SqliteStore(address.location, timeout=options.timeout, read_only=options.read_only, fence=options.fence)
 
 
-def _files(address: StoreAddress) -> tuple[str, ...]:
-    return tuple(f"{address.location}{suffix}" for suffix in SUFFIXES)
-
-
 def _is_replaceable(address: StoreAddress) -> bool:
     # Late, because only restore needs it.
     from tildone.stores.sqlite.schema import is_foreign_database
@@ -44,4 +40,8 @@ def _is_replaceable(address: StoreAddress) -> bool:
     return os.path.isfile(address.location) and not is_foreign_database(address.location)
 
 
-STORE = StoreKind(_open, files=_files, replaceable=_is_replaceable)
+STORE = StoreKind(
+    _open,
+    files=lambda address: tuple(f"{address.location}{suffix}" for suffix in SUFFIXES),
+    replaceable=_is_replaceable,
+)

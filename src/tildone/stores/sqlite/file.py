@@ -144,7 +144,6 @@ class SqliteFile:
             self._record_stamp()
 
     def checkpoint(self) -> None:
-        """Checkpoint the log as far as other connections allow."""
         with self:
             self._checkpoint()
 
@@ -293,7 +292,6 @@ class SqliteFile:
             self._recorded = False
 
     def _drop(self) -> None:
-        """Close the connection without a checkpoint."""
         self._connected = False
         self._connection.close(force=True)
 

@@ -20,7 +20,6 @@ _UPDATE = "any other command migrates it; to make a backup first: tildone backup
 
 
 def findings(connection: apsw.Connection, path: str, progress: ProgressCallback | None = None) -> Iterator[Finding]:
-    """Check a store and return the findings."""
     version = schema_version(connection, path)
     yield Finding(Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
     if version < SCHEMA_VERSION:
@@ -48,7 +47,6 @@ def _page_errors(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _event_errors(connection: apsw.Connection, progress: ProgressCallback | None) -> Iterator[str]:
-    """Return errors of events that cannot be decoded, or whose checksum or columns do not match their text."""
     total = connection.execute(queries.COUNT_EVENTS).get
     for number, row in enumerate(connection.execute(queries.ALL_EVENTS), 1):
         if progress is not None:
@@ -78,7 +76,6 @@ def _orphan_errors(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterator[str]:
-    """Return errors of a session whose columns do not match its events."""
     name, head, redo, events, created, updated, newest, matches = row
     label = f"session {from_sql(name)!r}"
     count, *ends = connection.execute(queries.EVENTS_OF_SESSION, (name,)).get

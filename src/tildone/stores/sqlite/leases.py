@@ -103,7 +103,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
     def claimable(
         self, who: Claimer, _most: int, *, unsent: bool = False, run: str | None = None, hand: int | None = None
     ) -> list[Lease]:
-        """Return the first lease that a worker may take."""
         row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
         row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
         while rows := self.rows("claimable", **row):
@@ -372,7 +371,6 @@ VALUES (:name, :cron, :plan, :next, :work, :zone, :last)
 
 @cache
 def query(name: str) -> str:
-    """Return a statement on leases, workers, schedules or limits."""
     statement = _STATEMENTS[name]
     for word, names in _NAMES.items():
         statement = statement.replace(word, names)

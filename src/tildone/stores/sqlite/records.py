@@ -55,7 +55,6 @@ class SqliteRecords:
             connection.execute(queries.DELETE_SEEN if head is None else queries.SET_SEEN, row)
 
     def revision(self) -> int:
-        """Return the newest revision; triggers of the schema make one for every change."""
         with self._file as connection:
             return int(connection.execute(queries.REVISION).get)
 
@@ -76,7 +75,7 @@ class SqliteRecords:
         row = to_sql(presence.agent), to_sql(presence.session), presence.beat, encode_presence(presence)
         with self._file as connection:
             self._file.record_stamp_once()
-            with _Unflushed(connection):
+            with _unflushed(connection):
                 connection.execute(queries.SET_PRESENCE, row)
                 connection.execute(queries.DELETE_OLD_PRESENCES, (presence.beat - PRESENCE_LIFETIME_MS,))
 
@@ -84,7 +83,7 @@ class SqliteRecords:
         with self._file as connection:
             if connection.execute(queries.PRESENCE_EXISTS, (to_sql(agent),)).get:
                 self._file.record_stamp_once()
-                with _Unflushed(connection):
+                with _unflushed(connection):
                     connection.execute(queries.DELETE_PRESENCE, (to_sql(agent),))
 
     def presences(self) -> list[Presence]:
@@ -196,9 +195,11 @@ class SqliteRecords:
     def keep_summaries(self, summaries: Mapping[str, KeptSummary]) -> None:
         rows = [(to_sql(kept.head), to_sql(kept.text), to_sql(session)) for session, kept in summaries.items()]
         try:
-            with self._file as connection, _Impatient(connection, self._file.timeout):
+            # It fails at once if another process holds the lock.
+            after = f"busy_timeout = {int(self._file.timeout * 1000)}"
+            with self._file as connection, _Setting(connection, "busy_timeout = 0", after):
                 self._file.record_stamp_once()
-                with _Unflushed(connection), Transaction(connection):
+                with _unflushed(connection), Transaction(connection):
                     connection.executemany(queries.KEEP_SUMMARY, rows)
         except StoreError:
             return
@@ -268,28 +269,19 @@ def _now() -> int:
     return time_ns() // 1_000_000
 
 
-class _Unflushed:
-    """`with _Unflushed(connection)`: commits are not flushed to disk before they are acknowledged."""
+class _Setting:
+    """`with _Setting(connection, during, after)`: a setting of the connection has another value during the block."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-
-    def __exit__(self, *_error: object) -> None:
-        self._connection.execute("PRAGMA synchronous = FULL")
-
-
-class _Impatient:
-    """`with _Impatient(connection, timeout)`: a statement fails at once if another process holds the lock."""
-
-    def __init__(self, connection: apsw.Connection, timeout: float) -> None:
-        self._connection = connection
-        self._timeout = timeout
+    def __init__(self, connection: apsw.Connection, during: str, after: str) -> None:
+        self._connection, self._during, self._after = connection, during, after
 
     def __enter__(self) -> None:
-        self._connection.set_busy_timeout(0)
+        self._connection.execute(f"PRAGMA {self._during}")
 
     def __exit__(self, *_error: object) -> None:
-        self._connection.set_busy_timeout(int(self._timeout * 1000))
+        self._connection.execute(f"PRAGMA {self._after}")
+
+
+def _unflushed(connection: apsw.Connection) -> _Setting:
+    """Commits in the block are not flushed to disk before they are acknowledged."""
+    return _Setting(connection, "synchronous = NORMAL", "synchronous = FULL")

@@ -44,7 +44,6 @@ def session_head_in(row: tuple[Any, ...], session: str, path: str) -> SessionHea
 
 
 def redo_in(redo: str) -> tuple[str, ...] | None:
-    """Return the redo list of a session; None if it cannot be decoded."""
     try:
         events = codec.parse_strictly(redo)
     except ValueError:
@@ -61,7 +60,6 @@ def info_in(row: tuple[Any, ...], path: str) -> SessionInfo:
 
 
 def change_in(row: tuple[Any, ...]) -> SessionChange:
-    """Return the change of a row of the query CHANGED."""
     name, head, revision, exists = row
     return SessionChange(from_sql(name), None if head is None else from_sql(head), revision, exists=bool(exists))
 

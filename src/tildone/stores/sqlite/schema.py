@@ -200,7 +200,6 @@ def damaged(path: str, why: object) -> StoreDamaged:
 
 
 def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """Convert an error of the driver to a `StoreError`."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreBusy(f"{path} is in use by another process{_holder(path)}, for longer than we wait")
@@ -393,7 +392,6 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 def has_log(path: str) -> bool:
-    """Return whether there is a write-ahead log beside the file at `path`."""
     try:
         return os.stat(f"{path}-wal").st_size > 0
     except (OSError, ValueError):
@@ -411,7 +409,6 @@ def is_foreign_database(path: str) -> bool:
 
 
 def migrations() -> list[str]:
-    """Return the SQL of every migration, in order; the first creates the schema."""
     texts = []
     for name in sorted(os.listdir(MIGRATIONS)):
         with open(os.path.join(MIGRATIONS, name), encoding="utf-8") as file:

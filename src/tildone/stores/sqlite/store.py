@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
     from tildone.plan.runs import RunFence
-    from tildone.stores.leasing import RunLeases, Scribe, StoredRunLists
+    from tildone.stores.leasing import RunLeases, RunLists, Scribe
     from tildone.stores.sqlite.leases import Machine
 
 BATCH_CHARACTERS = 100_000
@@ -169,13 +169,12 @@ class SqliteStore:
 
         return RunLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
 
-    def run_lists(self) -> StoredRunLists:
-        """Return the leases of runs, to be read in parts."""
+    def run_lists(self) -> RunLists:
         # Late, because only screens need them.
-        from tildone.stores.leasing import READER, StoredRunLists
+        from tildone.stores.leasing import READER, RunLists
         from tildone.stores.sqlite.leases import SqliteLeaseTables
 
-        return StoredRunLists(SqliteLeaseTables(self, self._file, READER))
+        return RunLists(SqliteLeaseTables(self, self._file, READER))
 
     def close(self) -> None:
         self._file.close()

@@ -16,7 +16,6 @@ from tildone.stores.sqlite.health import findings
 
 
 def findings_in_file(path: str, progress: ProgressCallback | None) -> Iterator[Finding]:
-    """Check one snapshot of a file on a connection of its own, and yield the findings."""
     file = SqliteFile(path, TIMEOUT_SECONDS, read_only=True)
     try:
         with file as connection:

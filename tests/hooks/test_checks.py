@@ -37,6 +37,11 @@ def plan_with(workspace: Workspace, check: Check, *texts: str, approved: bool = 
         check_approvals(workspace.settings).approve(check)
 
 
+def give(workspace: Workspace, check: Check) -> None:
+    workspace.session.change([SetCheck(Numbered((1,)), check)])
+    check_approvals(workspace.settings).approve(check)
+
+
 def done(workspace: Workspace, *numbers: int) -> None:
     """The agent calls tasks done, with a tool of ours."""
     settings = workspace.settings
@@ -174,8 +179,7 @@ def test_while_other_tasks_are_open_the_agent_is_held_to_those(agent: HookedAgen
 def test_a_native_list_completes_a_task_whose_check_passes(agent: HookedAgent) -> None:
     workspace = agent.workspace
     agent.writes(("Parse", "in_progress"), ("Wire", "pending"))
-    workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
-    check_approvals(workspace.settings).approve(CHECK)
+    give(workspace, CHECK)
 
     failed = agent.writes(("Parse", "completed"), ("Wire", "in_progress"))
     assert statuses(workspace) == ["in_progress", "in_progress"]
@@ -194,8 +198,7 @@ def test_a_native_list_completes_a_task_whose_check_passes(agent: HookedAgent) -
 def test_a_task_tool_of_the_agent_is_told_of_a_failed_check_each_time(agent: HookedAgent) -> None:
     workspace = agent.workspace
     created(agent, "1", "Parse")
-    workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
-    check_approvals(workspace.settings).approve(CHECK)
+    give(workspace, CHECK)
 
     replies = [used(agent, "TaskUpdate", {"taskId": "1", "status": "completed"}) for _ in range(2)]
     make(workspace)
@@ -212,8 +215,7 @@ def test_a_check_that_takes_longer_than_a_hook_may_is_left_to_a_command(
     workspace = agent.workspace
     slow = python("import time; time.sleep(60)", seconds=60)
     agent.writes(("Parse", "in_progress"))
-    workspace.session.change([SetCheck(Numbered((1,)), slow)])
-    check_approvals(workspace.settings).approve(slow)
+    give(workspace, slow)
 
     reply = agent.writes(("Parse", "completed"))
 

@@ -122,17 +122,14 @@ def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recor
         {"session_crons": [{"id": "1"}]},
     ]
 
-    assert [fields for fields in waiting if agent.stops(**fields)] == []
-    assert facts(agent.workspace) == ["PlanChanged"]
-
-
-def test_finished_background_tasks_do_not_prevent_a_nudge(agent: HookedAgent) -> None:
     finished: list[dict[str, Any]] = [
         {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2", "status": "killed"}, "odd"]},
         {"background_tasks": "none", "session_crons": {}},
         {"session_crons": []},
     ]
 
+    assert [fields for fields in waiting if agent.stops(**fields)] == []
+    assert facts(agent.workspace) == ["PlanChanged"]
     assert [fields for fields in finished if not agent.stops(**fields)] == []
 
 
@@ -241,17 +238,6 @@ def test_our_own_text_as_a_prompt_does_not_come_with_the_plan_again(workspace: W
     answers = [agent.report(HookPoint.PROMPT, prompt=prompt).out for prompt in (nudge, "Is it done?")]
 
     assert ["Write the parser" in answer for answer in answers] == [False, True]
-
-
-def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count(agent: HookedAgent) -> None:
-    for word in "abc":
-        agent.stops(word)
-    counted = agent.workspace.session.state.ledger.continued
-
-    agent.report(HookPoint.PROMPT, prompt="Is the parser done?")
-
-    state = agent.workspace.session.state
-    assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
 
 
 def test_a_prompt_writes_nothing_unless_there_is_something_to_reset(agent: HookedAgent) -> None:
@@ -436,16 +422,20 @@ def test_the_project_is_found_from_any_of_its_folders(workspace: Workspace) -> N
     assert HookedAgent(workspace, CLAUDE, "other").stops(cwd=str(Path(workspace.home))) == ""
 
 
-def test_a_prompt_that_a_model_reports_in_its_shell_resets_nothing(agent: HookedAgent) -> None:
-    """It calls the hook by hand, as if a person had spoken. The prompt of a person resets the counts."""
+def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of_a_model_in_its_shell_none(
+    agent: HookedAgent,
+) -> None:
+    """It calls the hook by hand, as if a person had spoken."""
     forger = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": "claude-code"}))
-    agent.stops("One.")
+    for word in "abc":
+        agent.stops(word)
 
     forger.report(HookPoint.PROMPT, prompt="Go on")
-    forged = agent.workspace.session.state.nudges
-    agent.report(HookPoint.PROMPT, prompt="Go on")
+    counted = agent.workspace.session.state.ledger.continued
+    agent.report(HookPoint.PROMPT, prompt="Is the parser done?")
 
-    assert (forged, agent.workspace.session.state.nudges) == (1, 0)
+    state = agent.workspace.session.state
+    assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
 
 
 NUDGES = {
@@ -552,16 +542,13 @@ def settings_file(workspace: Workspace) -> Path:
     return workspace.project / "tildone.toml"
 
 
-def test_a_planted_plan_reaches_no_model(hostile: Workspace) -> None:
+def test_a_planted_plan_reaches_no_model_until_the_file_that_names_it_is_trusted(hostile: Workspace) -> None:
     agent = HookedAgent(hostile)
 
     told = [agent.report(point) for point in (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.STOP)]
 
     assert [answer.code for answer in told] == [0, 0, 0]
     assert not [answer for answer in told if PLANTED in answer.out]
-
-
-def test_a_trusted_file_chooses_the_plan(hostile: Workspace) -> None:
     trust(settings_file(hostile), hostile.environ)
 
     assert PLANTED in HookedAgent(hostile).report(HookPoint.SESSION_START).out
@@ -590,12 +577,7 @@ def test_what_a_hook_has_to_say_comes_first(hostile: Workspace) -> None:
     assert "Write the parser" in started.out
     assert "is not trusted" not in started.out
     assert "is not trusted" in prompted.json["systemMessage"]
-
-
-def test_the_status_line_is_only_the_status(hostile: Workspace) -> None:
-    hostile.plan(("Write the parser", "pending"))
-
-    assert HookedAgent(hostile).report(HookPoint.STATUS_LINE).out == "✓ 0/1 · #1 Write the parser\n"
+    assert agent.report(HookPoint.STATUS_LINE).out == "✓ 0/1 · #1 Write the parser\n"
 
 
 def test_an_untrusted_store_is_not_created(workspace: Workspace) -> None:

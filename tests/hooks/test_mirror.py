@@ -17,7 +17,6 @@ from tests.hooks.agent import (
     QWEN,
     HookedAgent,
     Workspace,
-    plan_of,
     tasks_of,
 )
 from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
@@ -227,12 +226,9 @@ def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent) -> None:
         assert agent.workspace.tasks == [("Parse", "pending")], call
 
 
-def test_arguments_may_be_json_text() -> None:
+def test_arguments_may_be_json_text_and_only_those_of_list_tools_are_lists() -> None:
     assert arguments('{"a": 1}') == {"a": 1}
     assert arguments("[1]") == arguments(None) == arguments("{") == {}
-
-
-def test_only_native_list_tools_write_lists() -> None:
     assert native_tasks(COPILOT, "bash", {"todos": []}) is None
     assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
 
@@ -503,15 +499,6 @@ def test_a_list_is_merged_into_phases_that_people_made() -> None:
         ("A", ["Parse", "By hand"]),
         ("B", ["Wire", "Measure"]),
     ]
-
-
-def test_two_tasks_with_the_same_text_stay_two() -> None:
-    plan = numbered(plan_of([("Run the tests", "completed"), ("Run the tests", "pending")]))
-    base = [NativeTask(task.text, task.status, number=task.number) for task in plan.tasks]
-
-    after = follow(base, plan, native(("Run the tests", "completed"), ("Run the tests", "in_progress")), reorder=True)
-
-    assert tasks_of(after) == [("Run the tests", "completed"), ("Run the tests", "in_progress")]
 
 
 def test_a_task_that_was_added_again_is_closed_with_the_one_in_the_list() -> None:

@@ -189,16 +189,13 @@ def test_a_working_folder_that_was_deleted(workspace: Workspace, tmp_path: Path)
     error_told_to_the_person(in_subprocess([], b'{"x": 1}', workspace.environ, (sys.executable, "-c", run)))
 
 
-def test_a_working_folder_that_does_not_exist(workspace: Workspace) -> None:
+def test_a_working_folder_that_does_not_exist_or_is_invalid(workspace: Workspace) -> None:
     for cwd in ("/no/such/folder", 7, None, ""):
         answer = in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ)
-
         assert answer == Answer(0, "", ""), cwd
-
-
-@pytest.mark.parametrize("cwd", ["a\0b", "\ud800"])
-def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: str) -> None:
-    error_told_to_the_person(in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ))
+    for number, cwd in enumerate(("a\0b", "\ud800")):
+        payload = {**PAYLOAD, "cwd": cwd, "session_id": f"s{number}"}
+        error_told_to_the_person(in_process(["claude"], to_json(payload), workspace.environ))
 
 
 def test_an_unknown_coding_agent(workspace: Workspace) -> None:
@@ -289,21 +286,15 @@ def test_a_nudge_that_cannot_be_written_does_not_count(workspace: Workspace) -> 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no endless file")
-def test_endless_input(workspace: Workspace) -> None:
-    with Path("/dev/zero").open("rb") as endless:
-        answer = in_subprocess(["claude"], b"", workspace.environ, stdin=endless)
-
-    assert "longer than 5 seconds" in error_of_silent_hook(answer)
-
-
-@pytest.mark.slow
-def test_input_that_never_arrives(workspace: Workspace) -> None:
+@pytest.mark.parametrize("endless", [True, False])
+def test_input_that_is_endless_or_never_arrives(workspace: Workspace, *, endless: bool) -> None:
     ours, theirs = os.pipe()
+    source = os.open("/dev/zero", os.O_RDONLY) if endless else os.dup(ours)
 
-    answer = in_subprocess(["claude"], b"", workspace.environ, stdin=ours)
+    answer = in_subprocess(["claude"], b"", workspace.environ, stdin=source)
 
-    os.close(theirs)
-    os.close(ours)
+    for file in (source, theirs, ours):
+        os.close(file)
     assert "longer than 5 seconds" in error_of_silent_hook(answer)
 
 

@@ -10,14 +10,17 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.clients.conftest import ONLY
 from tests.clients.inside import CLIENTS
 from tests.clients.install import AGENTS
-from tests.clients.results import NO, YES, Recorder, Results, load, save
+from tests.clients.install import CLIENTS as PACKAGES
+from tests.clients.results import NO, YES, Results, load, save
 from tests.clients.situations import ABSENT, CONTINUATIONS, GROUPS, SITUATIONS, Cell, Mode
+from tests.clients.trial import Journal, outcomes_in, trial_of
 from tildone.agents.integrations import INTEGRATIONS, HookPoint, Integration, all_integrations
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "integrations.md"
@@ -141,15 +144,20 @@ def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
 
 def run(clients: Sequence[str], *options: str) -> tuple[Results, int]:
     """Run the tests that prove something in these clients; return the results and pytest's exit code."""
-    recorder = Recorder()
     os.environ[ONLY] = " ".join(clients)
-    words = [str(Path(__file__).parent), "-q", "-p", "no:cacheprovider", *options]
-    code = pytest.main(words, plugins=[recorder])
-    if recorder.failed:
-        # A busy machine can make a test at a terminal fail.
-        print(f"{len(recorder.failed)} tests failed; they are run again, one at a time")
-        code = pytest.main([*recorder.failed, *words[1:4], "-p", "no:xdist"], plugins=[recorder])
-    return recorder.results, int(code)
+    words = [str(Path(__file__).parent), "-q", "-p", "no:cacheprovider"]
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "outcomes")
+        file.touch()
+        first = Journal(file, attempt=1)
+        code = pytest.main([*words, *options], plugins=[first])
+        if first.failed:
+            # A busy machine can make a test at a terminal fail.
+            print(f"{len(first.failed)} tests failed; they are run again, one at a time")
+            again = [*dict.fromkeys(first.failed), *words[1:], "-p", "no:xdist"]
+            code = pytest.main(again, plugins=[Journal(file, attempt=2)])
+        cells = trial_of(outcomes_in(file), None).cells
+    return Results({cell.client: PACKAGES[cell.client].version for cell in cells}, cells), int(code)
 
 
 def main(clients: Sequence[str]) -> int:

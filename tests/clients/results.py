@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.clients.inside import CLIENTS
-from tests.clients.install import CLIENTS as PACKAGES
 from tests.clients.situations import PROPERTY, SITUATIONS, Cell, Mode
 
 FILE = Path(__file__).parent / "results.json"
@@ -65,32 +64,3 @@ class Claims:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         properties = [pair for item in session.items for pair in item.user_properties]
         self.cells = {Cell.parse(str(value)) for key, value in properties if key == PROPERTY}
-
-
-@dataclass(slots=True)
-class Recorder:
-    """A pytest plugin that records the outcomes of tests. Of a test that is run again, the last run counts."""
-
-    outcomes: dict[str, list[tuple[Cell, str]]] = field(default_factory=dict)
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.outcomes.pop(nodeid, None)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when != "call" and report.passed:
-            return
-        outcome = "failed" if hasattr(report, "wasxfail") else str(report.outcome)
-        cells = [Cell.parse(str(value)) for key, value in report.user_properties if key == PROPERTY]
-        self.outcomes.setdefault(report.nodeid, []).extend((cell, outcome) for cell in cells)
-
-    @property
-    def failed(self) -> list[str]:
-        return [test for test, found in self.outcomes.items() if any(outcome == "failed" for _, outcome in found)]
-
-    @property
-    def results(self) -> Results:
-        seen: dict[Cell, set[str]] = {}
-        for cell, outcome in (pair for found in self.outcomes.values() for pair in found):
-            seen.setdefault(cell, set()).add(outcome)
-        cells = {cell: NO if "failed" in marks else YES for cell, marks in seen.items() if marks != {"skipped"}}
-        return Results({cell.client: PACKAGES[cell.client].version for cell in cells}, cells)

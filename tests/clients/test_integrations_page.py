@@ -3,16 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from tests.clients.integrations_page import PAGE, page
-from tests.clients.results import NO, YES, Recorder, Results, load, save
-from tests.clients.situations import ABSENT, PROPERTY, SITUATIONS, Cell, Mode
+from tests.clients.results import NO, YES, Results, load, save
+from tests.clients.situations import ABSENT, SITUATIONS, Cell, Mode
 from tildone.agents.integrations import INTEGRATIONS
 
-Outcome = Literal["passed", "failed", "skipped"]
 HELD = Cell("held", "pi", Mode.TERMINAL)
 
 
@@ -67,39 +65,6 @@ def test_a_test_proves_every_result() -> None:
     assert [cell for cell in claimed if cell.client in ABSENT.get(cell.situation, ())] == []
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "mark"),
-    [((), None), (("skipped",), None), (("passed",), YES), (("passed", "failed"), NO), (("passed", "skipped"), YES)],
-)
-def test_a_cell_says_yes_if_every_test_passed(outcomes: tuple[Outcome, ...], mark: str | None) -> None:
-    recorder = Recorder()
-    for outcome in outcomes:
-        recorder.pytest_runtest_logreport(report(outcome))
-
-    assert recorder.results.cells.get(HELD) == mark
-    assert len(recorder.results.cells) == (0 if mark is None else 1)
-
-
-def test_of_a_test_that_is_run_again_the_last_run_counts() -> None:
-    recorder = Recorder()
-    for outcome in ("failed", "passed"):
-        recorder.pytest_runtest_logstart(report("passed").nodeid)
-        recorder.pytest_runtest_logreport(report(outcome))
-
-    assert (recorder.failed, recorder.results.cells) == ([], {HELD: YES})
-
-
-def test_a_test_that_is_expected_to_fail_makes_a_no() -> None:
-    """It does not become a dash."""
-    recorder = Recorder()
-    expected = report("skipped")
-    expected.wasxfail = "it is known"
-
-    recorder.pytest_runtest_logreport(expected)
-
-    assert recorder.results.cells == {HELD: NO}
-
-
 def test_results_are_kept_as_they_were(tmp_path: Path) -> None:
     """In the order of the tables, whatever the order of the tests."""
     cells = {Cell(situation, "claude", mode): YES for situation in reversed(list(SITUATIONS)) for mode in Mode}
@@ -120,15 +85,3 @@ def test_a_client_that_is_tried_again_loses_its_old_results() -> None:
     merged = old.replaced(Results({"pi": "1.1"}, {Cell("stop", "pi", Mode.HEADLESS): NO}))
 
     assert merged == Results({"pi": "1.1", "claude": "2.0"}, {other: YES, Cell("stop", "pi", Mode.HEADLESS): NO})
-
-
-def report(outcome: Outcome) -> pytest.TestReport:
-    return pytest.TestReport(
-        "tests/clients/test_tui.py::test_one[pi]",
-        ("", 0, ""),
-        {},
-        outcome,
-        None,
-        "call",
-        user_properties=[(PROPERTY, str(HELD))],
-    )

@@ -1,6 +1,5 @@
 """The report about the newest versions of the clients, and the trials that it is made of."""
 
-import json
 import os
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,19 @@ from tests.clients.install import Missing, Package
 from tests.clients.newest import is_complete, newest_version, report
 from tests.clients.results import NO, YES, Results
 from tests.clients.situations import Cell, Mode
-from tests.clients.trial import FAILED, PASSED, SKIPPED, Journal, Outcome, Trial, reason_of, trial_of, try_out
+from tests.clients.trial import (
+    EXPECTED,
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Journal,
+    Outcome,
+    Trial,
+    outcomes_in,
+    reason_of,
+    trial_of,
+    try_out,
+)
 
 HELD = Cell("held", "pi", Mode.HEADLESS)
 STOP = Cell("stop", "pi", Mode.TERMINAL)
@@ -136,6 +147,7 @@ def of(test: str, result: str, attempt: int = 1) -> Outcome:
         ([of("a", FAILED), of("a", PASSED)], NO),
         ([of("a", SKIPPED), of("b", PASSED)], YES),
         ([of("a", SKIPPED)], None),
+        ([of("a", EXPECTED)], NO),
     ],
     ids=[
         "one fails",
@@ -145,6 +157,7 @@ def of(test: str, result: str, attempt: int = 1) -> Outcome:
         "failed setup",
         "one skipped",
         "all skipped",
+        "expected to fail",
     ],
 )
 def test_a_cell_holds_if_each_of_its_tests_passed_in_its_last_attempt(
@@ -172,9 +185,15 @@ def test_a_journal_keeps_what_a_test_proves_and_why_it_failed(tmp_path: Path) ->
             )
         )
 
-    written = [Outcome(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    expected = pytest.TestReport("c", ("", 0, ""), {}, "skipped", None, "call")
+    expected.wasxfail = "it is known"
+    journal.pytest_runtest_logreport(expected)
 
-    assert written == [of("a", PASSED), Outcome("b", 1, FAILED, [str(HELD)], "assert 2 == 1")]
+    assert outcomes_in(file) == [
+        of("a", PASSED),
+        Outcome("b", 1, FAILED, [str(HELD)], "assert 2 == 1"),
+        Outcome("c", 1, EXPECTED, [], ""),
+    ]
     assert journal.failed == ["b"]
 
 

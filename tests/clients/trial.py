@@ -77,8 +77,11 @@ def try_out(client: str, folder: Path, seconds: float, *options: str) -> Trial:
     with supervised(command, seconds=seconds, cwd=ROOT, env=env, stdin=subprocess.DEVNULL) as process:
         stopped = process.wait() == TIMED_OUT
     sent = json.loads(recording.read_text(encoding="utf-8")) if recording.exists() else None
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return trial_of([Outcome(**json.loads(line)) for line in lines], sent, seconds if stopped else None)
+    return trial_of(outcomes_in(file), sent, seconds if stopped else None)
+
+
+def outcomes_in(file: Path) -> list[Outcome]:
+    return [Outcome(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def trial_of(outcomes: Sequence[Outcome], sent: payloads.Schema | None, seconds: float | None = None) -> Trial:

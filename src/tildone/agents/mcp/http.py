@@ -42,33 +42,13 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tildone.agents.mcp import json_rpc
 from tildone.agents.mcp.connections import http_callers
-from tildone.agents.mcp.json_rpc import (
-    HANDSHAKE_VERSIONS,
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    MAX_MESSAGE_BYTES,
-    MODERN_VERSIONS,
-    InvalidMessage,
-    RpcMessage,
-    decode,
-    error_line,
-)
 from tildone.agents.mcp.protocol import log_error
 from tildone.agents.mcp.server import Backend, MessageDispatcher
 from tildone.app.settings import Settings
 from tildone.base import TYPE_CHECKING, UsageError, serving, value
 from tildone.base.private import make_private_folder, open_private
-from tildone.base.serving import (
-    OpenConnections,
-    ServedNames,
-    WebServer,
-    bound_socket,
-    exit_code,
-    handling_signals,
-    is_loopback,
-    url,
-)
 from tildone.plan.dialects import DEFAULT_DIALECT, Dialect, dialect_named
 
 if TYPE_CHECKING:
@@ -155,7 +135,7 @@ class AccessMiddleware:
         self._app = app
         self._token = token
         self._admit = admit
-        self._names = ServedNames(host)
+        self._names = serving.ServedNames(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -253,7 +233,7 @@ class _Session:
         if stream is not None:
             # Nothing but a response ends the stream of a request.
             stream.error = error
-            stream.put(line or error_line(number, REQUEST_CANCELLED, "Request cancelled"), is_last=True)
+            stream.put(line or json_rpc.error_line(number, REQUEST_CANCELLED, "Request cancelled"), is_last=True)
 
     @contextmanager
     def open_stream(self, number: RequestId | None) -> Iterator[_Stream]:
@@ -289,7 +269,7 @@ class HttpTransport:
         version = request.headers.get(VERSION)
         # What is entered here lasts until the response is sent.
         with ExitStack() as sending:
-            if version is None or version in HANDSHAKE_VERSIONS:
+            if version is None or version in json_rpc.HANDSHAKE_VERSIONS:
                 response: Response | None = await self._in_session(request, sending)
             else:
                 response = await self._alone(request, version, sending)
@@ -337,7 +317,7 @@ class HttpTransport:
             if message.method != "initialize" or message.id is None:
                 return _refusal(400, "Bad Request: Missing session ID")
             if len(self._sessions) >= MAX_SESSIONS:
-                return _refusal(503, "Too many open sessions", INTERNAL_ERROR)
+                return _refusal(503, "Too many open sessions", json_rpc.INTERNAL_ERROR)
             session = _Session(self._make_dispatcher)
             self._sessions[session.id] = session
         sending.enter_context(self._in_progress(session))
@@ -361,7 +341,7 @@ class HttpTransport:
             return _notified(message, version)
         rejection = _rejection(request, message)
         if rejection is not None:
-            return _json(error_line(message.id, rejection.code, rejection.message, rejection.data), rejection.code)
+            return _rejected(message.id, rejection)
         session = _Session(self._make_dispatcher)
         sending.callback(session.end)
         self._without_session.add(session)
@@ -389,20 +369,20 @@ class HttpTransport:
             session.end()
 
 
-async def _message(request: Request) -> RpcMessage | Response:
+async def _message(request: Request) -> json_rpc.RpcMessage | Response:
     """Return the message in a request; if there is none, the response that says so."""
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > MAX_MESSAGE_BYTES:
+        if len(body) > json_rpc.MAX_MESSAGE_BYTES:
             return Response("Request body too large", 413)
     try:
-        return decode(bytes(body))
-    except InvalidMessage as invalid:
+        return json_rpc.decode(bytes(body))
+    except json_rpc.InvalidMessage as invalid:
         return _refusal(400, str(invalid), invalid.code, number=invalid.request)
 
 
-def _rejection(request: Request, message: RpcMessage) -> InboundLadderRejection | None:
+def _rejection(request: Request, message: json_rpc.RpcMessage) -> InboundLadderRejection | None:
     """Return what is wrong with the headers of a request in the newest revision, which repeat what the message says."""
     duplicated = find_duplicated_routing_header(request.headers.items())
     if duplicated is not None:
@@ -410,18 +390,18 @@ def _rejection(request: Request, message: RpcMessage) -> InboundLadderRejection 
     found = classify_inbound_request(
         {"method": message.method, "params": message.params},
         headers=dict(request.headers),
-        supported_modern_versions=MODERN_VERSIONS,
+        supported_modern_versions=json_rpc.MODERN_VERSIONS,
     )
     return found if isinstance(found, InboundLadderRejection) else None
 
 
-def _notified(message: RpcMessage, version: str) -> Response:
+def _notified(message: json_rpc.RpcMessage, version: str) -> Response:
     """Answer a notification in the newest revision, in which none means anything; a response is refused."""
     if not message.method:
         return _refusal(400, "Body must be a single JSON-RPC request or notification object")
-    unsupported = unsupported_protocol_version_rejection(version, MODERN_VERSIONS)
+    unsupported = unsupported_protocol_version_rejection(version, json_rpc.MODERN_VERSIONS)
     if unsupported is not None:
-        return _json(error_line(None, unsupported.code, unsupported.message, unsupported.data), unsupported.code)
+        return _rejected(None, unsupported)
     return Response(status_code=202)
 
 
@@ -449,6 +429,10 @@ def _events(events: AsyncIterator[bytes], session: str = "") -> Response:
     return StreamingResponse(events, headers=headers, media_type=EVENTS)
 
 
+def _rejected(number: RequestId | None, why: InboundLadderRejection) -> Response:
+    return _json(json_rpc.error_line(number, why.code, why.message, why.data), why.code)
+
+
 def _json(line: bytes, error: int) -> Response:
     """Return a response with the status that belongs to its error code, if it is an error."""
     return Response(line, ERROR_CODE_HTTP_STATUS.get(error, 200), media_type=JSON)
@@ -457,12 +441,12 @@ def _json(line: bytes, error: int) -> Response:
 def _refusal(
     status: int,
     reason: str,
-    code: int = INVALID_REQUEST,
+    code: int = json_rpc.INVALID_REQUEST,
     *,
     number: RequestId | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    return Response(error_line(number, code, reason), status, headers, media_type=JSON)
+    return Response(json_rpc.error_line(number, code, reason), status, headers, media_type=JSON)
 
 
 SESSION_IDLE_SECONDS = 600.0
@@ -471,14 +455,14 @@ SESSION_IDLE_SECONDS = 600.0
 
 def run(settings: Settings, host: str, port: int, *, token_file: str | None, guarded: bool) -> int:
     """Serve clients on an address until a signal arrives, and return the exit code. If `guarded`, they need a token."""
-    if not guarded and not is_loopback(host):
+    if not guarded and not serving.is_loopback(host):
         raise UsageError(f"--no-token is for loopback addresses only; other machines can reach --host {host}")
     token = find_token(settings, os.environ, token_file) if guarded else None
-    with bound_socket(host, port) as listening:
+    with serving.bound_socket(host, port) as listening:
         # The address is announced only after it is bound.
-        notice = [f"plans are served at {url(host, listening.getsockname()[1], PATH)}"]
+        notice = [f"plans are served at {serving.url(host, listening.getsockname()[1], PATH)}"]
         notice += [f"clients need the token in {token.source}"] if token else ["every user of this machine has access"]
-        if not is_loopback(host):
+        if not serving.is_loopback(host):
             notice.append("traffic is not encrypted: put a TLS proxy in front, unless you trust the network")
         return asyncio.run(_serve(settings, host, listening, token, notice))
 
@@ -498,11 +482,11 @@ async def _serve(
             web_server.should_exit = True
 
         sys.stderr.write("".join(f"tildone mcp: {line}\n" for line in notice))
-        with handling_signals(stop) as signals:
+        with serving.handling_signals(stop) as signals:
             await web_server.serve(sockets=[listening])
     finally:
         backend.close()
-    return exit_code(signals)
+    return serving.exit_code(signals)
 
 
 def make_transport(backend: Backend, dialect: Dialect) -> HttpTransport:
@@ -514,8 +498,8 @@ def make_transport(backend: Backend, dialect: Dialect) -> HttpTransport:
     return HttpTransport(make_dispatcher, SESSION_IDLE_SECONDS)
 
 
-def make_web_server(transport: HttpTransport, host: str, token: Token | None) -> WebServer:
+def make_web_server(transport: HttpTransport, host: str, token: Token | None) -> serving.WebServer:
     """Return a web server that checks access and passes requests on to `transport`."""
-    connections = OpenConnections()
+    connections = serving.OpenConnections()
     guarded = AccessMiddleware(Starlette(routes=[Route(PATH, transport)]), host, token, connections.admit)
     return serving.make_web_server(guarded, connections)

@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from tildone.agents.mcp.protocol import (
-    CURRENT,
-    CURRENT_JSON,
-    JSON,
-    LOG,
-    LOG_JSON,
-    MARKDOWN,
-    MAX_LOG_EVENTS,
-    SCHEME,
-    TEXT,
-)
+from tildone.agents.mcp import protocol
 from tildone.app.look import phases_data, task_data
 from tildone.base import value
 from tildone.base.ids import timestamp
@@ -68,11 +58,11 @@ class PlanUri:
 
 def parse_uri(uri: str) -> PlanUri | None:
     """Parse a URI; return None if it is not one of ours."""
-    if uri in (CURRENT, CURRENT_JSON):
-        return PlanUri(uri, as_json=uri == CURRENT_JSON)
-    if uri in (LOG, LOG_JSON):
-        return PlanUri(uri, as_json=uri == LOG_JSON, log=True)
-    session = unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else ""
+    if uri in (protocol.CURRENT, protocol.CURRENT_JSON):
+        return PlanUri(uri, as_json=uri == protocol.CURRENT_JSON)
+    if uri in (protocol.LOG, protocol.LOG_JSON):
+        return PlanUri(uri, as_json=uri == protocol.LOG_JSON, log=True)
+    session = unquote(uri.removeprefix(protocol.SCHEME)) if uri.startswith(protocol.SCHEME) else ""
     return PlanUri(uri, session) if session else None
 
 
@@ -102,20 +92,22 @@ def _plan(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     # JSON and its comments in Markdown write some characters in up to six; a plan that large is told in part.
     part = bounded_plan(snapshot.state.plan, MAX_PLAN)
     if parsed.as_json:
-        return JSON, escape_json(codec.pretty(_as_data(snapshot, part)))
+        return protocol.JSON, escape_json(codec.pretty(_as_data(snapshot, part)))
     text = lossless_checklist(part.plan, escaped=True) + "".join(f"{line}\n" for line in part.omissions)
-    return MARKDOWN, text or EMPTY
+    return protocol.MARKDOWN, text or EMPTY
 
 
 def _log(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     rows = timeline(snapshot.recent, snapshot.state.head, timestamp)
-    newest_first = list(zip(snapshot.recent, rows, strict=True))[::-1][:MAX_LOG_EVENTS]
+    newest_first = list(zip(snapshot.recent, rows, strict=True))[::-1][: protocol.MAX_LOG_EVENTS]
     if parsed.as_json:
         events = _fitting_events([row_data(event, row, timestamp) for event, row in newest_first])
-        return JSON, escape_json(codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events}))
+        return protocol.JSON, escape_json(
+            codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
+        )
     lines = [clipped(f"{row.when}  {row.who}  {'; '.join(row.what)}") for _, row in newest_first]
     text = safe_text("\n".join(bounded_lines(lines, MAX_PLAN)))
-    return TEXT, f"{text or 'No events yet.'}\n"
+    return protocol.TEXT, f"{text or 'No events yet.'}\n"
 
 
 def _fitting_events(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -44,7 +44,6 @@ def test_the_first_entry_creates_the_folders_and_the_file_and_later_ones_are_app
 
 
 def test_a_new_log_in_the_same_second_appends_to_the_file_and_starts_at_one(tmp_path: Path) -> None:
-    """The entries of the other session are kept."""
     log_in(tmp_path, FIRST).add(entry("one"))
 
     log_in(tmp_path, FIRST).add(entry("two"))
@@ -68,7 +67,6 @@ def test_an_unwritable_folder_is_no_error_for_the_agent(tmp_path: Path) -> None:
 
 
 def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
-    """Under the same name, without a separator at the top."""
     log = log_in(tmp_path, FIRST, SECOND)
     log.add(entry("one"))
     (tmp_path / FILE).unlink()
@@ -78,7 +76,6 @@ def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
 
 
 def test_a_later_failure_keeps_earlier_entries(tmp_path: Path) -> None:
-    """And the log continues once the folder can be written again."""
     log = log_in(tmp_path, FIRST, SECOND, SECOND)
     log.add(entry("one"))
     folder = tmp_path / "memory" / "todos"
@@ -95,7 +92,6 @@ def test_a_later_failure_keeps_earlier_entries(tmp_path: Path) -> None:
 
 
 def test_an_entry_is_durable_before_add_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is written completely before the file is synced."""
     kept: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda _: kept.append((tmp_path / FILE).read_text(encoding="utf-8")))
 
@@ -105,7 +101,6 @@ def test_an_entry_is_durable_before_add_returns(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_lone_surrogate_is_escaped(tmp_path: Path) -> None:
-    """One invalid character does not lose the entry."""
     log = log_in(tmp_path, FIRST)
 
     assert log.add(entry("half \ud83d")) == FILE

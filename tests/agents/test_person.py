@@ -37,7 +37,6 @@ def write(path: Path, text: str) -> None:
 
 
 def test_the_most_specific_file_of_git_wins(home: Path, project: Path) -> None:
-    """The repository's, then the two of the user."""
     files = (home / ".config" / "git" / "config", home / ".gitconfig", project / ".git" / "config")
     found = []
     for number, file in enumerate(files):
@@ -111,7 +110,6 @@ def test_a_user_without_a_name_has_a_number(project: Path, monkeypatch: pytest.M
 
 
 def test_a_file_that_cannot_be_read_is_no_error(home: Path, project: Path) -> None:
-    """A folder, a pipe, and a link to nothing."""
     (home / ".gitconfig").mkdir()
     (project / ".git").mkdir()
     if hasattr(os, "mkfifo"):

@@ -134,7 +134,6 @@ TOLD = ("bad config", "full disk", "unusable store")
 def test_a_client_works_with_a_tildone_that_is_something_else(
     name: str, wrong: str, mode: str, make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
-    """A command that fails, prints garbage, or never ends."""
     with Model({"text": "Hello from the script."}) as model:
         client = install_in(mode, name, make_sandbox(model))
         client.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
@@ -156,7 +155,6 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
 def test_a_client_works_with_a_broken_tildone(
     name: str, situation: str, make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
-    """It prints the answer of the model, which is asked once."""
     with Model({"text": "Hello from the script."}) as model:
         client = install(name, make_sandbox(model))
         with WAYS[situation](client, tmp_path):

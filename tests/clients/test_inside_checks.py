@@ -42,7 +42,6 @@ PROPOSE: Turn = {"tool": "todo", "args": {"check": f"1 {REMOVE}"}}
 @in_both_modes
 @proves("failed check")
 def test_a_failed_check_holds_the_agent_until_it_passes(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
-    """The model calls the task done too early, and hears why it is not; held, it makes the file, and may stop."""
     plan: CheckedPlan
     makes = {**DONE, "do": lambda: plan.write("made.py", "x = 1\n")}
     with ActingModel(name, mode, DONE, STOP, makes, ALL) as model:
@@ -66,7 +65,6 @@ def test_a_failed_check_holds_the_agent_until_it_passes(name: str, mode: str, ma
 def test_a_stale_proof_holds_the_agent_until_the_check_passes_again(
     name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """After the check has passed, a watched file is changed, and the model stops."""
     plan: CheckedPlan
     edits = {**STOP, "do": lambda: plan.write("parser.py", "x = 2\n")}
     with ActingModel(name, mode, DONE, edits, DONE, ALL) as model:
@@ -121,7 +119,6 @@ def test_a_check_that_the_model_wrote_is_not_run(name: str, make_sandbox: MakeSa
 @needs_tmux
 @proves("unapproved check", tui=True, client="claude")
 def test_claude_code_asks_the_person_whether_a_check_may_be_run(make_sandbox: MakeSandbox) -> None:
-    """At a terminal it shows a form, in which the person sees the command, and refuses it."""
     with ActingModel("claude", TERMINAL, PROPOSE, DONE, STOP) as model:
         client = install_in_repository(TERMINAL, "claude", make_sandbox(model))
         plan = CheckedPlan(client, PARSER)

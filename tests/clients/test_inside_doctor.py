@@ -42,7 +42,6 @@ def offered(model: Model) -> bool:
 
 @in_every_client
 def test_a_client_has_our_tool_as_long_as_doctor_says_so(name: str, make_sandbox: MakeSandbox) -> None:
-    """And no longer when the program that it runs is gone."""
     with PatientModel(ADD, HELLO, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
         client.run()
@@ -92,7 +91,6 @@ HOOKS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", HOOKS_OFF)
 def test_a_client_with_disabled_hooks_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
-    """An agent that stops is not continued, and doctor says why."""
     file, settings, what = HOOKS_OFF[case]
     with PatientModel(ADD, HELLO) as model:
         client = install(case.partition(",")[0], make_sandbox(model))
@@ -117,7 +115,6 @@ TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", TOOLS_OFF)
 def test_a_client_with_a_disabled_server_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
-    """The model does not get our tool, and doctor says why."""
     file, settings, what = TOOLS_OFF[case]
     with Model(HELLO) as model:
         client = install(case.partition(",")[0], make_sandbox(model))

@@ -23,7 +23,6 @@ from tests.clients.situations import proves
 @in_every_client
 @proves("held", "finished")
 def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
-    """The model gets the tool, is told to continue, and the client ends by itself when nothing is open."""
     with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
         output = run_to_end(client, stops=2)

@@ -85,7 +85,6 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
 def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_it_is_done(
     case: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The model calls no tool of ours, and the nudge names none."""
     name = case.partition("-")[0]
     write, tick = LISTS[case]
     with Model(write, {"text": "I stop folder."}, tick, {"text": "All of it is done."}) as model:
@@ -122,7 +121,6 @@ def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -
 
 @proves("status line", client="pi")
 def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
-    """It is updated at the start and after every call."""
     finish: Turn = {"tool": "todo", "args": {"done": 1}}
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, finish, {"text": "Which one next?"}) as model:
         client = install("pi", make_sandbox(model))
@@ -144,7 +142,6 @@ def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
 
 @pytest.mark.parametrize("case", LISTS)
 def test_tasks_that_a_person_added_and_the_model_lists_are_one_task_each(case: str, make_sandbox: MakeSandbox) -> None:
-    """What the model ticks off in its own list is done: nothing is doubled, and nobody is told to continue."""
     name = case.partition("-")[0]
     write, tick = LISTS[case]
     with ActingModel(name, HEADLESS, write, tick, ALL) as model:
@@ -211,7 +208,6 @@ SLOW = Check((sys.executable, "-c", "import time; time.sleep(100)"))
 def test_a_task_of_the_clients_own_list_is_done_when_its_check_passes(
     case: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The model ticks both tasks off, hears that one of them is not done, and is held to that one."""
     name = case.partition("-")[0]
     plan: CheckedPlan
     write, tick = LISTS[case]
@@ -239,7 +235,6 @@ def test_a_task_of_the_clients_own_list_is_done_when_its_check_passes(
 def test_a_check_that_takes_longer_than_a_hook_may_leaves_the_task_unproved(
     case: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The model is told which command runs it, and the client does not wait for it."""
     name = case.partition("-")[0]
     plan: CheckedPlan
     write, tick = LISTS[case]

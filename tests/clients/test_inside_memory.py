@@ -59,7 +59,6 @@ TWO_ERRANDS: dict[str, list[Turn]] = {
 @in_every_client
 @proves("restart")
 def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, make_sandbox: MakeSandbox) -> None:
-    """The first request contains the open tasks; once none is open, the agent is not continued."""
     finish: Turn = {"tool": "todo", "args": {"done": 2}}
     with PatientModel(PLAN, ASKS, {"tool": "todo", "args": {"done": 1}}, ASKS, finish, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
@@ -84,7 +83,6 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
 @needs_tmux
 @proves("restart", tui=True)
 def test_a_plan_is_there_again_after_a_restart_at_a_terminal(name: str, make_sandbox: MakeSandbox) -> None:
-    """The agent of the new conversation is continued until the plan is done."""
     with ActingModel(name, TERMINAL, PLAN, ASKS, STOP, FINISH, ALL) as model:
         client = install_in(TERMINAL, name, make_sandbox(model))
         with conversation(client, TERMINAL) as say:
@@ -102,7 +100,6 @@ def test_a_plan_is_there_again_after_a_restart_at_a_terminal(name: str, make_san
 @in_both_modes
 @proves("killed client")
 def test_a_plan_survives_the_kill_of_its_client(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
-    """The next agent in the folder is told of the plan, and held to it."""
     client: InstalledClient
     kill: Turn = {"text": "…", "do": lambda: kill_client(client)}
     with ActingModel(name, mode, PLAN, kill, STOP, FINISH, ALL) as model:
@@ -122,7 +119,6 @@ def test_a_plan_survives_the_kill_of_its_client(name: str, mode: str, make_sandb
 def test_two_coding_agents_in_one_folder_have_plans_of_their_own(
     name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The second one plans, is held and finishes while the first is working."""
     other = "pi" if name != "pi" else "codex"
     plans_second, finishes = TWO_ERRANDS[SECOND]
     with TwoAgentModel({**TWO_ERRANDS, SECOND: [plans_second, STOP, finishes]}) as model:
@@ -148,7 +144,6 @@ def test_two_coding_agents_in_one_folder_have_plans_of_their_own(
 @in_every_client
 @proves("two sessions")
 def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
-    """The second one starts, plans and finishes while the first is working; neither sees the other's plan."""
     with TwoAgentModel(TWO_ERRANDS, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
         with client.running(FIRST) as first:
@@ -166,7 +161,6 @@ def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sand
 @needs_tmux
 @proves("two sessions", tui=True)
 def test_two_terminals_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
-    """The person starts a second client in another terminal while the first one is working."""
     with TwoAgentModel(TWO_ERRANDS, wait=TERMINAL_WAIT.get(name)) as model:
         client = install_in(TERMINAL, name, make_sandbox(model))
         with at_terminal(client) as first:

@@ -46,7 +46,6 @@ WAITS_FOR_SERVERS = ("MCP_CONNECTION_NONBLOCKING", "ENABLE_TOOL_SEARCH")
 @in_both_modes
 @proves("first request")
 def test_the_first_request_of_every_start_offers_the_tool(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
-    """The model needs no turn to wait for the tool, or to search for it."""
     starts = STARTS.get(name, 2)
     offered: list[list[str]] = []
     with Model({"text": "Hello from the script.", "repeat": True}) as model:
@@ -92,7 +91,6 @@ def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, m
 def test_a_person_at_a_terminal_sees_that_an_agent_without_progress_was_released(
     name: str, make_sandbox: MakeSandbox
 ) -> None:
-    """After a few nudges, the client shows why it was let go."""
     with PatientModel(PLAN, {**STOP, "repeat": True}, wait=WAIT.get(name)) as model:
         client = install_for_terminal(name, make_sandbox(model))
         with at_terminal(client) as screen:
@@ -108,7 +106,6 @@ def test_a_person_at_a_terminal_sees_that_an_agent_without_progress_was_released
 @needs_tmux
 @proves("status line", tui=True)
 def test_the_plan_is_on_the_screen_all_the_time(name: str, make_sandbox: MakeSandbox) -> None:
-    """In the client's status line, which follows the plan."""
     first, second = {"text": "Which of the two first?"}, {"text": "Shall I go on?"}
     with PatientModel(PLAN, first, {"tool": "todo", "args": {"done": 1}}, second, wait=WAIT.get(name)) as model:
         client = install_for_terminal(name, make_sandbox(model))
@@ -151,7 +148,6 @@ TOLD = {"claude": 1, "codex": 0, "gemini": 2, "opencode": 1, "pi": 1}
 
 @pytest.mark.parametrize("name", ["claude", "gemini", "opencode", "pi"])
 def test_an_agent_that_was_stopped_says_so(name: str, make_sandbox: MakeSandbox) -> None:
-    """Whatever its answer is."""
     client: InstalledClient
     last = shell(name, "true", do=lambda: client.tildone("stop"))
     with ActingModel(name, HEADLESS, PLAN, last, shell(name, "true"), {"text": "I end."}) as model:

@@ -43,7 +43,6 @@ STOPPED: Mapping[str, Sequence[str]] = {
 def test_a_paused_agent_may_stop_and_a_resumed_one_is_continued(
     name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """Both in the same conversation."""
     client: InstalledClient
     rest: Turn = {"text": "I rest now.", "do": lambda: client.tildone("pause")}
     with ActingModel(name, mode, PLAN, rest, STOP, FINISH, ALL) as model:
@@ -85,7 +84,6 @@ def test_a_stopped_agent_ends_its_turn_with_open_tasks(name: str, mode: str, mak
 def test_a_persons_edit_reaches_the_model_after_its_next_tool_call(
     name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The tool is one of the client's own; the change is told once."""
     client: InstalledClient
     edited = shell(name, "true", do=lambda: client.tildone("todo", "add", "Ask Ada"))
     finish: Turn = {"tools": [["todo", {"done": number}] for number in (1, 2, 3)]}

@@ -53,7 +53,6 @@ def test_a_model_without_the_tool_finishes_its_plan_by_command(name: str, make_s
 def test_a_model_whose_server_was_killed_finishes_its_plan_by_command(
     name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
-    """The agent goes on, and is held to its plan."""
     client: InstalledClient
     stop: Turn = {**STOP, "do": lambda: kill_server(client)}
     with ActingModel(name, mode, PLAN, stop, shell(name, f"{PROGRAM} todo done 1 2"), ALL) as model:

@@ -37,7 +37,6 @@ def test_a_package_is_installed_and_a_second_call_does_nothing(
 @needs_npm
 @pytest.mark.slow
 def test_a_failed_download_leaves_the_old_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error contains the output of npm, and suggests to check the network."""
     folder = tmp_path / "clients"
     (folder / "greeter").mkdir(parents=True)
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
@@ -56,7 +55,6 @@ def test_a_failed_download_leaves_the_old_installation(tmp_path: Path, monkeypat
 def test_a_missing_npm_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 1."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     assert install.main(["pi"], tmp_path) == 1
@@ -112,7 +110,6 @@ def test_an_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_another_version_does_not_count_as_installed(tmp_path: Path) -> None:
-    """Nor does a folder without a stamp, or with a stamp that is not JSON."""
     stamp = tmp_path / "pi" / "installed.json"
     stamp.parent.mkdir()
     wanted = Package("pi", "2.0.0")

@@ -66,7 +66,6 @@ def test_a_test_proves_every_result() -> None:
 
 
 def test_results_are_kept_as_they_were(tmp_path: Path) -> None:
-    """In the order of the tables, whatever the order of the tests."""
     cells = {Cell(situation, "claude", mode): YES for situation in reversed(list(SITUATIONS)) for mode in Mode}
     results = Results({"claude": "2.0"}, cells)
 
@@ -78,7 +77,6 @@ def test_results_are_kept_as_they_were(tmp_path: Path) -> None:
 
 
 def test_a_client_that_is_tried_again_loses_its_old_results() -> None:
-    """The other clients keep theirs."""
     other = Cell("held", "claude", Mode.HEADLESS)
     old = Results({"pi": "1.0", "claude": "2.0"}, {HELD: YES, other: YES})
 

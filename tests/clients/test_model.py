@@ -24,7 +24,6 @@ in_every_protocol = pytest.mark.parametrize("path", TOOLS)
 
 @in_every_protocol
 def test_a_tool_is_called_by_the_name_that_was_offered(path: str) -> None:
-    """A script gives only the end of the name."""
     with Model({"tool": "todo", "args": {"word": "one"}}) as model:
         answer = request(model, path, tools=TOOLS[path])
 

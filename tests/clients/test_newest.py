@@ -104,7 +104,6 @@ def test_a_version_that_npm_does_not_know_is_reported(
 def test_a_client_that_cannot_be_installed_is_reported_with_the_reason_of_npm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 1, and nothing is left in the folder."""
     lines = "npm error code E403", "npm error 403 Forbidden"
     fails = f"{'; '.join(f'echo {line}' for line in lines)}; exit 1"
     write_npm(tmp_path, monkeypatch, f"if [ $1 = view ]; then echo '\"1.1\"'; else {fails}; fi")
@@ -205,7 +204,6 @@ def test_a_reason_is_short_and_names_the_error() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="the supervisor runs on Unix")
 def test_a_trial_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    """It reports what it found until then, which is nothing here."""
     trial = try_out("pi", tmp_path, 0.1)
 
     assert trial.seconds_allowed == 0.1

@@ -46,7 +46,6 @@ TRAVEL = str(Path(__file__).with_name("travel.js"))
 
 
 def test_a_session_of_tildone_opens_in_pi(ours: StoredConversation, make_sandbox: MakeSandbox) -> None:
-    """With the same messages, entries, branches and name."""
     known = ours.entries
 
     with Model() as model, pi_rpc(make_sandbox(model), "--session", str(ours.file)) as pi:
@@ -80,7 +79,6 @@ def test_messages_that_pi_adds_appear_in_tildone_and_the_plan_is_unchanged(
 
 
 def test_a_fork_made_by_either_opens_in_the_other(ours: StoredConversation, make_sandbox: MakeSandbox) -> None:
-    """It contains the messages before the fork point, and names its parent."""
     *_, last = [entry for entry in ours.entries if role(entry) == "user"]
 
     with Model() as model, tildone(ours.folder, model.url, "--resume", str(ours.file)) as client:
@@ -101,7 +99,6 @@ def test_a_fork_made_by_either_opens_in_the_other(ours: StoredConversation, make
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_a_session_of_pi_can_be_continued_in_both(trace: Path, tmp_path: Path, make_sandbox: MakeSandbox) -> None:
-    """First in tildone, then in pi, then in tildone again, without losing a message."""
     with Model({"text": "From here."}, {"text": "From there."}) as model:
         sandbox = make_sandbox(model)
         file = recorded(trace, tmp_path, sandbox)
@@ -148,7 +145,6 @@ def test_of_a_file_with_a_truncated_last_line_only_that_line_is_lost(
 
 
 def test_changes_that_pi_makes_to_a_conversation_appear_in_tildone(tmp_path: Path, make_sandbox: MakeSandbox) -> None:
-    """A branch summary, a label, a context edit, a name and a compaction."""
     with Model(*({"text": f"Answer {number}."} for number in range(5))) as model:
         sandbox = make_sandbox(model)
         compact_early(sandbox)
@@ -290,7 +286,6 @@ def test_a_plan_can_be_added_to_a_conversation_of_pi(tmp_path: Path, make_sandbo
 
 
 def test_a_label_set_by_tildone_is_a_label_in_pi(tmp_path: Path, make_sandbox: MakeSandbox) -> None:
-    """It is on the entry of the labelled event."""
     session = edited(opened(tmp_path, INDEXED))
     [file] = tmp_path.glob("*.jsonl")
 

@@ -21,7 +21,6 @@ LEAVE_A_CHILD = f"echo $(setsid sh -c '{SLEEP}' &)"
 
 
 def test_a_program_has_its_own_streams_environment_and_exit_code(tmp_path: Path) -> None:
-    """It inherits none of the variables of this process."""
     script = 'read word; echo "$word $NAME $(pwd)"; echo bad >&2; env > environment; exit 7'
 
     with run_script(tmp_path, script, NAME="mine") as process:
@@ -33,7 +32,6 @@ def test_a_program_has_its_own_streams_environment_and_exit_code(tmp_path: Path)
 
 
 def test_a_program_that_takes_too_long_is_killed(tmp_path: Path) -> None:
-    """The exit code says so."""
     with run_script(tmp_path, SLEEP, seconds=0.1) as process:
         assert process.wait(TIMEOUT_SECONDS) == TIMED_OUT
 
@@ -49,7 +47,6 @@ def test_descendants_of_a_program_are_killed_when_it_ends(tmp_path: Path) -> Non
 
 
 def test_a_failing_test_leaves_no_process_behind(tmp_path: Path) -> None:
-    """All processes have ended when the exception is raised."""
     started: list[int] = []
 
     with pytest.raises(ZeroDivisionError):
@@ -85,7 +82,6 @@ with supervised(["sh", "-c", script], seconds=600, cwd=cwd, env=env) as process:
 
 
 def test_a_missing_program_is_reported(tmp_path: Path) -> None:
-    """In one line, without a traceback."""
     command, env = ["no-such-program"], {"PATH": os.defpath}
 
     with supervised(command, seconds=TIMEOUT_SECONDS, cwd=tmp_path, env=env, stderr=subprocess.PIPE) as process:

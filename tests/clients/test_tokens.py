@@ -26,7 +26,6 @@ OWN_TOOLS = ("codex",)
 
 @in_every_client
 def test_a_client_adds_our_tool_to_its_requests_and_little_else(name: str, tmp_path: Path) -> None:
-    """No tools for resources, no instructions, and replies of a few tokens."""
     plain = requests_of(name, tmp_path / "sandbox", [ALL_DONE], installed=False)
     requests = requests_of(name, tmp_path / "sandbox", SCRIPT)
 

@@ -433,7 +433,6 @@ def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> N
 
 
 def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> None:
-    """The next call that succeeds shows the whole plan."""
     workspace.plan(*TWO_OPEN)
     agent = HookedAgent(workspace, PI)
 
@@ -475,7 +474,6 @@ def test_an_unknown_tool_is_reported_on_standard_error(workspace: Workspace, too
 
 
 def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next(workspace: Workspace) -> None:
-    """A call of another tool changes nothing."""
     ours, other = HookedAgent(workspace, OPENCODE, "A"), HookedAgent(workspace, OPENCODE, "B")
 
     ours.report(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
@@ -573,7 +571,6 @@ def test_without_a_store_nothing_is_noted(workspace: Workspace) -> None:
 
 
 def test_an_agent_is_let_go_when_its_task_is_over_its_budget(workspace: Workspace) -> None:
-    """Until the person speaks."""
     write_trusted(workspace.project / "tildone.toml", "max_task_cost = 0.5\n", workspace.environ)
     agent = HookedAgent(workspace)
     agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "pending")))

@@ -266,7 +266,6 @@ def test_a_task_tool_of_the_agent_does_not_delete_a_task_with_a_check(agent: Hoo
 
 
 def test_ticking_off_tasks_of_a_person_drops_none_with_a_check(agent: HookedAgent) -> None:
-    """The other tasks of the same list are ticked off."""
     workspace = agent.workspace
     plan_with(workspace, CHECK, "Parse", "Wire")
     created(agent, "1", "Parse")

@@ -57,7 +57,6 @@ def event(
 
 @given(integration=st.sampled_from([*WITH_HOOKS.values()]), data=st.data())
 def test_whatever_an_agent_sends_every_field_has_a_value(integration: Integration, data: st.DataObject) -> None:
-    """Also with wrong types, missing fields, and fields of other versions."""
     names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
     payload = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
     hook_event = event(payload, integration)
@@ -267,7 +266,6 @@ def is_fine(answer: Answer, *, line: bool = False) -> bool:
 
 
 def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
-    """Each in a real process for Claude Code, and in this one for all others."""
     workspace.plan(*OPEN)
     answers = {(name, "claude"): in_subprocess(["claude", "Stop"], CORPUS[name], workspace.environ) for name in CORPUS}
     for agent, integration in WITH_HOOKS.items():
@@ -281,7 +279,6 @@ def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), payload=PAYLOAD)
 def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, payload: dict[str, Any]) -> None:
-    """Any event of any coding agent, with any fields of any type."""
     workspace.plan(*OPEN)
     in_project = {**payload, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
 
@@ -369,7 +366,6 @@ def test_nothing_that_is_printed_to_a_pipe_hides_or_imitates(workspace: Workspac
 
 
 def test_what_a_pipe_reads_still_has_every_text(workspace: Workspace, tmp_path: Path) -> None:
-    """JSON and Markdown restore the plan as it was written."""
     plan(workspace, HOSTILE)
     before = workspace.session.plan
     for name, words in (("plan.md", ("export",)), ("plan.json", ("export", "--as", "json"))):
@@ -385,7 +381,6 @@ def test_what_a_pipe_reads_still_has_every_text(workspace: Workspace, tmp_path: 
 
 @pytest.mark.parametrize("dialect", ["brief", "indexed", "phased", "declared"])
 def test_what_a_hook_tells_a_model_is_harmless_and_limited(workspace: Workspace, dialect: str) -> None:
-    """With news, with the plan, and with the nudge."""
     long = LONG[: 2 * MAX_HOOK_REPLY]
     plan(workspace, HOSTILE, long)
     told = []

@@ -90,7 +90,6 @@ def test_a_change_after_the_nudge_is_not_taken_back(workspace: Workspace) -> Non
 
 @pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
 def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace, dialect: str) -> None:
-    """After the exact texts of a dialect, in the nudge and in the context."""
     write_trusted(workspace.project / "tildone.toml", f'dialect = "{dialect}"\n', workspace.environ)
     agent, session = HookedAgent(workspace), workspace.session
     exact = dialect_named(dialect)
@@ -337,7 +336,6 @@ def test_the_gate_works_with_plans_in_pi_sessions(workspace: Workspace) -> None:
 
 
 def test_two_agents_in_a_project_have_separate_plans(workspace: Workspace) -> None:
-    """The first gets the project's plan; neither is continued because of the other's."""
     workspace.plan(*OPEN)
     first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
 
@@ -463,7 +461,6 @@ def test_an_agent_that_does_nothing_is_let_go(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_agent_is_continued_for_ever_and_the_documentation_has_the_counts() -> None:
-    """Whatever it does in between, as long as it closes no task."""
     results = run_all_drills()
 
     assert {name: result.nudges for name, result in results.items()} == NUDGES

@@ -92,7 +92,6 @@ def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> N
 
 
 def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> None:
-    """Added tasks, abandoned tasks, removed tasks and notes."""
     agent.writes(("Parse", "pending"), ("Wire", "pending"), ("Measure", "pending"))
     agent.workspace.session.change(
         (
@@ -158,7 +157,6 @@ def test_in_a_plan_that_people_made_tasks_are_ticked_off_and_nothing_else_change
 
 
 def test_single_tasks_are_identified_by_their_numbers(agent: HookedAgent) -> None:
-    """Also if event and tool call both report the creation, and if a task was renamed."""
     for number, subject in (("1", "Parse"), ("2", "Wire")):
         agent.report(HookPoint.TASK_CREATED, task_id=number, task_subject=subject)
         created(agent, number, subject)
@@ -468,7 +466,6 @@ def native(*tasks: tuple[str, str], of: Plan | None = None) -> list[NativeTask]:
 
 @given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
 def test_without_changes_by_others_the_merge_is_the_native_list(before: list[Task], after: list[Task]) -> None:
-    """In its order, with its texts and statuses, whatever the texts."""
     plan = numbered(flat(*(Task(task.text, task.status) for task in before)))
     base = [NativeTask(task.text, task.status, number=task.number) for task in plan.tasks]
     theirs = [NativeTask(task.text, task.status) for task in after]

@@ -167,7 +167,6 @@ def test_a_database_that_is_out_of_reach_or_never_answers(workspace: Workspace, 
 
 
 def test_no_home_at_all(workspace: Workspace) -> None:
-    """With an environment of little more than PATH."""
     done = subprocess.run(
         [PROGRAM, "hook", "claude"],
         input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
@@ -493,7 +492,6 @@ def test_an_agent_at_a_screen_ends_in_silence(workspace: Workspace) -> None:
 
 
 def test_a_folder_without_space_is_skipped(tmp_path: Path) -> None:
-    """The next one is used."""
     (tmp_path / "full").write_text("a file, so that nothing can be created in it\n", encoding="utf-8")
     facts = Remembered({"XDG_RUNTIME_DIR": str(tmp_path / "full"), "TMPDIR": str(tmp_path)}, AgentId("claude", "s1"))
 

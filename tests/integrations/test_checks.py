@@ -247,7 +247,6 @@ def gemini_lines(person: Person) -> list[str]:
 
 
 def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -> None:
-    """`install` says so, with the reason; the exit code is not 0, and there is nothing to restart."""
     (person.home / ".local" / "share" / "tildone" / "tildone.db").mkdir(parents=True)
 
     answer = person.run("install", "gemini")
@@ -303,7 +302,6 @@ def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(pe
 
 
 def test_a_check_changes_nothing(person: Person) -> None:
-    """No plan, no record of an agent, no store, no folder."""
     person.says("install", "claude", "pi", "opencode", "--no-check")
     before = files(person)
 
@@ -349,7 +347,6 @@ def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
 
 
 def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> None:
-    """With the position; the other agents are checked all the same."""
     person.says("install", "gemini", "zed", "--no-check")
     settings = person.home / ".gemini" / "settings.json"
     settings.write_text(settings.read_text() + "}")
@@ -487,7 +484,6 @@ def test_a_server_that_is_disabled_or_rejected_in_one_project_only(tmp_path: Pat
 
 
 def test_a_folder_that_is_not_trusted(tmp_path: Path) -> None:
-    """The decision for the nearest folder counts."""
     here = site(tmp_path)
     folders = tmp_path / "home" / ".gemini" / "trustedFolders.json"
     write(folders, {str(tmp_path / "home"): "DO_NOT_TRUST"})

@@ -63,7 +63,6 @@ def load_json(path: Path) -> Any:
 
 @EVERY
 def test_install_is_idempotent_and_uninstall_restores_every_file(settled: Person, name: str) -> None:
-    """To the byte, comments, line ends and permissions included."""
     before = files(settled.home)
 
     settled.says("install", name, "--no-check")
@@ -106,7 +105,6 @@ def test_project_scope_changes_only_files_of_the_project(settled: Person, name: 
 
 @EVERY
 def test_a_dry_run_writes_nothing(settled: Person, name: str) -> None:
-    """It shows what would be written."""
     before = files(settled.home)
 
     output = settled.says("install", name, "--dry-run")
@@ -132,7 +130,6 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
 
 
 def test_options_of_install_are_options_of_the_server(person: Person) -> None:
-    """The dialect and the session; --no-hooks and --no-mcp leave a part out."""
     person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks", "--no-check")
     servers = load_json(person.home / ".cursor" / "mcp.json")
     assert servers["mcpServers"]["tildone"]["args"] == ["mcp", "--dialect", "phased", "--session", "team"]
@@ -163,7 +160,6 @@ def test_options_of_install_are_options_of_the_server(person: Person) -> None:
 def test_settings_that_can_not_be_parsed_or_are_not_ours_are_not_changed(
     person: Person, name: str, file: str, text: str | bytes
 ) -> None:
-    """The error names the file and the reason, and nothing is written."""
     path = person.home / file
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -230,7 +226,6 @@ def test_a_backup_of_an_earlier_version_beside_the_file_is_used_and_removed(pers
 
 
 def test_without_a_name_the_coding_agents_are_listed(person: Person) -> None:
-    """Each as installed, found or not found."""
     (person.home / ".gemini").mkdir()
     person.says("install", "pi", "--no-check")
 
@@ -316,7 +311,6 @@ def test_variables_that_move_the_settings_are_respected() -> None:
 
 
 def test_the_output_is_a_few_lines_and_verbose_shows_the_changes(person: Person) -> None:
-    """The files, whether what was installed answers, and what to do next."""
     settings = person.home / ".gemini" / "settings.json"
 
     assert person.says("install", "gemini").splitlines() == [
@@ -389,7 +383,6 @@ def test_a_file_that_another_program_changes_meanwhile_keeps_its_changes(tmp_pat
 
 
 def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
-    """After a few attempts, with an error that names the file."""
     settings = tmp_path / "settings.json"
     settings.write_text('{"a": 1}\n')
     edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})

@@ -437,7 +437,6 @@ def stripped(text: str) -> str:
 
 @given(objects())
 def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
-    """In order; and the data is the old data with ours added."""
     before = scan_jsonc(text).data
 
     after = put(text, PATH, ENTRY)
@@ -462,7 +461,6 @@ def test_remove_undoes_put(text: str) -> None:
 
 @given(objects(), st.sampled_from("abcd"))
 def test_any_member_can_be_removed(text: str, name: str) -> None:
-    """The rest is still JSON."""
     before = scan_jsonc(text).data
 
     after = remove_jsonc(text, (name,))
@@ -477,7 +475,6 @@ def test_plain_json_is_parsed_as_json_does(data: dict[str, Any]) -> None:
 
 
 def test_invalid_json_is_refused() -> None:
-    """The message names the line."""
     for text in (
         "",
         "{",

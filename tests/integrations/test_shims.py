@@ -84,6 +84,16 @@ def shim(person: Person, host: str) -> Shim:
     return installed(person, host)
 
 
+@pytest.fixture
+def opencode(person: Person) -> Shim:
+    return installed(person, "opencode")
+
+
+@pytest.fixture
+def pi(person: Person) -> Shim:
+    return installed(person, "pi")
+
+
 def installed(person: Person, host: str, *options: str) -> Shim:
     if os.name == "nt":
         pytest.skip("the program in the place of tildone is a shell script")
@@ -110,124 +120,118 @@ def idle(**info: Any) -> dict[str, Any]:
     return {**STOP, "last": {"info": {"role": "assistant", "mode": "build", **model, **info}, "parts": parts}}
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_opencode_continues_with_the_same_agent_and_model(shim: Shim) -> None:
+def test_opencode_continues_with_the_same_agent_and_model(opencode: Shim) -> None:
     """And our prompt is not reported as the person's."""
-    shim.set_reply("session.idle", {"prompt": "Go on."})
+    opencode.set_reply("session.idle", {"prompt": "Go on."})
 
-    _, agent_calls = shim.run(idle())
+    _, agent_calls = opencode.run(idle())
 
     model = {"providerID": "local", "modelID": "scripted"}
     body = {"agent": "build", "model": model, "parts": [{"type": "text", "text": "Go on."}]}
     assert agent_calls == [["prompt", {"path": {"id": "main"}, "body": body}]]
     payload = {"sessionID": "main", "directory": "/project", "event": "session.idle", "text": "I stop."}
     payload |= {"status": "completed", "permission_mode": "build"}
-    assert shim.calls == [("hook opencode session.idle", payload)]
+    assert opencode.calls == [("hook opencode session.idle", payload)]
 
 
 @pytest.mark.parametrize(("error", "status"), [("MessageAbortedError", "aborted"), ("APIError", "error")])
-@pytest.mark.parametrize("host", ["opencode"])
-def test_opencode_reports_how_a_turn_ended(shim: Shim, error: str, status: str) -> None:
-    shim.run(idle(error={"name": error}))
+def test_opencode_reports_how_a_turn_ended(opencode: Shim, error: str, status: str) -> None:
+    opencode.run(idle(error={"name": error}))
 
-    assert [payload["status"] for _, payload in shim.calls] == [status]
+    assert [payload["status"] for _, payload in opencode.calls] == [status]
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_a_prompt_that_opencode_refuses_is_reported(shim: Shim) -> None:
+def test_a_prompt_that_opencode_refuses_is_reported(opencode: Shim) -> None:
     """So that it does not count as a nudge."""
-    shim.set_reply("session.idle", {"prompt": "Go on."})
+    opencode.set_reply("session.idle", {"prompt": "Go on."})
 
-    shim.run({**idle(), "refuses": True})
+    opencode.run({**idle(), "refuses": True})
 
-    assert [command for command, _ in shim.calls] == ["hook opencode session.idle", "hook opencode nudge.undelivered"]
-
-
-@pytest.mark.parametrize("host", ["opencode"])
-def test_a_summary_of_opencode_is_not_the_end_of_a_turn(shim: Shim) -> None:
-    shim.set_reply("session.idle", {"prompt": "Go on."})
-
-    _, agent_calls = shim.run(idle(summary=True, mode="compaction"))
-
-    assert (agent_calls, shim.calls) == ([], [])
+    assert [command for command, _ in opencode.calls] == [
+        "hook opencode session.idle",
+        "hook opencode nudge.undelivered",
+    ]
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_a_subagent_is_reported_with_its_parent_and_is_not_continued(shim: Shim) -> None:
-    shim.set_reply("session.idle", {"prompt": "Go on."})
+def test_a_summary_of_opencode_is_not_the_end_of_a_turn(opencode: Shim) -> None:
+    opencode.set_reply("session.idle", {"prompt": "Go on."})
+
+    _, agent_calls = opencode.run(idle(summary=True, mode="compaction"))
+
+    assert (agent_calls, opencode.calls) == ([], [])
+
+
+def test_a_subagent_is_reported_with_its_parent_and_is_not_continued(opencode: Shim) -> None:
+    opencode.set_reply("session.idle", {"prompt": "Go on."})
     message = {"parts": [{"type": "text", "text": "Look around", "id": "prt_1"}], "message": {"id": "m"}}
     starts = {"hook": "chat.message", "given": [{"sessionID": "child", "agent": "explore"}, message]}
     call = {"hook": "tool.execute.before", "given": [{"tool": "tildone_todo", "sessionID": "child"}, {"args": {}}]}
     writes = {"hook": "tool.execute.after", "given": [{"tool": "todowrite", "sessionID": "child", "args": {}}, {}]}
     stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
 
-    _, agent_calls = shim.run(starts, call, writes, {**idle(), "given": [{"event": stops}]})
+    _, agent_calls = opencode.run(starts, call, writes, {**idle(), "given": [{"event": stops}]})
 
     assert agent_calls == []
     subagent = ("main", "child", "explore")
     assert [
         (words.split()[-1], (payload["sessionID"], payload["agentID"], payload["agentType"]))
-        for words, payload in shim.calls
+        for words, payload in opencode.calls
     ] == [("tool.execute.before", subagent), ("tool.execute.after", subagent), ("session.idle", subagent)]
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_a_prompt_in_opencode_adds_the_plan_once_and_then_what_changed(shim: Shim) -> None:
+def test_a_prompt_in_opencode_adds_the_plan_once_and_then_what_changed(opencode: Shim) -> None:
     """As a hidden part of the message, after the person's text."""
-    shim.set_reply("session.created", {"context": "The plan."})
-    shim.set_reply("chat.message", {"context": "The news."})
+    opencode.set_reply("session.created", {"context": "The plan."})
+    opencode.set_reply("chat.message", {"context": "The news."})
     message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
     step = {"hook": "chat.message", "given": [{"sessionID": "main"}, message]}
 
-    [first, second], _ = shim.run(step, step)
+    [first, second], _ = opencode.run(step, step)
 
     texts = [[(part["text"], part.get("synthetic")) for part in result["parts"]] for result in (first, second)]
     assert texts == [[("Hello", None), ("The plan.\nThe news.", True)], [("Hello", None), ("The news.", True)]]
-    assert [words.split()[-1] for words, _ in shim.calls] == ["session.created", "chat.message", "chat.message"]
+    assert [words.split()[-1] for words, _ in opencode.calls] == ["session.created", "chat.message", "chat.message"]
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_tool_calls_are_refused_after_tildone_stop(shim: Shim) -> None:
-    shim.set_reply("tool.execute.before", {"halt": "Stopped."})
+def test_tool_calls_are_refused_after_tildone_stop(opencode: Shim) -> None:
+    opencode.set_reply("tool.execute.before", {"halt": "Stopped."})
 
-    [result], _ = shim.run(
+    [result], _ = opencode.run(
         {"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]}
     )
 
     assert result == {"thrown": "Stopped."}
 
 
-@pytest.mark.parametrize("host", ["pi"])
 @pytest.mark.parametrize(
     ("lease", "said"),
     [("", "tildone: stopped by tildone stop. To go on: tildone resume"), ("r/0/1", "tildone: Another has it.")],
 )
 def test_a_pi_without_an_interface_says_why_its_tools_are_refused(
-    shim: Shim, monkeypatch: pytest.MonkeyPatch, lease: str, said: str
+    pi: Shim, monkeypatch: pytest.MonkeyPatch, lease: str, said: str
 ) -> None:
     """The agent of a worker is not stopped by a person, but because its run has passed to another worker."""
     monkeypatch.setenv("TILDONE_LEASE", lease)
-    shim.set_reply("tool_call", {"halt": "Another has it."})
+    pi.set_reply("tool_call", {"halt": "Another has it."})
 
-    [result], _, printed = shim.run_printing({"hook": "tool_call", "given": {"toolName": "bash"}, "hasUI": False})
+    [result], _, printed = pi.run_printing({"hook": "tool_call", "given": {"toolName": "bash"}, "hasUI": False})
 
     assert result == {"block": True, "reason": "Another has it."}
     assert printed == f"{said}\n"
 
 
-@pytest.mark.parametrize("host", ["pi"])
-def test_pi_continues_when_told_to(shim: Shim) -> None:
-    shim.set_reply("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
+def test_pi_continues_when_told_to(pi: Shim) -> None:
+    pi.set_reply("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
     messages = [{"role": "assistant", "content": [{"type": "text", "text": "I stop."}]}, {"role": "user"}]
     before = {"type": "custom", "customType": "x"}
     event = {**SETTLE, "entries": [before], "context": {"contextMessages": messages}}
 
-    [result], agent_calls = shim.run({"hook": "agent_before_settle", "given": event})
+    [result], agent_calls = pi.run({"hook": "agent_before_settle", "given": event})
 
     nudge = {"type": "custom_message", "customType": "tildone", "content": "Go on.", "display": True}
     assert result == {"entries": [before, nudge], "continue": True}
     assert agent_calls == [["notify", ["A notice.", "warning"]]]
-    assert [payload["text"] for _, payload in shim.calls] == ["I stop."]
+    assert [payload["text"] for _, payload in pi.calls] == ["I stop."]
 
 
 @pytest.mark.parametrize(
@@ -239,48 +243,43 @@ def test_pi_continues_when_told_to(shim: Shim) -> None:
         {"given": SETTLE, "pending": True},
     ],
 )
-@pytest.mark.parametrize("host", ["pi"])
-def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(shim: Shim, more: dict[str, Any]) -> None:
-    """No hook is called."""
-    shim.set_reply("agent_before_settle", {"prompt": "Go on."})
+def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(pi: Shim, more: dict[str, Any]) -> None:
+    pi.set_reply("agent_before_settle", {"prompt": "Go on."})
 
-    results, _ = shim.run({"hook": "agent_before_settle", **more})
+    results, _ = pi.run({"hook": "agent_before_settle", **more})
 
-    assert (results, shim.calls) == ([None], [])
+    assert (results, pi.calls) == ([None], [])
 
 
-@pytest.mark.parametrize("host", ["pi"])
-def test_a_nudge_that_pi_has_no_use_for_is_reported(shim: Shim) -> None:
+def test_a_nudge_that_pi_has_no_use_for_is_reported(pi: Shim) -> None:
     """The person wrote while the hook ran, so the nudge does not count."""
-    shim.set_reply("agent_before_settle", {"prompt": "Go on."})
+    pi.set_reply("agent_before_settle", {"prompt": "Go on."})
 
-    [result], _ = shim.run({"hook": "agent_before_settle", "given": SETTLE, "pending": "later"})
+    [result], _ = pi.run({"hook": "agent_before_settle", "given": SETTLE, "pending": "later"})
 
     assert result is None
-    assert [command for command, _ in shim.calls] == ["hook pi agent_before_settle", "hook pi nudge_undelivered"]
+    assert [command for command, _ in pi.calls] == ["hook pi agent_before_settle", "hook pi nudge_undelivered"]
 
 
-@pytest.mark.parametrize("host", ["pi"])
-def test_pi_reports_what_the_conversation_has_used(shim: Shim) -> None:
+def test_pi_reports_what_the_conversation_has_used(pi: Shim) -> None:
     """Every request counts, also one for a summary. A price that is not known is not reported."""
     usage = {"input": 10, "cacheRead": 4, "cacheWrite": 1, "output": 5, "cost": {"total": 0}}
     entries = [{"message": {"role": "user"}}, {"message": {"role": "assistant", "usage": usage}}, {"usage": usage}]
     priced = [*entries, {"message": {"role": "assistant", "usage": {**usage, "cost": {"total": 0.5}}}}]
     settle = {"hook": "agent_before_settle", "given": SETTLE}
 
-    shim.run(settle, {**settle, "entries": entries}, {**settle, "entries": priced})
+    pi.run(settle, {**settle, "entries": entries}, {**settle, "entries": priced})
 
-    used = [payload.get("usage") for _, payload in shim.calls]
+    used = [payload.get("usage") for _, payload in pi.calls]
     assert used == [None, {"in": 30, "out": 10}, {"in": 45, "out": 15, "cost": 0.5}]
 
 
-@pytest.mark.parametrize("host", ["opencode"])
-def test_opencode_reports_what_a_session_and_its_subagents_have_used(shim: Shim) -> None:
+def test_opencode_reports_what_a_session_and_its_subagents_have_used(opencode: Shim) -> None:
     """A message is reported several times, the last time with all of its tokens."""
     tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 3, "write": 1}}
     none = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
-    shim.run(
+    opencode.run(
         used("m1", "main", none),
         idle(),
         used("m1", "main", tokens),
@@ -289,7 +288,7 @@ def test_opencode_reports_what_a_session_and_its_subagents_have_used(shim: Shim)
         idle(),
     )
 
-    assert [payload.get("usage") for _, payload in shim.calls] == [None, {"in": 28, "out": 14, "cost": 0.25}]
+    assert [payload.get("usage") for _, payload in opencode.calls] == [None, {"in": 28, "out": 14, "cost": 0.25}]
 
 
 def used(message: str, session: str, tokens: dict[str, Any], cost: float = 0) -> dict[str, Any]:
@@ -313,19 +312,18 @@ def test_a_program_that_fails_is_told_once(shim: Shim) -> None:
     assert agent_calls == [shown[shim.host]]
 
 
-@pytest.mark.parametrize("host", ["pi"])
-def test_pi_registers_the_offered_tools_and_shows_the_status_line(shim: Shim) -> None:
-    shim.set_reply("tools", {"tools": [TOOL]})
-    shim.set_reply("status", "✓ 0/2 · One\n")
-    shim.set_reply("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
+def test_pi_registers_the_offered_tools_and_shows_the_status_line(pi: Shim) -> None:
+    pi.set_reply("tools", {"tools": [TOOL]})
+    pi.set_reply("status", "✓ 0/2 · One\n")
+    pi.set_reply("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
 
-    results, agent_calls = shim.run(
+    results, agent_calls = pi.run(
         {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
     )
 
     assert results == [None, {"content": [{"type": "text", "text": "ok"}]}]
     assert agent_calls == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
-    assert shim.calls[-1][1]["args"] == {"done": 1}
+    assert pi.calls[-1][1]["args"] == {"done": 1}
 
 
 @both
@@ -364,20 +362,18 @@ def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: s
     assert [NOT_WORKING in json.dumps(notice) for notice in notices] == ([True] if wrong == "none" else [])
 
 
-@pytest.mark.parametrize("host", ["pi"])
-def test_a_tool_call_without_a_result_is_an_error_for_the_model(shim: Shim) -> None:
+def test_a_tool_call_without_a_result_is_an_error_for_the_model(pi: Shim) -> None:
     """An empty result would look like success."""
-    shim.set_reply("tools", {"tools": [TOOL]})
-    shim.set_reply("call", "")
+    pi.set_reply("tools", {"tools": [TOOL]})
+    pi.set_reply("call", "")
 
-    [_, result], _ = shim.run({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
+    [_, result], _ = pi.run({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
 
     assert result == {"thrown": "tildone does not answer"}
 
 
 @both
 def test_options_of_install_are_passed_to_the_hooks(person: Person, host: str) -> None:
-    """The dialect and the session."""
     person.says("install", host, "--dialect", "phased", "--session", 'o"urs')
 
     text = (person.home / FILES[host]).read_text(encoding="utf-8")
@@ -410,13 +406,12 @@ def completed(text: str) -> dict[str, Any]:
     return {"hook": "experimental.text.complete", "given": [SESSION, {"text": text}]}
 
 
-def test_a_summary_of_opencode_contains_the_plan(person: Person) -> None:
+def test_a_summary_of_opencode_contains_the_plan(opencode: Shim) -> None:
     """The model that writes the summary knows the plan; if it leaves the plan out, it is added. Other texts stay."""
-    shim = installed(person, "opencode")
-    shim.set_reply("session.created", {"context": PLAN})
+    opencode.set_reply("session.created", {"context": PLAN})
     kept = f"A summary. {PLAN}"
 
-    [told, added, *others], _ = shim.run(
+    [told, added, *others], _ = opencode.run(
         compacting(), completed("A summary."), completed("I work."), compacting(), completed(kept)
     )
 
@@ -425,37 +420,34 @@ def test_a_summary_of_opencode_contains_the_plan(person: Person) -> None:
     assert others == [{"text": "I work."}, {"context": [PLAN]}, {"text": kept}]
 
 
-def test_a_failed_compaction_of_opencode_adds_nothing_to_a_later_text(person: Person) -> None:
-    shim = installed(person, "opencode")
-    shim.set_reply("session.created", {"context": PLAN})
+def test_a_failed_compaction_of_opencode_adds_nothing_to_a_later_text(opencode: Shim) -> None:
+    opencode.set_reply("session.created", {"context": PLAN})
     idle = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": SESSION}}]}
 
-    [*_, later], _ = shim.run(compacting(), idle, completed("I work."))
+    [*_, later], _ = opencode.run(compacting(), idle, completed("I work."))
 
     assert later == {"text": "I work."}
 
 
-def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(person: Person) -> None:
+def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(pi: Shim) -> None:
     """In a request only, not in the conversation: the hook forgets that the model has seen it, and adds it later."""
-    shim = installed(person, "pi")
-    shim.set_reply("session_start", {"context": PLAN})
+    pi.set_reply("session_start", {"context": PLAN})
     request = {"hook": "context", "given": {"messages": ["a summary"]}}
 
-    [before, _, after, later], _ = shim.run(request, {"hook": "session_compact", "given": {}}, request, request)
+    [before, _, after, later], _ = pi.run(request, {"hook": "session_compact", "given": {}}, request, request)
 
     assert (before, later) == (None, None)
     [summary, plan] = after["messages"]
     assert summary == "a summary"
     assert (plan["role"], plan["content"], plan["display"]) == ("custom", PLAN, False)
-    assert [words.split()[-1] for words, _ in shim.calls] == ["session_start", "session_compact"]
+    assert [words.split()[-1] for words, _ in pi.calls] == ["session_start", "session_compact"]
 
 
-def test_a_prompt_in_pi_after_a_compaction_contains_the_plan_once(person: Person) -> None:
-    shim = installed(person, "pi")
-    shim.set_reply("session_start", {"context": PLAN})
+def test_a_prompt_in_pi_after_a_compaction_contains_the_plan_once(pi: Shim) -> None:
+    pi.set_reply("session_start", {"context": PLAN})
     prompt = {"hook": "before_agent_start", "given": {"prompt": "Go on."}}
 
-    [*_, request], _ = shim.run(
+    [*_, request], _ = pi.run(
         {"hook": "session_compact", "given": {}}, prompt, {"hook": "context", "given": {"messages": []}}
     )
 

@@ -224,7 +224,6 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
 
 
 async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
-    """Without output, with the exit code that a shell expects."""
     inbox = Inbox()
     with serving(project, TILDONE_TOKEN=TOKEN) as server:
         async with (
@@ -417,7 +416,6 @@ async def test_what_a_session_held_is_released_when_its_client_disconnects(serve
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
 def test_a_session_whose_client_is_gone_without_a_word_is_released(impatient: Served) -> None:
-    """It is idle from then on."""
     before, session = threads(impatient), ""
     asked = request(1, "tools/call", name="todo", arguments={})
     for _ in range(2):
@@ -482,7 +480,6 @@ def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served
 
 @every_mode
 async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
-    """Listings, a call, a resource and the prompt, as the client of each sees them."""
     seen = []
     for connect in (project.client, project.http_client):
         async with connect(mode) as client:
@@ -517,7 +514,6 @@ async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: 
 
 @every_mode
 async def test_a_change_is_reported_until_the_client_disconnects(project: Project, mode: str) -> None:
-    """The server keeps running, and its watch ends."""
     inbox = Inbox()
     async with project.http_server() as server:
         async with (

@@ -124,7 +124,6 @@ async def test_a_second_agent_gets_its_own_session(project: Project, mode: str) 
 
 @every_mode
 async def test_agents_that_share_a_session_see_each_others_changes(project: Project, mode: str) -> None:
-    """No change is lost, and each is told what the other changed."""
     first_place, second_place = in_claude(project, "1"), in_claude(project, "2", ANOTHER)
     async with first_place.client(mode, session="ours") as one, second_place.client(mode, session="ours") as two:
         first = text_of(await one.call_tool("todo", {"add": ["One"]}))
@@ -233,7 +232,6 @@ async def test_hooks_and_server_find_each_other_by_process(project: Project, mod
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, the record is read for every call")
 async def test_a_record_that_the_server_remembers_is_read_again_after_a_change(project: Project) -> None:
-    """It is remembered once its last change is not recent."""
     async with project.client("auto", "gemini-cli-mcp-client") as client:
         await client.call_tool("todo", {"add": ["One"]})
         aged(project.agents.folder, COARSE_NS)
@@ -289,7 +287,6 @@ async def test_what_a_model_has_seen_survives_a_restart(project: Project) -> Non
 
 
 async def test_concurrent_calls_are_carried_out_in_order(project: Project) -> None:
-    """No result repeats what an earlier one has already reported."""
     async with in_claude(project, "1").client("auto") as client:
         answers = await gathered(client, 20)
 
@@ -339,7 +336,6 @@ async def test_an_anonymous_agent_is_removed_when_its_server_ends(project: Proje
 
 
 async def test_a_conversation_id_may_have_any_length(project: Project) -> None:
-    """Long ones are replaced by a digest, as in hooks."""
     await add(in_claude(project, "x" * 5000), "One")
 
     assert [str(known.id) for known in project.agents.all()] == [f"claude:{digest('x' * 5000)}"]
@@ -426,7 +422,6 @@ def in_opencode(project: Project) -> Project:
 
 
 async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Project) -> None:
-    """Each works on its own session, in any order of calls."""
     for session in ("A", "B"):
         assign_session(project.agents, AgentId.parse(f"opencode:{session}"), THIS_PROCESS, now())
     async with in_opencode(project).client() as client:

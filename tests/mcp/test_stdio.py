@@ -69,7 +69,6 @@ async def test_the_official_client_can_use_everything(project: Project, mode: st
 
 
 async def test_a_plan_outlives_its_server_and_others_change_it(project: Project) -> None:
-    """The model is told what others changed, and a subscriber is notified."""
     agent = replace(project, environ={CLAUDE: "1"})
     async with agent.started() as client:
         await client.call_tool("todo", {"add": ["One"]})
@@ -101,7 +100,6 @@ async def test_two_coding_agents_in_one_folder_have_a_session_each(project: Proj
 
 
 async def test_agents_that_share_a_session_lose_no_change(project: Project) -> None:
-    """Two processes write at once, and every task of both is stored."""
     async with AsyncExitStack() as stack:
         clients = [
             await stack.enter_async_context(project.started("--session", "ours", **{CLAUDE: name}))
@@ -193,7 +191,6 @@ def test_without_the_extra_everything_on_stdio_works(project: Project) -> None:
 
 
 def test_without_the_extra_http_says_what_to_install(project: Project) -> None:
-    """It names the missing package and the command that installs it."""
     done = ran(project, WITHOUT_THE_EXTRA, "mcp", "--http", "--no-token")
 
     assert done.returncode == 2
@@ -238,7 +235,6 @@ def test_a_store_that_cannot_be_opened_is_reported_by_the_call(project: Project)
 
 
 def test_invalid_settings_are_reported_by_the_call(project: Project) -> None:
-    """And no longer once they are corrected."""
     settings = project.folder / "tildone.toml"
     write_trusted(settings, "dialect = 7\n", project.environment())
     with process(project) as server:
@@ -269,7 +265,6 @@ def test_ten_servers_started_at_once_all_answer(project: Project) -> None:
 
 
 def test_a_stray_print_does_not_reach_the_client(project: Project) -> None:
-    """It goes to standard error."""
     program = (
         "import sys; from tildone.log.session import Session; from tildone.cli import main\n"
         "Session.call = (lambda call: lambda *given: print('stray') or call(*given))(Session.call)\n"
@@ -310,7 +305,6 @@ def hosted(project: Project) -> Client:
 
 @unix_only
 def test_on_a_terminal_it_says_what_it_waits_for(project: Project) -> None:
-    """And Ctrl-C ends it."""
     terminal = Person(project.folder, project.home, project.environment()).at_terminal("mcp")
     terminal.until("waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it")
     terminal.type(CTRL_C)

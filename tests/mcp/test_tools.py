@@ -74,7 +74,6 @@ CALLS: dict[str, Calls] = {
 @every_mode
 @every_dialect
 async def test_every_tool_returns_its_dialects_reply(project: Project, dialect: str, mode: str) -> None:
-    """The text, the error flag, and structured content that fits the tool's schema exactly."""
     async with project.client(mode, dialect=dialect) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         results = [(tool, await client.call_tool(tool, given), refused) for tool, given, refused in CALLS[dialect]]
@@ -195,7 +194,6 @@ async def test_a_store_that_can_be_opened_again_is_used_again(project: Project) 
 
 
 def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:
-    """A dialect need not describe its results."""
     undescribed = replace(dialect_named("brief").tools[0], name="undescribed", output_schema=None)
 
     listed = tool_listing(undescribed, structured=True)
@@ -442,7 +440,6 @@ def test_the_uri_of_a_session_names_it(session: str) -> None:
 
 @every_mode
 async def test_a_change_by_another_process_or_the_client_itself_is_reported(project: Project, mode: str) -> None:
-    """For both formats, and reading then returns the new plan."""
     inbox = Inbox()
     async with (
         project.client(mode, inbox=inbox) as client,

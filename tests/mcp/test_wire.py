@@ -99,7 +99,6 @@ def test_every_message_can_be_encoded() -> None:
 @every_dialect
 @pytest.mark.parametrize("depth", [150, 300, 900])
 async def test_deeply_nested_arguments_are_refused(project: Project, dialect: str, depth: int) -> None:
-    """No arguments can end the server."""
     deep: Any = []
     for _ in range(depth):
         deep = [deep]
@@ -137,7 +136,6 @@ class Locked:
 
 
 async def test_a_call_that_waits_for_the_store_does_not_delay_others(project: Project) -> None:
-    """Other requests are answered meanwhile, and the call once the store is free."""
     async with wired(project) as wire:
         locked = Locked(project)
         wire.send(call(1, "todo", ADD))
@@ -169,7 +167,6 @@ async def test_a_cancelled_call_gets_no_response(project: Project, monkeypatch: 
 
 
 async def test_an_id_can_be_used_again_after_a_cancellation(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The response is that of the second request."""
     held = HeldCalls(monkeypatch)
     async with wired(project) as wire:
         wire.send(call(1, "todo", ADD))
@@ -183,7 +180,6 @@ async def test_an_id_can_be_used_again_after_a_cancellation(project: Project, mo
 
 
 async def test_an_endless_line_is_not_kept_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read up to a limit, answered and skipped."""
     monkeypatch.setattr("tildone.agents.mcp.server.MAX_LINE_BYTES", 1000)
     async with wired(project) as wire:
         refused = await wire.ask(b'{"id":5' + b" " * 5000 + b"}\n")
@@ -211,7 +207,6 @@ async def test_a_call_that_waits_for_the_store_does_not_keep_the_server_running(
 
 
 async def test_responses_larger_than_the_pipe_buffer_arrive(project: Project) -> None:
-    """While the client sends more requests."""
     async with wired(project, dialect="indexed") as wire:
         todos = [{"text": f"{number} {'x' * 900}"} for number in range(100)]
         wire.send(call(1, "write_todos", {"mode": "replace", "todos": todos}))

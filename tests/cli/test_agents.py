@@ -260,13 +260,11 @@ def test_lists_of_subagents_are_shown_below_the_plan(person: Person) -> None:
     }
 
 
-def test_a_subagents_list_is_a_session_with_a_title(person: Person) -> None:
+def test_a_subagents_list_is_a_session_with_a_title_and_is_paused_through_its_parent(person: Person) -> None:
     calls(person, f"{person.folder}#sub:a1", "claude:s1/a1", add=["Look"])
 
     assert f"{person.folder.name} (subagent a1)" in person.says("sessions")
 
-
-def test_pause_and_stop_apply_to_subagents_through_their_parent(person: Person) -> None:
     agents, parent = registry(person), at_work(person, "claude:s1")
     register(agents, subagent_of(agents, parent, "a1", now()))
 
@@ -387,7 +385,7 @@ def test_status_as_data(person: Person) -> None:
     assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("✓ 0/1 · #1 One", "go", 0, False)
 
 
-def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:
+def test_an_agent_that_has_gone_is_not_at_work_and_no_name_moves_the_screen(person: Person) -> None:
     settings = load({}, person.environ, str(person.folder))
     AgentRegistry(settings.agents_dir, settings.project).save(
         Agent(AgentId("claude", "s1"), settings.session, pid=2**22 + 1, last_active=now())
@@ -395,14 +393,12 @@ def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:
 
     assert NONE_ACTIVE in person.says("pause")
 
-
-def test_what_an_agent_is_called_can_not_move_the_screen(person: Person) -> None:
     at_work(person, "claude:\x1b[2Jx\ny")
 
     said = person.says("status")
 
     assert "\x1b" not in said
-    assert len(said.splitlines()) == 2
+    assert len(said.splitlines()) == 3
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says which process started another")

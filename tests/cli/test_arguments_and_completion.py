@@ -97,14 +97,6 @@ def test_a_mistake_is_named_with_what_may_have_been_meant() -> None:
     assert {line: refusal(*line.split())[: len(complaint)] for line, complaint in complaints.items()} == complaints
 
 
-def test_a_number_has_a_default_and_is_above_nothing() -> None:
-    assert ParsedArgs((ROOT,), (), {}).positive_int("limit", 20) == 20
-    assert ParsedArgs((ROOT,), (), {"limit": "7"}).positive_int("limit", 20) == 7
-    for given in ("0", "-1", "many", "1.5", "²"):
-        with pytest.raises(UsageError, match=re.escape(f"not '{given}'")):
-            ParsedArgs((ROOT,), (), {"limit": given}).positive_int("limit", 20)
-
-
 def test_every_verb_has_a_module_that_implements_it_and_examples_that_can_be_typed() -> None:
     """As far as the table can tell: what the words mean is for the verb."""
     for path in leaves((ROOT,)):
@@ -117,12 +109,18 @@ def test_every_verb_has_a_module_that_implements_it_and_examples_that_can_be_typ
                 assert parse(ROOT, shlex.split(part.partition(" < ")[0])[1:]).path, example
 
 
-def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb_unless_help_is_asked_for() -> None:
+def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb_and_a_number_is_above_nothing() -> None:
     assert parse(ROOT, ["todo", "--session", "x", "done", "1"]).options == {"session": "x"}
     assert refusal("todo", "--open", "next") == ("tildone todo next has no option --open; see tildone todo next --help")
 
     assert parse(ROOT, ["call", "-h"]).has("help")
     assert command(parse(ROOT, ["--help", "todo", "note"]).path) == "tildone todo note"
+
+    assert ParsedArgs((ROOT,), (), {}).positive_int("limit", 20) == 20
+    assert ParsedArgs((ROOT,), (), {"limit": "7"}).positive_int("limit", 20) == 7
+    for given in ("0", "-1", "many", "1.5", "²"):
+        with pytest.raises(UsageError, match=re.escape(f"not '{given}'")):
+            ParsedArgs((ROOT,), (), {"limit": given}).positive_int("limit", 20)
 
 
 def test_an_unknown_verb_gets_the_likeliest_commands() -> None:

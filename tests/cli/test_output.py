@@ -60,14 +60,6 @@ def test_lines_keep_within_a_narrow_terminal(person: Person, verb: str) -> None:
     assert max(len(line) for line in person.says(verb).splitlines()) > 30
 
 
-def test_a_width_that_is_set_counts(person: Person) -> None:
-    person.says("todo", "append", "A task with a rather long text that goes on and on")
-
-    shown = person.at_terminal("todo", NO_COLOR="1", COLUMNS="24").end().out
-
-    assert max(len(line) for line in shown.splitlines()) <= 24
-
-
 def test_at_a_terminal_a_call_does_not_wait_and_a_models_text_is_harmless(person: Person) -> None:
     assert person.at_terminal("call", "list_todos").end().out == "No todos\n"
 
@@ -192,13 +184,19 @@ def test_a_conversation_is_titled_after_its_first_prompt(person: Person) -> None
     assert (found["name"], found["title"]) == (ID, "Add a --version flag")
 
 
-def test_a_narrow_terminal_shows_sessions_on_two_lines(person: Person) -> None:
+def test_lines_of_sessions_and_of_a_width_that_is_set_keep_within_the_terminal(person: Person) -> None:
     person.says("todo", "append", "Parse", "--session", f"/home/me/{'long' * 12}")
 
     shown = Person(person.folder, person.home, person.environ, 40).at_terminal("sessions", NO_COLOR="1").end().out
 
     assert all(len(line) <= 40 for line in shown.splitlines())
     assert len(shown.splitlines()) == 2
+
+    person.says("todo", "append", "A task with a rather long text that goes on and on")
+
+    shown = person.at_terminal("todo", NO_COLOR="1", COLUMNS="24").end().out
+
+    assert max(len(line) for line in shown.splitlines()) <= 24
 
 
 def test_restoring_lists_titles(person: Person, tmp_path: Path) -> None:

@@ -155,27 +155,7 @@ def test_what_is_dangerous_about_a_command_is_listed(operator: Operator) -> None
     assert "  sudo rm -rf build\n  Careful: it runs as another user, deletes files.\n" in operator.fleet("approve")
 
 
-@pytest.mark.parametrize("shell", [{"CLAUDE_CODE_SESSION_ID": "c1"}, {"TILDONE_LEASE": "other/0/1"}])
-def test_an_agent_cannot_do_what_is_for_a_person(
-    operator: Operator, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = operator.add()
-    lease = operator.take()
-    asks(operator, lease, "q1", "command", "make deploy")
-    paused = operator.add("b.md", "--repo", str(operator.folder.parent))
-    operator.fleet("pause", paused)
-    for name, value in shell.items():
-        monkeypatch.setenv(name, value)
-
-    for argv in (["approve", run], ["answer", run, "yes"], ["resume", paused], ["retry", paused]):
-        code, out, err = operator.run("fleet", *argv)
-        assert (code, out, "only a person can" in err) == (3, "", True), argv
-
-    assert answers(operator, lease) == []
-    assert states(operator) == {run: "asking", paused: "paused"}
-
-
-def test_workers_are_listed_and_drained(operator: Operator) -> None:
+def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(operator: Operator) -> None:
     operator.fleet("up")
     assert "There are no workers" in operator.fleet("drain")
     operator.with_leases(lambda _, leases: leases.beat(WorkerInfo("build-7/1/a", "build-7", 1, "1", labels=("gpu",))))
@@ -184,6 +164,13 @@ def test_workers_are_listed_and_drained(operator: Operator) -> None:
     assert operator.run("fleet", "drain", "other")[0] == 4
     assert "build-7/1/a takes nothing more" in operator.fleet("drain", "build-7")
     assert operator.json("drain")["workers"][0]["draining"]
+
+    shown = operator.fleet("up", "--lease", "30", "--limit", "anthropic=4/50")
+
+    assert "a lease lasts 30 s and is renewed every 10 s" in shown
+    assert "anthropic: at most 4 runs and 50 requests a minute" in shown
+    assert operator.run("fleet", "up", "--limit", "anthropic")[0] == 2
+    assert operator.run("fleet", "up", "--lease", "1")[0] == 2
 
 
 def test_the_doctor_tells_of_runs_that_no_worker_can_take(operator: Operator) -> None:
@@ -238,15 +225,6 @@ def test_old_runs_become_reports(operator: Operator, monkeypatch: pytest.MonkeyP
     assert "\x1b" not in report
     assert operator.json("ls", "--all")["runs"] == []
     assert operator.run("todo", "--session", os.path.realpath("a.md"))[0] == 0
-
-
-def test_settings_and_limits_of_all_workers_are_stored(operator: Operator) -> None:
-    shown = operator.fleet("up", "--lease", "30", "--limit", "anthropic=4/50")
-
-    assert "a lease lasts 30 s and is renewed every 10 s" in shown
-    assert "anthropic: at most 4 runs and 50 requests a minute" in shown
-    assert operator.run("fleet", "up", "--limit", "anthropic")[0] == 2
-    assert operator.run("fleet", "up", "--lease", "1")[0] == 2
 
 
 def test_runs_are_added_again_from_the_logs(operator: Operator) -> None:

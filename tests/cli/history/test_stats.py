@@ -92,8 +92,8 @@ def test_undone_changes_do_not_count_and_before_the_first_it_names_the_branches(
     assert person.says("stats") == "This is before the first change. Later changes are on a branch: tildone branch\n"
 
 
-def test_labels_of_the_branch_are_shown(person: Person) -> None:
-    """The event that set one may be on another branch, after an undo."""
+def test_labels_of_the_branch_are_shown_and_another_session_can_be_named(person: Person) -> None:
+    """The event that set a label may be on another branch, after an undo."""
     person.says("todo", "add", "a")
     person.says("todo", "add", "b")
     person.says("label", "v1", "head~1")
@@ -102,8 +102,6 @@ def test_labels_of_the_branch_are_shown(person: Person) -> None:
     assert [each["label"] for each in person.run("stats", "--json").json["labels"]] == ["v1"]
     assert "⚑ labels: 1" in person.says("stats")
 
-
-def test_another_session_can_be_named(person: Person) -> None:
     kept(person, plan_of("Parse"), session="other")
 
     assert person.says("stats", "--session", "other").startswith("other: 0 of 1 task closed\n")

@@ -196,18 +196,10 @@ def test_a_missing_store_is_not_backed_up(person: Person) -> None:
     assert os.listdir(person.folder) == [".git"]
 
 
-def test_a_backup_that_fails_leaves_nothing_behind(person: Person, plans: Path) -> None:
-    by_hand(plans, "DROP TABLE events")
-
-    answer = person.run("backup", "copy.db")
-
-    assert answer.code == 5
-    assert "is damaged" in answer.err
-    assert sorted(os.listdir(person.folder)) == [".git", "plans.db"]
-
-
-def test_a_damaged_session_is_left_out_of_a_backup(person: Person, plans: Path) -> None:
-    """It is named, and the exit code says that the backup is incomplete."""
+def test_a_damaged_session_is_left_out_of_a_backup_and_one_that_fails_leaves_nothing_behind(
+    person: Person, plans: Path
+) -> None:
+    """What is left out is named, and the exit code says that the backup is incomplete."""
     by_hand(plans, "UPDATE events SET body = '{' WHERE id = 'y'")
 
     answer = person.run("backup", "copy.db")
@@ -215,6 +207,14 @@ def test_a_damaged_session_is_left_out_of_a_backup(person: Person, plans: Path) 
     assert answer.code == 5
     assert f"left out: session 'two': {plans} is damaged" in answer.err
     assert [info.name for info in SqliteStore(person.folder / "copy.db").sessions()] == ["one"]
+
+    by_hand(plans, "DROP TABLE events")
+
+    answer = person.run("backup", "other.db")
+
+    assert answer.code == 5
+    assert "is damaged" in answer.err
+    assert sorted(os.listdir(person.folder)) == [".git", "copy.db", "plans.db"]
 
 
 def test_restore_loses_nothing(person: Person, plans: Path) -> None:

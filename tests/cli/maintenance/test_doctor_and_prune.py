@@ -123,13 +123,20 @@ def test_doctor_changes_nothing(person: Person, plans: Path) -> None:
     }
 
 
-def test_doctor_creates_no_store(person: Person) -> None:
-    """A missing store is no problem before the first plan."""
+def test_what_is_not_there_or_cannot_be_reached_is_told_without_its_password(person: Person) -> None:
+    """A missing store is no problem before the first plan, and none is made."""
     said = person.says("doctor", "--store", "nowhere.db")
 
     assert f"  ✓ there is no store at {person.folder / 'nowhere.db'} yet; the first plan creates it\n" in said
     assert os.listdir(person.folder) == [".git"]
     assert list(person.home.rglob("*.db")) == []
+
+    answer = person.run("doctor", "--json", "--store", "postgresql://ann:sesame@localhost:1/plans?application_name=x")
+
+    assert answer.code == 5
+    assert [health for health, _ in findings(answer, "store")] == ["problem"]
+    assert "sesame" not in answer.out + answer.err
+    assert ("ok", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
 
 
 def test_an_older_store_is_not_migrated(person: Person) -> None:
@@ -368,15 +375,6 @@ def test_another_copy_on_path_is_a_warning(person: Person) -> None:
     assert found["remedy"] == f"remove it, or call this copy: {shlex.quote(str(PROGRAM))}"
 
 
-def test_an_unreachable_server_is_an_error_and_its_password_is_not_printed(person: Person) -> None:
-    answer = person.run("doctor", "--json", "--store", "postgresql://ann:sesame@localhost:1/plans?application_name=x")
-
-    assert answer.code == 5
-    assert [health for health, _ in findings(answer, "store")] == ["problem"]
-    assert "sesame" not in answer.out + answer.err
-    assert ("ok", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
-
-
 @unix_only
 @pytest.mark.parametrize("columns", [80, 40, 30])
 def test_findings_are_wrapped_to_a_narrow_terminal(person: Person, plans: Path, columns: int) -> None:
@@ -455,12 +453,6 @@ def test_old_sessions_are_listed_and_deleted(person: Person, aged_plans: Path) -
     assert names(aged_plans) == ["recent", "open"]
 
 
-def test_open_includes_sessions_with_open_tasks(person: Person, aged_plans: Path) -> None:
-    person.says("prune", "--older-than", "90d", "--open", "--yes")
-
-    assert names(aged_plans) == ["recent"]
-
-
 @pytest.mark.parametrize(
     ("span", "left"),
     [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
@@ -500,7 +492,7 @@ def test_nothing_is_deleted_without_a_valid_age_and_an_agreement(person: Person,
         assert len(names(aged_plans)) == 4, span
 
 
-def test_prune_prints_json(person: Person, aged_plans: Path) -> None:
+def test_prune_prints_json_and_open_includes_sessions_with_open_tasks(person: Person, aged_plans: Path) -> None:
     found = person.run("prune", "--older-than", "90d", "--json", "--yes").json["sessions"]
 
     assert [(each["title"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
@@ -509,6 +501,10 @@ def test_prune_prints_json(person: Person, aged_plans: Path) -> None:
         ("old", 100, 1, 0, True),
     ]
     assert len(names(aged_plans)) == 2
+
+    person.says("prune", "--older-than", "90d", "--open", "--yes")
+
+    assert names(aged_plans) == ["recent"]
 
 
 def test_pruning_shrinks_the_file(person: Person, aged_plans: Path) -> None:

@@ -43,10 +43,21 @@ def notice(file: Path, names: str = "store, session, max_nudges") -> str:
     )
 
 
-def test_trust_shows_the_settings_and_lets_them_apply(person: Person, file: Path) -> None:
+def test_trust_shows_the_settings_lets_them_apply_and_can_be_revoked(person: Person, file: Path) -> None:
     assert person.says("trust", "--yes") == f"{shown(file)}Trusted. To take it back: tildone trust --revoke\n"
     assert person.says("todo") == "No tasks in session 'ours'. Add one with: tildone todo add TEXT\n"
     assert person.says("trust") == f"{shown(file).replace('  (applies without trust)', '')}Already trusted.\n"
+
+    person.says("trust", "--yes")
+
+    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
+    assert person.run("todo").err == notice(file)
+    assert person.says("trust", "--revoke") == f"Not trusted: {file}\n"
+
+    person.says("trust", "--yes")
+    file.unlink()
+
+    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
 
 
 def test_a_person_is_asked(person: Person, file: Path) -> None:
@@ -97,21 +108,6 @@ def test_after_a_change_the_file_has_to_be_trusted_again(person: Person, file: P
     assert before == notice(file, "session")
     assert said.startswith(f'{file} has changed since it was trusted; it sets:\n  session = "theirs"\n')
     assert person.says("todo") == "No tasks in session 'theirs'. Add one with: tildone todo add TEXT\n"
-
-
-def test_trust_can_be_revoked(person: Person, file: Path) -> None:
-    person.says("trust", "--yes")
-
-    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
-    assert person.run("todo").err == notice(file)
-    assert person.says("trust", "--revoke") == f"Not trusted: {file}\n"
-
-
-def test_trust_of_a_file_that_is_gone_can_be_revoked(person: Person, file: Path) -> None:
-    person.says("trust", "--yes")
-    file.unlink()
-
-    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
 
 
 def test_programs_can_read_it(person: Person, file: Path) -> None:

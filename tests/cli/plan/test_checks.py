@@ -553,26 +553,6 @@ def test_the_proof_of_verify_counts_as_long_as_the_files_stay(verifier: Person) 
     assert (verifier.folder / "runs").read_text(encoding="utf-8") == "run\n"
 
 
-def test_a_task_that_was_blocked_for_want_of_a_result_is_open_again(verifier: Person) -> None:
-    verifier.says(
-        "todo", "check", "1", "--seconds", "1", "--", "sh", script(verifier.folder, "test -f x || read x < fifo")
-    )
-    os.mkfifo(verifier.folder / "fifo")
-    verifier.run("todo", "done", "1")
-    still = verifier.run("verify")
-    blocked = statuses(verifier)
-    (verifier.folder / "x").touch()
-    passed = verifier.run("verify")
-
-    assert still.code == 3
-    assert still.out.splitlines() == [
-        "! #1 $ sh check.sh · inconclusive: it took longer than 1 s",
-        "  To run it again: tildone verify 1; with more time: tildone todo check 1 --seconds N",
-    ]
-    assert blocked == ["blocked", "pending"]
-    assert (passed.code, statuses(verifier)) == (0, ["pending", "pending"])
-
-
 def test_equal_checks_share_one_run_and_json_has_all(verifier: Person) -> None:
     name = script(verifier.folder, "echo run >> runs")
     for number in ("1", "2"):

@@ -118,11 +118,19 @@ def test_next_is_the_task_in_progress_else_the_first_that_can_be_done(planner: P
     ]
 
 
-def test_reading_a_plan_creates_nothing_to_undo(planner: Person) -> None:
+def test_reading_a_plan_creates_nothing_to_undo_and_undo_and_redo_can_be_printed_as_json(planner: Person) -> None:
     for argv in (["todo"], ["todo", "next"], ["todo", "list", "x"], ["todo", "--json"]):
         planner.says(*argv)
 
     assert len(planner.run("log", "--json").json["events"]) == 1
+
+    planner.says("todo", "done", "3")
+    done = planner.run("todo", "--json").json
+
+    undone, redone = planner.run("todo", "undo", "--json").json, planner.run("redo", "--json").json
+
+    assert undone["changed"] == redone["changed"] == [3]
+    assert redone == done | {"changed": [3]}
 
 
 def test_a_narrow_terminal_wraps_and_wide_letters_take_two_columns(person: Person) -> None:
@@ -137,13 +145,6 @@ def test_a_narrow_terminal_wraps_and_wide_letters_take_two_columns(person: Perso
         "– #2 Write the parser and wire it up to",
         "     the command line",
     ]
-
-
-def test_colours_are_for_terminals_that_want_them(person: Person) -> None:
-    person.says("todo", "add", "a b")
-
-    assert "\x1b[" in person.at_terminal("todo").end().out
-    assert person.at_terminal("todo", NO_COLOR="1").end().out == person.says("todo")
 
 
 def test_the_shape_of_the_json_is_the_documented_one(planner: Person) -> None:
@@ -219,16 +220,6 @@ def test_every_change_can_be_printed_as_json(planner: Person, argv: list[str], c
     assert {key: data[key] for key in data if key != "changed"} == planner.run("todo", "--json").json
 
 
-def test_undo_and_redo_can_be_printed_as_json(planner: Person) -> None:
-    planner.says("todo", "done", "3")
-    done = planner.run("todo", "--json").json
-
-    undone, redone = planner.run("todo", "undo", "--json").json, planner.run("redo", "--json").json
-
-    assert undone["changed"] == redone["changed"] == [3]
-    assert redone == done | {"changed": [3]}
-
-
 def test_no_word_but_a_status_says_pending(person: Person) -> None:
     """Scripts may search the output for it."""
     person.says("todo", "add", "a b")
@@ -259,14 +250,6 @@ def test_a_task_that_waits_is_not_offered(shipper: Person) -> None:
     assert listed_later == "– #1 Ship it\n  after 3\n✓ #2 Build it\n– #3 Test it\n"
     assert shipper.says("todo", "next") == "– #1 Ship it\n"
     assert tasks(shipper)[1]["after"] == [2, 3]
-
-
-def test_a_task_in_progress_does_not_wait(shipper: Person) -> None:
-    """Somebody has started it, whatever was to come first."""
-    shipper.says("todo", "start", "1")
-    shipper.says("todo", "after", "1", "2")
-
-    assert shipper.says("todo", "next") == "● #1 Ship it\n"
 
 
 def test_what_waits_for_a_blocked_task_is_named_until_it_waits_for_no_other(shipper: Person) -> None:
@@ -351,11 +334,17 @@ def test_what_cannot_be_is_said(shipper: Person) -> None:
         assert words in refused.err, argv
 
 
-def test_the_files_of_a_task(shipper: Person) -> None:
+def test_a_task_has_files_and_does_not_wait_while_it_is_in_progress(shipper: Person) -> None:
+    """Somebody has started it, whatever was to come first."""
     assert shipper.says("todo", "touches", "1", "src/*", "docs").startswith("Changes src/*, docs: #1 Ship it\n")
     assert tasks(shipper)[1]["touches"] == ["src/*", "docs"]
     assert shipper.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
     assert "touches" not in tasks(shipper)[1]
+
+    shipper.says("todo", "start", "1")
+    shipper.says("todo", "after", "1", "2")
+
+    assert shipper.says("todo", "next") == "● #1 Ship it\n"
 
 
 APPEND = '{"ops": [{"op": "append", "phase": "Build", "items": ["Parse"]}]}'

@@ -81,13 +81,13 @@ def test_an_edit_can_be_printed_as_json(person: Person, editors: Path) -> None:
     assert person.run("todo", "edit", "--json", **editor(editors, "true")).json["changed"] == []
 
 
-def test_an_empty_plan_opens_with_something_to_replace(person: Person, editors: Path) -> None:
+def test_an_empty_plan_opens_with_something_to_replace_and_a_flat_list_stays_flat(
+    person: Person, editors: Path
+) -> None:
     assert person.says("todo", "edit", **editor(editors, 'cp "$1" seen.md')) == "Nothing changed.\n"
     assert (person.folder / "seen.md").read_text(encoding="utf-8").startswith("# Todos\n- [ ] (")
     assert person.says("todo").startswith("No tasks")
 
-
-def test_a_flat_list_stays_flat(person: Person, editors: Path) -> None:
     person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "one"}]}')
 
     person.says("todo", "edit", **editor(editors, ADD))
@@ -383,8 +383,14 @@ def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person
     assert person.says("todo").startswith("No tasks")
 
 
-def test_an_empty_file_for_an_empty_plan_is_no_matter(person: Person) -> None:
+def test_windows_line_ends_are_read_and_an_empty_file_for_an_empty_plan_is_no_matter(person: Person) -> None:
     assert person.says("todo", "import", "-") == "Imported standard input: 0 tasks in 0 phases\nNothing changed.\n"
+
+    (person.folder / "TODO.md").write_bytes(b"\xef\xbb\xbf" + PHASED_TEXT.replace("\n", "\r\n").encode())
+
+    person.says("todo", "import")
+
+    assert person.says("todo", "export", "-") == PHASED_TEXT
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows says it differently")
@@ -398,14 +404,6 @@ def test_a_file_that_cannot_be_opened_is_said(person: Person) -> None:
         answer = person.run("todo", "import", path)
 
         assert (answer.code, answer.err) == (1, f"tildone: could not read {path}: {complaint}\n"), path
-
-
-def test_windows_line_ends_and_a_byte_order_mark_are_read(person: Person) -> None:
-    (person.folder / "TODO.md").write_bytes(b"\xef\xbb\xbf" + PHASED_TEXT.replace("\n", "\r\n").encode())
-
-    person.says("todo", "import")
-
-    assert person.says("todo", "export", "-") == PHASED_TEXT
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")

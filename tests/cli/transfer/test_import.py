@@ -123,10 +123,18 @@ def test_the_format_is_detected(person: Person, name: str, text: str, form: str)
     assert imported["format"] == form
 
 
-def test_an_explicit_format_takes_precedence(person: Person) -> None:
+def test_an_explicit_format_takes_precedence_and_the_rules_of_the_session_hold_for_a_file(person: Person) -> None:
+    """What an agent's tools could not read again is not put before it."""
     assert person.run("import", "-", "--from", "todo.txt", given="- [ ] a\n").code == 0
 
     assert plan(person) == "- [ ] - [ ] a\n"
+
+    person.says("call", "TodoWrite", '{"summary": "s", "todos": [{"content": "a", "status": "pending"}]}')
+    (person.folder / "plan.md").write_text("- [/] a\n- [/] b\n", encoding="utf-8")
+
+    assert person.run("import", "plan.md").code == 3
+    assert person.run("import", "plan.md", "--dry-run").code == 3
+    assert plan(person) == "- [ ] a\n"
 
 
 @pytest.mark.parametrize(
@@ -235,17 +243,7 @@ def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person
     assert person.says("todo").startswith("No tasks")
 
 
-def test_the_rules_of_the_session_hold_for_a_file_as_well(person: Person) -> None:
-    """What an agent's tools could not read again is not put before it."""
-    person.says("call", "TodoWrite", '{"summary": "s", "todos": [{"content": "a", "status": "pending"}]}')
-    (person.folder / "plan.md").write_text("- [/] a\n- [/] b\n", encoding="utf-8")
-
-    assert person.run("import", "plan.md").code == 3
-    assert person.run("import", "plan.md", "--dry-run").code == 3
-    assert plan(person) == "- [ ] a\n"
-
-
-def test_a_dry_run_shows_the_plan(person: Person) -> None:
+def test_a_dry_run_shows_the_plan_and_another_session_can_be_named(person: Person) -> None:
     (person.folder / "todo.txt").write_text("x one +A\n(B) two +A\n", encoding="utf-8")
 
     answer = person.run("import", "todo.txt", "--dry-run")
@@ -254,8 +252,6 @@ def test_a_dry_run_shows_the_plan(person: Person) -> None:
     assert "line 2: a priority" in answer.err
     assert " has no sessions yet. " in person.says("sessions")
 
-
-def test_into_another_session(person: Person) -> None:
     (person.folder / "plan.md").write_text("- [ ] a\n", encoding="utf-8")
 
     said = person.says("import", "plan.md", "--into", "an other")

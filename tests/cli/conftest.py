@@ -4,12 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.person import Person, new_person
 
 
 @pytest.fixture
 def person(tmp_path: Path) -> Person:
-    project, home = tmp_path / "project", tmp_path / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    return Person(project, home)
+    return new_person(tmp_path)

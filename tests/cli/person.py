@@ -107,6 +107,14 @@ class Person:
         return kept | home | {"TERM": "xterm-256color", "TILDONE_USER": NAME} | self.environ | more
 
 
+def new_person(folder: Path, **environ: str) -> Person:
+    """Somebody with a new project and an empty home."""
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    return Person(project, home, environ)
+
+
 class Terminal:
     """A program at a pseudo-terminal, of which it is told the width."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.tally import Plan, Tally
-from tests.hooks.agent import Workspace
+from tests.hooks.agent import new_workspace
 from tests.stores.writers import say
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session
@@ -34,15 +34,12 @@ DIALECT = "phased"
 def doors(plan: Plan, tally: Tally) -> None:
     """Write through all doors, and compare what was acknowledged with the history."""
     with tempfile.TemporaryDirectory() as name:
-        project, home = Path(name, "project"), Path(name, "home")
-        (project / ".git").mkdir(parents=True)
-        home.mkdir()
-        workspace = Workspace(project, home, {"TILDONE_DIALECT": DIALECT, "TILDONE_SESSION": "doors"})
+        workspace = new_workspace(Path(name), TILDONE_DIALECT=DIALECT, TILDONE_SESSION="doors")
         environ = {**os.environ, **workspace.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
         writers = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.doors", door, str(number), str(plan.changes)],
-                cwd=project,
+                cwd=workspace.project,
                 env=environ,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -100,12 +97,8 @@ def run_hook(texts: list[str]) -> None:
         answer = json.loads(_command("hook", "pi", CALL_EVENT, given=json.dumps(payload)))
         assert not answer["failed"], answer
         say(text)
-        _command(
-            "hook",
-            "claude",
-            "Stop",
-            given=json.dumps({"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}),
-        )
+        stop = {"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}
+        _command("hook", "claude", "Stop", given=json.dumps(stop))
 
 
 def run_mcp(texts: list[str]) -> None:

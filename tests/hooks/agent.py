@@ -105,11 +105,11 @@ class Workspace:
         return tasks_of(self.session.plan)
 
 
-def new_workspace(folder: Path) -> Workspace:
+def new_workspace(folder: Path, **more: str) -> Workspace:
     project, home = folder / "project", folder / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
-    return Workspace(project, home)
+    return Workspace(project, home, more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from tests.host.test_host import Script, extend, host_with, talk
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
 from tildone.base import replace
-from tildone.plan.text.amounts import format_size
 from tildone.plan.text.styles import THEME, Role, Span, Theme, ansi, plain
 from tildone.run.host import ExtensionAPI, ExtensionContext, Host
 from tildone.run.kit.components import (
@@ -45,7 +44,6 @@ from tildone.run.kit.definition import (
     ToolResult,
     draw,
     error_result,
-    keep_tail,
     markup,
     send_update,
     text_result,
@@ -224,22 +222,6 @@ def ended(told: list[Json]) -> Json:
     return event
 
 
-async def test_execute_signature_five_arguments_in_order() -> None:
-    """The id of the call, the arguments, the signal before the callback, and the context of the host."""
-    given = list[Any]()
-
-    async def execute(*five: Any) -> ToolResult:
-        given.extend(five)
-        return text_result("ok")
-
-    await called(my_tool(execute), query="yak")
-
-    assert given[:2] == ["c0", {"query": "yak"}]
-    assert isinstance(given[2], AbortSignal)
-    assert callable(given[3])
-    assert isinstance(given[4], ExtensionContext)
-
-
 async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path: Path) -> None:
     """All five arguments reach the original, in their order, and the model is offered the tool once."""
     await asyncio.to_thread((tmp_path / "a.txt").write_text, "hello\n", "utf-8")
@@ -266,6 +248,8 @@ async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path
     assert ended(told)["result"]["content"][0]["text"].endswith("(seen)")
     assert [(call.tool_call_id, call.params) for call in seen] == [("c0", {"path": "a.txt"})]
     assert isinstance(seen[0].signal, AbortSignal)
+    assert callable(seen[0].on_update)
+    assert isinstance(seen[0].ctx, ExtensionContext)
 
 
 async def test_return_value_content_is_for_the_model_and_details_for_the_renderer() -> None:
@@ -358,21 +342,6 @@ async def pressing_escape(host: Host) -> None:
         await host.settled()
 
 
-async def test_output_truncation_keeps_the_most_recent_lines() -> None:
-    text = "".join(f"line {number}\n" for number in range(5000))
-
-    async def execute(*_five: Any) -> ToolResult:
-        kept = keep_tail(text, max_bytes=50_000, max_lines=2000)
-        return text_result(kept.content, {"truncated": kept.truncated, "size": format_size(kept.total_bytes)})
-
-    end, _ = await called(my_tool(execute))
-
-    shown = end["result"]["content"][0]["text"]
-    assert shown.startswith("line 3000\n")
-    assert shown.endswith("line 4999\n")
-    assert end["result"]["details"] == {"truncated": True, "size": "47.7 KB"}
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
@@ -430,24 +399,6 @@ def render_result(result: ToolResult, options: RenderOptions, theme: Theme) -> C
         footer=ToolFooter(items=footer_items, separator=" | ") if footer_items else None,
         include_spacer_before_footer=len(fields) > 0,
     )
-
-
-def fetch_result(result: ToolResult, options: RenderOptions, theme: Theme) -> Component:
-    """Render the result of the section on truncated output."""
-    if options.is_partial:
-        return Text(theme.fg("muted", "WebFetch: fetching..."))
-    details = result.details
-    if "content" not in details:
-        return Text(theme.fg("error", result.text or "Fetch failed"))
-    container = Container()
-    size = LabelledField("Size", format_size(details["totalBytes"]), show_collapsed=True)
-    container.add_child(ToolBody([size], expanded=options.expanded))
-    items = [Item("lines", f"{details['totalLines']}")]
-    if details["truncated"]:
-        shown = f"{details['outputLines']}/{details['totalLines']} lines"
-        items = [Item("showing", shown), Item("full output", details["tempFile"])]
-    container.add_child(ToolFooter(items, separator=" | ", include_spacer_before_footer=True))
-    return container
 
 
 def test_render_call_signature_takes_the_arguments_and_the_theme() -> None:
@@ -534,38 +485,6 @@ def test_error_rendering_in_render_result_checks_for_a_missing_field() -> None:
 
     assert markup(shown) == "<error>No results found. Try a different query.</error>"
     assert markup(render_result(ToolResult((), {}), COLLAPSED, THEME)) == "<error>Operation failed</error>"
-
-
-def test_error_rendering_in_render_result_may_ask_the_context() -> None:
-    def of_context(result: ToolResult, _options: RenderOptions, theme: Theme, context: RenderContext) -> Component:
-        return Text(theme.fg("error", result.text) if context.is_error else "fine")
-
-    tool = replace(TOOL, render_result=of_context)
-
-    assert markup(result_component(tool, error_result("gone"), RenderOptions(is_error=True))) == "<error>gone</error>"
-    assert markup(result_component(tool, text_result("here"), COLLAPSED)) == "fine"
-
-
-@pytest.mark.parametrize(
-    ("truncated", "footer"),
-    [(True, "showing: 3/5000 lines | full output: /tmp/x"), (False, "lines: 5000")],
-)
-def test_rendering_truncated_output_says_what_is_shown_and_where_the_rest_is(truncated: bool, footer: str) -> None:  # noqa: FBT001  a parameter
-    details = {
-        "content": "a",
-        "truncated": truncated,
-        "totalLines": 5000,
-        "totalBytes": 48_890,
-        "outputLines": 3,
-        "tempFile": "/tmp/x",  # noqa: S108  not opened
-    }
-    tool = replace(TOOL, render_result=fetch_result)
-
-    shown = lines(result_component(tool, text_result("a", details), COLLAPSED))
-
-    assert shown == ["Size: 47.7 KB", "", footer]
-    assert lines(result_component(tool, error_result(""), COLLAPSED)) == ["Operation failed"]
-    assert lines(result_component(tool, text_result(""), PARTIAL)) == ["WebFetch: fetching..."]
 
 
 def test_render_result_guidelines_a_container_grows() -> None:

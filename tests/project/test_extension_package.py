@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.person import Person, new_person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.project.fresh_environment import build_wheel, make_environment, pip_install, run
 from tests.project.source import ROOT
@@ -102,10 +102,7 @@ class User:
 
 @pytest.fixture
 def user(tmp_path: Path, programs: Path) -> User:
-    project, home = tmp_path / "project", tmp_path / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    return User(Person(project, home, {"NO_COLOR": "1", "NO_PROXY": "127.0.0.1", "TILDONE_COUNTDOWN": "0"}), programs)
+    return User(new_person(tmp_path, NO_COLOR="1", NO_PROXY="127.0.0.1", TILDONE_COUNTDOWN="0"), programs)
 
 
 def test_the_package_uses_only_what_the_pages_name() -> None:

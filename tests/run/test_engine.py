@@ -155,14 +155,12 @@ def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_finished_plan_is_not_continued(person: Person) -> None:
+def test_neither_a_finished_plan_nor_an_error_is_continued(person: Person) -> None:
     answer, server = run_model(person, "Go", "--max-nudges", "0", script=(WRITE, FINISH, {"text": "Done."}))
 
     assert (answer.code, nudges(server)) == (0, 0)
     assert "limit" not in answer.out
 
-
-def test_an_error_is_not_continued(person: Person) -> None:
     answer, server = run_model(person, "Go", script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
 
     assert (answer.code, len(server.requests)) == (1, 2)
@@ -356,7 +354,6 @@ def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_it
 
 
 def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person) -> None:
-    """The agent starts a run on its own plan, and prompts it: the counts since a person last spoke stay."""
     with ModelServer(WRITE, STOPS) as server:
         environ = provider_environment(server) | {"TILDONE_COUNTDOWN": "0"}
         run = ("run", "Go", "--model", CHAT, "--session", "s", "--max-nudges", "1", "--mode", "print")
@@ -413,24 +410,24 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
     assert "$0.30" in person.says("stats")
 
 
-def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None:
+@pytest.mark.parametrize(
+    ("setting", "script", "told", "requests"),
+    [
+        ("max_task_cost = 0.5", (WRITE, START), "the task in progress has cost $0.50", 6),
+        ("max_tokens = 60", (WRITE,), "the agents of this plan have used 60 tokens. To go on, raise max_tokens", 4),
+    ],
+)
+def test_a_model_that_spends_too_much_is_ended(
+    person: Person, setting: str, script: tuple[Turn, ...], told: str, requests: int
+) -> None:
     """Before its next request, although it never stops by itself."""
-    configure(person, "max_task_cost = 0.5")
-    with ModelServer(WRITE, START, {**WORK, "repeat": True}) as server:
+    configure(person, setting)
+    with ModelServer(*script, {**WORK, "repeat": True}) as server:
         answer = run_free(person, server, "Go")
 
-    assert "the task in progress has cost $0.50" in answer.err + answer.out
-    assert len(server.requests) == 6
-    assert person.run("status").out.count("the task in progress has cost $0.50") == 1
-
-
-def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
-    configure(person, "max_tokens = 60")
-    with ModelServer(WRITE, {**WORK, "repeat": True}) as server:
-        answer = run_free(person, server, "Go")
-
-    assert "the agents of this plan have used 60 tokens. To go on, raise max_tokens" in answer.err + answer.out
-    assert len(server.requests) == 4
+    assert told in answer.err + answer.out
+    assert len(server.requests) == requests
+    assert person.run("status").out.count(told.partition(". ")[0]) == 1
 
 
 def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> None:

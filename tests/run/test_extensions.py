@@ -21,7 +21,7 @@ def settings(person: Person, *names: str) -> None:
         write_extension(person.home / ".config" / "tildone", name)
 
 
-def test_an_option_names_a_file_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
+def test_an_option_names_a_file_a_module_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
     write_extension(person.folder, "one.py")
     write_extension(person.folder, "one.py", "other", trace="one.other")
     elsewhere = write_extension(tmp_path / "elsewhere", "two.py")
@@ -33,8 +33,6 @@ def test_an_option_names_a_file_or_a_function_in_it(person: Person, tmp_path: Pa
     assert (answer.code, answer.out, answer.err) == (0, DONE, "")
     assert loaded(person) == ["one.py", "one.other", "two.py"]
 
-
-def test_an_option_names_a_module_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_extension(site, "tools/__init__.py", trace="tools")
     write_extension(site, "tools/more.py", "plug_in", trace="tools.more")

@@ -267,21 +267,19 @@ def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
 
 
 def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: Person) -> None:
-    """A subagent that never ends is stopped with its parent."""
-    endless: Turn = {"tool": "bash", "args": {"command": "true"}, "repeat": True}
-    answer, server = run_model(person, "Count", *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", script=(TASK, endless))
-
-    assert answer.code != 0
-    assert len(server.requests) == 7
-
-
-def test_a_model_that_fails_in_a_subagent_is_a_failed_result(person: Person) -> None:
+    """A subagent that never ends is stopped with its parent. A model that fails in one is a failed result."""
     answer, server = run_model(
         person, "Count", script=(TASK, {"error": 401, "message": "no such key"}, {"text": "I see."})
     )
 
     told = json.dumps(server.requests[2].messages[-1])
     assert (answer.code, "the subagent's model failed" in told, "no such key" in told) == (0, True, True)
+
+    endless: Turn = {"tool": "bash", "args": {"command": "true"}, "repeat": True}
+    answer, server = run_model(person, "Count", *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", script=(TASK, endless))
+
+    assert answer.code != 0
+    assert len(server.requests) == 7
 
 
 def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> None:

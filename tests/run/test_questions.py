@@ -98,30 +98,9 @@ def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) 
 
 
 @needs_terminal
-def test_a_no_can_have_a_reason(person: Person) -> None:
-    with model_at_terminal(person, command("ls"), DONE) as (server, terminal):
-        asked(terminal, "  ls", "r")
-        terminal.until("Why not?")
-        answer = terminal.end("Use fd, naïve\r".encode())
-
-    assert answer.code == 0
-    assert "asked: ls\\nTheir reason: Use fd, naïve" in str(server.requests[1].messages[-1])
-
-
-@needs_terminal
-def test_ctrl_c_refuses_and_stops_the_turn(person: Person) -> None:
-    with model_at_terminal(person, command("touch made"), DONE) as (server, terminal):
-        asked(terminal, "  touch made")
-        answer = terminal.end(CTRL_C)
-
-    assert answer.code == 130
-    assert not (person.folder / "made").exists()
-    assert len(server.requests) == 1
-
-
-@needs_terminal
-def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> None:
-    """It is discarded, so that the Enter that was meant to send it allows nothing."""
+@pytest.mark.parametrize("answers", [False, True], ids=["Ctrl-C", "y"])
+def test_what_was_typed_before_a_question_does_not_answer_it(person: Person, *, answers: bool) -> None:
+    """It is discarded, so that the Enter that was meant to send it allows nothing. Ctrl-C stops the turn."""
     with model_at_terminal(person, {**command("touch made"), "hold": 1}, DONE) as (server, terminal):
         assert server.held.wait(30)
         terminal.type(b"y")
@@ -130,9 +109,10 @@ def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> 
         terminal.say("")
         terminal.say("no", "That is no answer.")
         assert not (person.folder / "made").exists()
-        answer = terminal.end(b"y\r")
+        answer = terminal.end(b"y\r" if answers else CTRL_C)
 
-    assert (answer.code, (person.folder / "made").exists()) == (0, True)
+    assert (answer.code, (person.folder / "made").exists()) == ((0, True) if answers else (130, False))
+    assert len(server.requests) == 1 + answers
 
 
 @needs_terminal

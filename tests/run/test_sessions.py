@@ -166,11 +166,15 @@ def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, *
     return load(flags or {}, homes | environ, str(folder))
 
 
-def test_every_run_setting_has_a_default(tmp_path: Path) -> None:
+def test_every_run_setting_has_a_default_and_an_option_may_be_given_several_times(tmp_path: Path) -> None:
     settings = settled(tmp_path)
 
     assert (settings.model, settings.max_nudges, settings.countdown, settings.phases) == (None, None, 3, ())
     assert Path(settings.session_dir).parent == tmp_path / "data" / "tildone" / "sessions"
+
+    typed = parse(ROOT, ["run", "--allow", "a *", "x", "--allow=b", "--model", "m", "--model", "n"])
+
+    assert (typed.values("allow"), typed.values("mode"), typed.options["model"]) == (("a *", "b"), (), "n")
 
 
 def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> None:
@@ -205,12 +209,6 @@ def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have
 
     assert [settings.session_dir for settings in said] == [str(tmp_path / "kept"), str(tmp_path / "here")]
     assert said[0].phases == (("todo.enabled", True), ("todo.reminders.max", 5))
-
-
-def test_an_option_may_be_given_several_times() -> None:
-    typed = parse(ROOT, ["run", "--allow", "a *", "x", "--allow=b", "--model", "m", "--model", "n"])
-
-    assert (typed.values("allow"), typed.values("mode"), typed.options["model"]) == (("a *", "b"), (), "n")
 
 
 def test_requests_without_a_prompt_are_answered(person: Person) -> None:

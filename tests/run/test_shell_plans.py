@@ -219,22 +219,18 @@ def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -
     assert "a-password" not in answer.out + answer.err + stored
 
 
-def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
-    name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
-
-    with starting():
-        assert person.says("run", name, *ALLOW_ALL, "--mode", "print") == "All 2 tasks are done.\n"
-
-
-def test_print_mode_reports_failure_on_standard_error(person: Person) -> None:
+def test_print_mode_prints_the_last_answer_and_reports_failure_on_standard_error(person: Person) -> None:
     """The command that goes on works for a program that is not on PATH, too."""
+    both = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n", "both.md")
+    with starting():
+        assert person.says("run", both, *ALLOW_ALL, "--mode", "print") == "All 2 tasks are done.\n"
     name = write_plan(person, "- [ ] A: `exit 7`\n")
 
     answer = person.run("run", name, *ALLOW_ALL, "--mode", "print")
     off_path = person.run("run", name, "--restart", *ALLOW_ALL, "--mode", "print", PATH=os.defpath)
 
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err == "tildone: #1 A failed: Exit code 7\n$ exit 7\nTo go on: tildone run --continue\n"
+    assert answer.err == "tildone: #3 A failed: Exit code 7\n$ exit 7\nTo go on: tildone run --continue\n"
     assert off_path.err.endswith(f"To go on: {shlex.quote(str(PROGRAM))} run --continue\n")
 
 
@@ -260,9 +256,9 @@ def test_a_plan_may_be_larger_than_the_lists_of_its_dialect(person: Person) -> N
     tasks = [f"- [ ] Task {number} has a text that is longer than that of a list: `true`\n" for number in range(11)]
     name = write_plan(person, "# One\n" + "".join(tasks[:5]) + "# Two\n" + "".join(tasks[5:]))
 
-    out = person.says("run", name, *ALLOW_ALL, "--dialect", "declared", "--mode", "print")
-
-    assert out == "All 11 tasks are done.\n"
+    assert (
+        person.says("run", name, *ALLOW_ALL, "--dialect", "declared", "--mode", "print") == "All 11 tasks are done.\n"
+    )
     assert [phase.splitlines()[0] for phase in person.says("todo").split("\n\n")] == ["One 5/5", "Two 6/6"]
 
 
@@ -374,41 +370,6 @@ class Talk:
         return [messages.delta(event) async for event in self.model.stream(request)]
 
 
-def test_each_task_is_started_run_and_completed() -> None:
-    talk = Talk("A: `a`", "B: `b`")
-
-    calls = [talk.call()]
-    talk.becomes(Status.IN_PROGRESS, Status.PENDING)
-    calls.append(talk.call())
-    talk.gives()
-    calls.append(talk.call())
-    talk.becomes(Status.COMPLETED, Status.PENDING)
-    calls.append(talk.call())
-    talk.becomes(Status.COMPLETED, Status.COMPLETED)
-
-    assert calls == [
-        ("todo", {"start": 1}),
-        ("bash", {"command": "a"}),
-        ("todo", {"done": 1}),
-        ("todo", {"start": 2}),
-    ]
-    assert talk.next()["text"] == "All 2 tasks are done."
-
-
-@pytest.mark.parametrize(
-    ("dialect", "call"),
-    [
-        ("indexed", ("edit_todos", {"action": "start", "indices": [1]})),
-        ("phased", ("todo_write", {"ops": [{"op": "start", "task": "B: `b`"}]})),
-        ("brief", ("todo", {"start": 2})),
-    ],
-)
-def test_it_speaks_the_dialect_whose_tools_it_is_offered(dialect: str, call: tuple[str, Any]) -> None:
-    talk = Talk(Task("A", Status.COMPLETED), "B: `b`", tools=TOOLS[dialect])
-
-    assert talk.call() == call
-
-
 def test_it_searches_once_for_the_tools_of_a_dialect_that_have_to_be_found() -> None:
     """The plan is checked afterwards as at the start of a run."""
     talk = Talk("A: `a`", tools=("bash", "find_tools"))
@@ -436,7 +397,7 @@ def test_a_task_in_progress_comes_first_and_one_that_somebody_else_works_on_is_l
         talk.next()
 
 
-def test_two_tasks_with_the_same_command_both_run() -> None:
+def test_two_tasks_with_the_same_command_both_run_and_one_of_several_continues_where_it_failed() -> None:
     talk = Talk("A: `make`", "B: `make`")
     talk.next()
     talk.becomes(Status.IN_PROGRESS, Status.PENDING)
@@ -447,8 +408,6 @@ def test_two_tasks_with_the_same_command_both_run() -> None:
 
     assert talk.call() == ("bash", {"command": "make"})
 
-
-def test_a_task_of_several_commands_continues_with_the_one_that_failed() -> None:
     talk = Talk(Task("A: `a`", Status.IN_PROGRESS, ("$ b",)))
     talk.next()
     talk.gives()

@@ -340,18 +340,15 @@ def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edit
 
 
 def test_an_editor_that_cannot_be_run_ends_nothing(person: Person) -> None:
+    """A plan that is not stored is not changed from here."""
+    with conversation(person, argv=("--no-session",)) as (_, terminal):
+        terminal.say("/todo", "The plan of this run is not stored")
+        assert terminal.end(b"/quit\r").code == 0
+
     with conversation(person, {"text": "Seen."}, EDITOR='vi "') as (_, terminal):
         terminal.say("/todo add Buy milk", "0 of 1 closed")
         terminal.say("/todo edit", "Nothing was edited")
         terminal.say("Go", "Seen.")
-
-        assert terminal.end(b"/quit\r").code == 0
-
-
-def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> None:
-    with conversation(person, argv=("--no-session",)) as (_, terminal):
-        terminal.say("/todo", "The plan of this run is not stored")
-
         assert terminal.end(b"/quit\r").code == 0
 
 
@@ -427,18 +424,6 @@ def test_a_summary_can_be_interrupted(person: Person) -> None:
     assert "To go on: tildone run --continue" in screen(answer.out)
 
 
-def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
-    (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
-    os.mkfifo(person.folder / "gate")
-    terminal = at_terminal(person, "plan.md", "--allow", "*")
-    terminal.until("Bash: cat gate")
-    terminal.say("/compact", "There is nothing to compact: the shell driver reads the plan")
-    with (person.folder / "gate").open("wb"):
-        pass
-
-    assert terminal.end().code == 0
-
-
 def test_rpc_clients_see_the_commands(person: Person) -> None:
     with ModelServer() as server:
         given = '{"type": "get_commands"}\n{"type": "prompt", "message": "/model"}\n'
@@ -501,6 +486,17 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
     assert shown[again + 1 : again + 23] == ["Bash: seq 20", "  Done: 20 lines", *numbers]
     assert "  1" in shown[more:collapsed]
     assert "  1" not in shown[collapsed:]
+
+
+def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
+    (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
+    os.mkfifo(person.folder / "gate")
+    terminal = at_terminal(person, "plan.md", "--allow", "*")
+    terminal.until("Bash: cat gate")
+    terminal.say("/compact", "There is nothing to compact: the shell driver reads the plan")
+    (person.folder / "gate").write_bytes(b"")
+
+    assert terminal.end().code == 0
 
 
 def test_no_key_is_offered_where_none_works(person: Person) -> None:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from tests.faults.fuzz import odd
 from tests.faults.fuzz.odd import Target
-from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, to_json
+from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, new_workspace, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tests.hooks.test_events import is_fine
 from tildone.agents.integrations import HookPoint
@@ -24,10 +24,8 @@ OTHERS = ("log", "status", "blame", "diff", "undo", "redo", "todo", "call", "che
 
 def targets(folder: Path) -> list[Target]:
     """Return the programs; they work in `folder`."""
-    project, home = folder / "project", folder / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    workspace = Workspace(project, home, {"EDITOR": "true", "VISUAL": "true"})
+    workspace = new_workspace(folder, EDITOR="true", VISUAL="true")
+    project = workspace.project
     return [
         Target("hooks", lambda luck: _event(luck, project), lambda given: _report(workspace, *given), weight=1),
         Target("verbs", _argv, lambda argv: _run(workspace, argv), weight=1),

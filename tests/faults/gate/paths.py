@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import Person
+from tests.cli.person import new_person
 from tests.faults.gate.agents import (
     ACTIVE,
     DONE,
@@ -39,7 +39,7 @@ from tests.faults.gate.agents import (
     mark,
     running_ahead,
 )
-from tests.hooks.agent import HookedAgent, Workspace, environment
+from tests.hooks.agent import HookedAgent, Workspace, environment, new_workspace
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
 from tests.suite.forking import PROGRAM
@@ -213,10 +213,7 @@ def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
 
 
 def _hooked(folder: Path, dialect: str) -> HookedAgent:
-    project, home = folder / "project", folder / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    return HookedAgent(Workspace(project, home, {"TILDONE_DIALECT": dialect}))
+    return HookedAgent(new_workspace(folder, TILDONE_DIALECT=dialect))
 
 
 def _session(agent: HookedAgent, dialect: str, name: str) -> Session:
@@ -297,11 +294,8 @@ def tool_of(action: Action) -> tuple[str, dict[str, object]]:
 def run_host(agent: Agent, dialect: str) -> Ended:
     """Run an agent in a host until it is not continued any more, or its plan is done."""
     with tempfile.TemporaryDirectory() as folder:
-        project, home = Path(folder, "project"), Path(folder, "home")
-        (project / ".git").mkdir(parents=True)
-        home.mkdir()
-        workspace = Workspace(project, home, {"TILDONE_DIALECT": dialect, **ENVIRON})
-        with environment(workspace.environ), contextlib.chdir(project):
+        workspace = new_workspace(Path(folder), TILDONE_DIALECT=dialect, **ENVIRON)
+        with environment(workspace.environ), contextlib.chdir(workspace.project):
             return asyncio.run(_run_host(agent, dialect, workspace))
 
 
@@ -338,12 +332,9 @@ class AgentServer(ModelServer):
 def run_program(agent: Agent, dialect: str) -> Ended:
     """Run an agent until the program ends."""
     with tempfile.TemporaryDirectory() as folder:
-        project, home = Path(folder, "project"), Path(folder, "home")
-        (project / ".git").mkdir(parents=True)
-        home.mkdir()
-        environ = {"TILDONE_COUNTDOWN": "0", "NO_PROXY": "127.0.0.1", "TILDONE_DIALECT": dialect, "NO_COLOR": "1"}
-        data = {"XDG_DATA_HOME": str(home), "SSL_CERT_DIR": str(home)}
-        person = Person(project, home, environ | data)
+        own = {"TILDONE_COUNTDOWN": "0", "NO_PROXY": "127.0.0.1", "TILDONE_DIALECT": dialect, "NO_COLOR": "1"}
+        person = new_person(Path(folder), **own, XDG_DATA_HOME=f"{folder}/home", SSL_CERT_DIR=f"{folder}/home")
+        project = person.folder
         session = open_session(load({}, person.environment({}), str(project)), dialect_named(dialect))
         options = ("--model", CHAT, *ALLOW_ALL, "--allow-write", "*", "--mode", "print", "--dialect", dialect)
         turns = AgentTurns(agent, dialect, session)

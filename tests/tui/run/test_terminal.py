@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.person import Person, new_person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.suite.waiting import until
@@ -70,10 +70,7 @@ class Tmux:
 
 @pytest.fixture
 def person(tmp_path: Path) -> Person:
-    project, home = tmp_path / "project", tmp_path / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    return Person(project, home, {"NO_PROXY": "127.0.0.1", "SSL_CERT_DIR": os.path.dirname(__file__)})
+    return new_person(tmp_path, NO_PROXY="127.0.0.1", SSL_CERT_DIR=os.path.dirname(__file__))
 
 
 @pytest.fixture

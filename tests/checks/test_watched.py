@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.repositories import PASSES, Runner, git, make_repository, python
-from tildone.app import check_files
-from tildone.app.check_files import CHECKSUM_BYTES, KeptListings, WatchedFiles, matches, matching, with_entries, without
+from tildone.app import check_runner as check_files
+from tildone.app.check_runner import (
+    CHECKSUM_BYTES,
+    KeptListings,
+    WatchedFiles,
+    matches,
+    matching,
+    with_entries,
+    without,
+)
 from tildone.app.opening import check_approvals, check_runner
 from tildone.app.settings import load
 from tildone.base import replace

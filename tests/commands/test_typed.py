@@ -8,8 +8,10 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans
 from tildone.app.commands import (
     Answer,
     FailureReason,
+    Search,
     Targets,
     capitalized,
+    find,
     find_targets,
     find_task,
     find_tasks,
@@ -21,7 +23,6 @@ from tildone.app.commands import (
     verb_and_rest,
     words,
 )
-from tildone.app.search import Search, find
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.model import Phase, Plan, Task, flat, numbered
 

@@ -102,7 +102,7 @@ def test_a_stop_is_silent_at_once_only_if_no_proof_can_be_stale(agent: HookedAge
     modules = loaded(agent, HookPoint.STOP, replies=False, last_assistant_message="Done.")
 
     assert "tildone.agents.hooks.reply" in modules
-    assert "tildone.app.check_files" in modules
+    assert "tildone.app.check_runner" in modules
     assert {name.split(".")[0] for name in modules} & HEAVY == set()
     assert modules & {"subprocess", "threading", "tildone.app.check_commands"} == set()
 

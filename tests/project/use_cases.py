@@ -29,7 +29,7 @@ OPS = ("/api/s/{key}/ops",)
 TOOL = ("todo",)
 
 USE_CASES = (
-    UseCase("find tasks", "search.find", ("todo list",)),
+    UseCase("find tasks", "commands.find", ("todo list",)),
     UseCase("add tasks", "commands.add", ("todo add", "todo append"), ("task.add", "phase.add"), OPS, TOOL),
     UseCase("rename", "commands.rename", ("todo rename",), ("task.edit",), OPS, TOOL),
     UseCase("note", "commands.note", ("todo note",), ("task.note",), OPS, TOOL),
@@ -67,7 +67,7 @@ USE_CASES = (
     UseCase("answer an agent", "answering.answer_need", ("answer",), ("watch.answer",), ("/api/needs/{item}",)),
     UseCase(
         "pause, stop, resume an agent",
-        "run_requests.steer_sessions",
+        "who.steer_sessions",
         ("pause", "stop", "resume"),
         ("watch.pause", "watch.stop", "watch.resume"),
         ("/api/s/{key}/course",),
@@ -75,7 +75,7 @@ USE_CASES = (
     UseCase("answer a run", "answering.answer_question", routes=("/api/fleet/answer",), fleet=("answer", "approve")),
     UseCase(
         "pause, resume, retry, cancel a run",
-        "run_requests.request_run",
+        "runs.request_run",
         routes=("/api/fleet/ask", "/api/fleet/ask-all"),
         fleet=("pause", "resume", "retry", "cancel"),
     ),

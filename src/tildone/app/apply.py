@@ -15,8 +15,8 @@ from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
 from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
-from tildone.app.run_requests import STEERED, steer_sessions
 from tildone.app.settings import Settings
+from tildone.app.who import STEERED, steer_sessions
 from tildone.base import TYPE_CHECKING, TildoneError, value
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session

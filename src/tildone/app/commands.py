@@ -1,4 +1,4 @@
-"""A person's changes to a plan: one function for each verb, from the plan and the verb's arguments to an `Answer`.
+"""A person's changes to a plan, one function for each verb, from its arguments to an `Answer`; and a search in it.
 
 Tasks are selected by number, so that a change hits the tasks that were meant even if the plan changes meanwhile. Text
 is kept as it was typed.
@@ -6,6 +6,7 @@ is kept as it was typed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from tildone.base import TYPE_CHECKING, replace, value
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tildone.plan.model import Check
+
 
 MARKED_MESSAGES = {status: status.value.capitalize() for status in Status}
 MARKED_MESSAGES |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
@@ -594,3 +596,58 @@ def _selector(target: Task | None) -> Numbered | None:
 
 def _owner(target: Task | None) -> str:
     return "the plan" if target is None else label(target)
+
+
+STATUS_WORDS = {status.value: status for status in Status}
+STATUS_WORDS |= {"done": Status.COMPLETED, "dropped": Status.ABANDONED, "started": Status.IN_PROGRESS}
+
+
+@value
+class Search:
+    """What the tasks have to match: words in the text or in the notes, a part of the phase's name, a status."""
+
+    words: tuple[str, ...] = ()
+    phase: str | None = None
+    status: str | None = None
+    only_open: bool = False
+
+
+def find(plan: Plan, search: Search) -> tuple[Task, ...] | Answer:
+    """Return the tasks that match, or a refusal if no phase has that name or the status is unknown."""
+    phases = plan.phases
+    if search.phase is not None:
+        phases = tuple(phases_like(plan, search.phase))
+        if not phases:
+            return refusal(FailureReason.UNMATCHED, _no_phase(plan, search.phase))
+    status = None
+    if search.status is not None:
+        status = STATUS_WORDS.get(search.status.strip().lower().replace("-", "_").replace(" ", "_"))
+        if status is None:
+            return refusal(
+                FailureReason.USAGE,
+                f'There is no status "{single_line(search.status)}"; a status is {_choices([*STATUS_WORDS])}',
+            )
+    return tuple(
+        task
+        for phase in phases
+        for task in phase.tasks
+        if status in (None, task.status)
+        and (task.status.is_open or not search.only_open)
+        and all(_has(task, word) for word in search.words)
+    )
+
+
+def _has(task: Task, word: str) -> bool:
+    wanted = word.casefold()
+    return task_number(word) == task.number or any(wanted in text.casefold() for text in (task.text, *task.notes))
+
+
+def _no_phase(plan: Plan, name: str) -> str:
+    names = [single_line(phase.name) for phase in plan.phases if phase.name]
+    known = f"; phases are {_choices(names, 'and')}" if names else "; the plan has no phases"
+    return f'No phase has "{single_line(name)}" in its name{known}'
+
+
+def _choices(words: Sequence[str], conjunction: str = "or") -> str:
+    *most, last = words
+    return f"{', '.join(most)} {conjunction} {last}" if most else last

@@ -1,4 +1,4 @@
-"""What only a person may do, and the table of where each such act can be done.
+"""What only a person may do, and the table of where each such act can be done; steering agents, which is such an act.
 
 A command that is typed in the shell of an agent is the agent's doing, on whatever surface: it can read, and work on its
 plan, but it cannot approve its own commands, answer its own questions, or change how it is held to its plan. The same
@@ -15,9 +15,16 @@ from enum import Enum
 
 from tildone.app.opening import agent_here, agent_of_client
 from tildone.app.settings import Settings
-from tildone.base import Refused
+from tildone.base import TYPE_CHECKING, Refused
+from tildone.plan.events import Directive
 from tildone.plan.runs import LEASE_VARIABLE
 from tildone.plan.text.safe import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
 
 
 class PersonAct(Enum):
@@ -194,3 +201,18 @@ OTHERS: dict[Surface, Ways] = {
     ),
 }
 """What is not for persons only: reading, and working on a plan. A board that an agent started refuses this, too."""
+
+
+ACTS = {Directive.PAUSE: PersonAct.PAUSE, Directive.STOP: PersonAct.STOP, Directive.GO: PersonAct.RESUME}
+
+STEERED = {Directive.PAUSE: "paused", Directive.STOP: "stopped", Directive.GO: "resumed"}
+"""What a session is with each directive, in the words of all surfaces."""
+
+
+def steer_sessions(settings: Settings, sessions: Iterable[Session], directive: Directive) -> list[Session]:
+    """Set the directive of sessions, and return those that had another one.
+
+    Raises NotThePerson if an agent wants to change how it is held to its plan.
+    """
+    check_person(settings, ACTS[directive])
+    return [session for session in sessions if session.set_directive(directive)]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tildone.app.opening import open_agents, open_session, open_store, session_title
 from tildone.app.plan_agents import plan_agents
-from tildone.app.run_requests import STEERED, steer_sessions
 from tildone.app.settings import Settings
+from tildone.app.who import STEERED, steer_sessions
 from tildone.base import UsageError, replace, value
 from tildone.base.ids import now
 from tildone.cli.opening import no_tasks, open_to_read, settings_for, with_session

@@ -10,7 +10,7 @@ from contextlib import closing, nullcontext, suppress
 from typing import Any, Self
 
 from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
-from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
+from tildone.app.runs import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
 from tildone.base.ids import local_time, now, timestamp

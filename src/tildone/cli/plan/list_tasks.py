@@ -61,8 +61,7 @@ def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:
     if not args.positional and not {"phase", "status", "open"}.intersection(args.options):
         return None
     # Late, because most often the whole plan is shown.
-    from tildone.app.commands import Answer
-    from tildone.app.search import Search, find
+    from tildone.app.commands import Answer, Search, find
 
     found = find(plan, Search(args.positional, args.options.get("phase"), args.options.get("status"), args.has("open")))
     if isinstance(found, Answer):

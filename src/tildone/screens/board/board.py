@@ -23,8 +23,7 @@ from threading import Lock
 from tildone.app.checks import SessionChecks, open_on_screen
 from tildone.app.index import IndexChange, IndexFollower, SessionIndex, open_index
 from tildone.app.opening import patience_of, run_leases
-from tildone.app.run_requests import offered_requests
-from tildone.app.runs import FleetIndex, RunAsked, WorkerRow
+from tildone.app.runs import FleetIndex, RunAsked, WorkerRow, offered_requests
 from tildone.app.sessions import SessionRow
 from tildone.app.settings import Settings
 from tildone.base import NotFound, StoreDamaged, TildoneError, UsageError, replace, value

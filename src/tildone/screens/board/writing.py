@@ -22,7 +22,8 @@ from tildone.app.answering import (
 from tildone.app.checks import changed_meanwhile, owner, typed_check
 from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
-from tildone.app.run_requests import STEERED, RunRequest, pause_all, request_run, resume_all, steer_sessions
+from tildone.app.runs import RunRequest, pause_all, request_run, resume_all
+from tildone.app.who import STEERED, steer_sessions
 from tildone.base import NotFound, Refused, UsageError
 from tildone.base.ids import now
 from tildone.log.needs import Need, NeedAnswered

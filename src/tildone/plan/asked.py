@@ -101,11 +101,11 @@ def keep_unseen(steps: Callable[[Plan], Sequence[Op | Fault]], known: Plan) -> C
 
 
 def keep_asked(before: Plan, after: Plan, step: Op | Fault, model: ByModel) -> Kept:
-    """Return the plan after a step of a model, why it is refused, and the numbers of the tasks that were kept.
-
-    A step that is refused changes nothing.
-    """
-    after = _with_authors(before, after)
+    """Return the plan after a model's step, why it is refused if it changes nothing, and the numbers of kept tasks."""
+    # The checks that the model wrote are its own.
+    earlier = {task.number: task.check for task in before.tasks}
+    plan = with_tasks(after, lambda task: replace(task, check=_by_model(task.check, earlier.get(task.number))))
+    after = replace(plan, check=_by_model(after.check, before.check))
     missing, edited = _missing(before, after, model), _edited(before, after, model)
     refused = edited if isinstance(step, Write | Append) else missing + edited
     if missing and not refused:
@@ -157,13 +157,6 @@ def _is_proved(task: Task, model: ByModel) -> bool:
 
 def _is_asked(check: Check | None, model: ByModel) -> bool:
     return check is not None and (not check.by_model or model.is_approved(check))
-
-
-def _with_authors(before: Plan, after: Plan) -> Plan:
-    """Return the plan with the checks that the model wrote as its own."""
-    earlier = {task.number: task.check for task in before.tasks}
-    plan = with_tasks(after, lambda task: replace(task, check=_by_model(task.check, earlier.get(task.number))))
-    return replace(plan, check=_by_model(after.check, before.check))
 
 
 def _by_model(check: Check | None, was: Check | None) -> Check | None:

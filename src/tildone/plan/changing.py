@@ -244,10 +244,7 @@ def proofs_for(state: State, change: Change, prover: Prover, *, whole_list: bool
 
 
 def stale_numbers(plan: Plan, prover: Callable[[], Prover] | None, *, also_open: bool = False) -> frozenset[int]:
-    """Return the numbers of the done tasks whose proofs are stale; PLAN if that of the plan is.
-
-    With `also_open`, also those of open tasks whose checks have passed, for example before they were reopened.
-    """
+    """Return the numbers of done tasks, or `also_open` ones, whose passed proofs are stale; PLAN for the plan's."""
     passed = {
         task.number: (task.check, task.proof)
         for task in plan.tasks

@@ -296,7 +296,10 @@ def settled(  # noqa: PLR0913  of one caller
         )
 
     plan = _with_own_task(before, restored(after, changed), taken)
-    closed = _closed_meanwhile(earlier, later, _by_number(known) if known else {})
+    # Closed tasks that the change reopens, although its author knows them as open.
+    open_then = {task.number for task in (known.tasks if known else ()) if task.status.is_open}
+    shared = earlier.keys() & later.keys() & open_then
+    closed = tuple(sorted(n for n in shared if later[n].status.is_open and not earlier[n].status.is_open))
     plan = restored(plan, closed)
     conflicts = _conflicts(before, plan, lambda: taken() | others.keys())
     plan = restored(plan, [number for number, _ in conflicts])
@@ -361,15 +364,6 @@ def _with_own_task(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> Pl
     put_back = {task.number for task in plan.tasks if task.number in put_back & own and task.status is Status.PENDING}
     keeps = any(_is_active(task) and task.number not in active - own for task in plan.tasks)
     return plan if keeps or own == active else with_status(plan, put_back, Status.IN_PROGRESS)
-
-
-def _closed_meanwhile(
-    earlier: Mapping[int, Task], later: Mapping[int, Task], known: Mapping[int, Task]
-) -> tuple[int, ...]:
-    """Return the closed tasks that a change reopens, although its author knows them as open."""
-    shared = earlier.keys() & later.keys() & known.keys()
-    reopened = (number for number in shared if later[number].status.is_open and not earlier[number].status.is_open)
-    return tuple(sorted(number for number in reopened if known[number].status.is_open))
 
 
 def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[tuple[int, int], ...]:

@@ -71,10 +71,7 @@ def encode(event: Event) -> str:
 
 
 def decode(text: object) -> Event:
-    """Return the event in a text that `encode` wrote, in this version or an older one; else raise `UndecodableEvent`.
-
-    A damaged store may return something other than text; that is not an event either.
-    """
+    """Return the event in a text that `encode` wrote, now or earlier; raise `UndecodableEvent` for anything else."""
     try:
         data = parse(text) if isinstance(text, str) else text
     except ValueError:

@@ -204,10 +204,7 @@ _NAMES = {"tokens_in": "in", "tokens_out": "out", "cost": "cost"}
 
 @value
 class Event:
-    """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows.
-
-    `usage` is what the author's agent had used in its conversation by then, if that is known.
-    """
+    """One fact: when (in ms since 1970), by whom, and after which event; `usage` is what its agent had used by then."""
 
     id: str
     parent: str | None

@@ -140,10 +140,7 @@ class Rest:
 
 @value
 class GoOn:
-    """Tell the agent to continue with this task.
-
-    This is nudge number `count` since the last change, after `repeats` stops in a row with the same fingerprint.
-    """
+    """Tell the agent to go on with a task: nudge `count` since the last change, after `repeats` equal stops."""
 
     position: int
     task: Task

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def without_taken(state: State, taken: frozenset[int], *, sends_whole_list: bool) -> State:
-    """Return the state in which the tasks with these numbers, which other agents work on, need not be done.
-
-    Tasks that come after them, or that may change the same files, are blocked.
-    """
+    """Return the state in which tasks that others work on need not be done; those after or beside them are blocked."""
     if not taken:
         return state
     # Who sends the whole list back must not learn that a task is done which is not.

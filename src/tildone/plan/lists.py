@@ -69,10 +69,7 @@ class RunSchedule:
 
 @value
 class RunView:
-    """A lease with its session and its worker, as far as there are any, for lists.
-
-    `remaining` is how many milliseconds a held lease had left when it was read; at 0 it has lapsed.
-    """
+    """A lease with its session and worker, if any. `remaining` is how many ms a held lease had when it was read."""
 
     lease: Lease
     session: SessionInfo | None = None

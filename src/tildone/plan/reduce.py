@@ -63,8 +63,7 @@ from tildone.plan.selection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping
 
     from tildone.plan.guard import ByModel
     from tildone.plan.model import Proof
@@ -175,7 +174,12 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
         case Note(_, text):
             return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
         case StartNext(others):
-            return _start_next(start, plan, others), ()
+            # Late, because hooks make no such change.
+            from tildone.plan.asked import successor
+
+            spot = successor(start, plan, others)
+            next_spots = [] if spot is None else [spot]
+            return change_spots(plan, next_spots, lambda task: replace(task, status=Status.IN_PROGRESS)), ()
         case SetCheck() | Order() | Touch():
             # Late, because hooks set no attributes.
             from tildone.plan.asked import set_attribute
@@ -259,11 +263,3 @@ def _rename(plan: Plan, spots: list[Spot], text: str, rules: Rules) -> tuple[Pla
         unchanged = all(task_at(plan, spot).text == text for spot in spots)
         return plan, () if unchanged else (DuplicateTask(text),)
     return change_spots(plan, spots, lambda task: replace(task, text=text)), ()
-
-
-def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]]) -> Plan:
-    # Late, because hooks make no such change.
-    from tildone.plan.asked import successor
-
-    spot = successor(start, plan, others)
-    return plan if spot is None else change_spots(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))

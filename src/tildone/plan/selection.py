@@ -23,7 +23,9 @@ def resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | 
         case At(indices):
             return _at(plan, indices)
         case Numbered(numbers):
-            return _with_numbers(plan, numbers)
+            known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number > 0)}
+            missing = tuple([number for number in numbers if number not in known])
+            return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
         case Named():
             return _named(plan, target, prefer_open=prefer_open)
         case InPhase(name, display):
@@ -78,12 +80,6 @@ def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
         return OutOfRange(outside, total - 1)
     spots = spots_where(plan, lambda _: True)
     return [spots[index] for index in indices]
-
-
-def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
-    known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number > 0)}
-    missing = tuple([number for number in numbers if number not in known])
-    return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
 
 
 def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:

@@ -193,10 +193,7 @@ def _changed(before: Plan, after: Plan) -> list[int] | None:
 
 @value
 class Reply:
-    """What a tool call returns: `text` for the model, `details` for programs.
-
-    `refusals` are what a call that was executed did not do, in the words of `text`: tasks whose checks did not pass.
-    """
+    """What a call returns: `text` for the model, `details` for programs, `refusals` for what it did not do of it."""
 
     text: str
     details: Details
@@ -211,10 +208,7 @@ class Reply:
 
 @value
 class CompletedCall:
-    """A tool call that was executed, with everything that a reply may report about it.
-
-    `known` is the plan as the model last saw it; None if the model has not seen it, or its context was reset since.
-    """
+    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began."""
 
     params: Params
     outcome: Outcome

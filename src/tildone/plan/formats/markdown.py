@@ -258,7 +258,10 @@ def lossless_checklist(plan: Plan, *, escaped: bool = False, all_headings: bool 
     readers that give a name to tasks without one. If `escaped`, texts that are not harmless are in comments too, for a
     reader that may be a model or a terminal.
     """
-    is_literal = _is_safe if escaped else _is_literal
+
+    def is_literal(line: str) -> bool:
+        return line == _portable(line) and OPENING not in line and (not escaped or line == safe_text(line))
+
     positions = {task.number: position for position, task in enumerate(plan.tasks, 1) if task.number}
     blocks = [
         _lossless_lines(phase, is_literal, positions, flat=not index and not phase.name and not all_headings)
@@ -311,15 +314,6 @@ def _exact_notes(notes: tuple[str, ...], is_literal: Callable[[str], bool]) -> l
     if split_notes(lines) == list(notes) and all(map(is_literal, lines)):
         return lines
     return [*note_lines(notes, visible_note_line), _comment([*map(_pieces, notes)])]
-
-
-def _is_literal(line: str) -> bool:
-    return line == _portable(line) and OPENING not in line
-
-
-def _is_safe(line: str) -> bool:
-    """Whether the line can be written as it is, for any reader."""
-    return _is_literal(line) and line == safe_text(line)
 
 
 def _quotation(lines: list[str]) -> list[str]:

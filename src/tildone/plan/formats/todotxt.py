@@ -8,7 +8,6 @@ These two are used only while they match the visible value next to them: an edit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tildone.plan.formats import JS_WHITESPACE, ExportedText, ImportedPlan, WarningCollector
 from tildone.plan.model import Phase, Plan, Status, Task, has_attributes
@@ -143,10 +142,7 @@ def _parts(line: str) -> list[str]:
 
 
 class _Words:
-    """The words of a line after its mark, priority and dates, split into text and fields.
-
-    Only fields at the end are interpreted; a +project or field between words belongs to the text.
-    """
+    """The words of a line after mark, priority and dates: its text, and the fields at its end, the only interpreted."""
 
     def __init__(self, words: list[str]) -> None:
         end = len(words)
@@ -196,7 +192,10 @@ class _Words:
         """The text of the task. Call `phase` first: it removes the +project."""
         words = [*self._leading, *self._trailing]
         visible = priority + (_stripped(words) or _stripped(self._all))
-        self.warnings += _field_warnings(words)
+        keys = [found[1] for word in words if (found := re.fullmatch(_FIELD, word))]
+        self.warnings += [f"the field {key}: is kept in the text" for key in dict.fromkeys(keys)]
+        if any(word.startswith("@") and len(word) > 1 for word in words):
+            self.warnings.append("a context (@) is kept in the text")
         exact = self._fields.get("text")
         if exact is None or _visible(exact) == visible:
             return visible if exact is None else exact
@@ -206,14 +205,6 @@ class _Words:
 
 def _stripped(words: list[str]) -> str:
     return " ".join(words).strip(JS_WHITESPACE)
-
-
-def _field_warnings(words: list[str]) -> Iterator[str]:
-    keys = [found[1] for word in words if (found := re.fullmatch(_FIELD, word))]
-    for key in dict.fromkeys(keys):
-        yield f"the field {key}: is kept in the text"
-    if any(word.startswith("@") and len(word) > 1 for word in words):
-        yield "a context (@) is kept in the text"
 
 
 def _is_tag(word: str) -> bool:

@@ -47,10 +47,7 @@ def who(event: Event, *, with_person: bool = False) -> str:
 
 
 def others_since(newest_first: Iterable[Event], since: str | None, own: Author) -> list[str]:
-    """Return who changed the plan after the event `since`, as a model reads it, except the agent itself.
-
-    At most `MAX_EVENTS_READ` events are read. `own` is the agent, and the person that it works for: the user.
-    """
+    """Return who changed the plan after `since`, as a model reads it, except the agent `own`; at most some are read."""
     found: dict[str, None] = {}
     for event in islice(newest_first, MAX_EVENTS_READ):
         if event.id == since:

@@ -55,11 +55,7 @@ class TaskStep:
 
 @value
 class TaskHistory:
-    """A task in its newest version, with its steps.
-
-    `position` is its position in the whole plan, None if it was removed. `since` is when it was started, if it is in
-    progress.
-    """
+    """A task in its newest version, with its steps: `position` is None if it was removed, `since` if it is idle."""
 
     task: Task
     phase: str
@@ -140,10 +136,7 @@ def blame_lines(
     *,
     whole: bool = False,
 ) -> list[Line]:
-    """Return each task, followed by the events that added it and set its status or, with `whole`, by all of its events.
-
-    `when` formats a time in milliseconds; `short` maps event ids to short ones.
-    """
+    """Return each task with the events that added it and set its status or, with `whole`, with all of its events."""
     lines: list[Line] = []
     with_person = of_several_people(step.event for entry in found for step in entry.steps)
     for entry in found:

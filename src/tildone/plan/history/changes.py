@@ -25,11 +25,7 @@ Location = tuple[int, int]
 
 @value
 class PlanMatch:
-    """Two plans and their common phases and tasks.
-
-    `pairs` are the indices of matching phases, in the order of `after`. `origins` maps the location of a task in
-    `after` to its location in `before`; new tasks are missing.
-    """
+    """Two plans and the `pairs` of indices of common phases; `origins` maps later to earlier locations of tasks."""
 
     before: Plan
     after: Plan

@@ -68,10 +68,7 @@ class TaskDiff:
 
 @value
 class PhaseDiff:
-    """A phase with changes. `sign` is None if only its tasks changed.
-
-    A section with `of_plan` is no phase: it has the changes of the plan's own check.
-    """
+    """A phase with changes, without `sign` if only its tasks changed; `of_plan` are those of the plan's check."""
 
     name: str
     entries: tuple[TaskDiff, ...]
@@ -156,15 +153,13 @@ def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
     found: dict[int, int] = {}
     for number, task in enumerate(new):
         for earlier, former in enumerate(old):
-            if earlier not in found.values() and _are_similar(former.text, task.text):
+            one, other = (text[:MAX_COMPARED_CHARS].lower() for text in (former.text, task.text))
+            pair = SequenceMatcher(None, one, other, autojunk=False)
+            ratios = (pair.real_quick_ratio, pair.quick_ratio, pair.ratio)
+            if earlier not in found.values() and all(ratio() >= MIN_SIMILARITY for ratio in ratios):
                 found[number] = earlier
                 break
     return found
-
-
-def _are_similar(one: str, other: str) -> bool:
-    pair = SequenceMatcher(None, one[:MAX_COMPARED_CHARS].lower(), other[:MAX_COMPARED_CHARS].lower(), autojunk=False)
-    return all(ratio() >= MIN_SIMILARITY for ratio in (pair.real_quick_ratio, pair.quick_ratio, pair.ratio))
 
 
 def _removed(task: Task) -> TaskDiff:

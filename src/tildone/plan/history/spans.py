@@ -33,10 +33,7 @@ INTERRUPTED = "interrupted"
 
 @value
 class TraceSpan:
-    """An interval of a trace. Times are in milliseconds since 1970; `parent` is 0 for the root of a trace.
-
-    `error` says that it failed, in a word. `is_client` marks a request to another system.
-    """
+    """An interval of a trace, in ms since 1970. `parent` is 0 for the root; `is_client` is a request elsewhere."""
 
     name: str
     trace: int

@@ -48,10 +48,7 @@ class Estimate:
 
 
 class Pace:
-    """The newest closures, and whether nudges led to progress.
-
-    Times are in milliseconds of a clock that never goes back and stands still while nobody works.
-    """
+    """The newest closures, and whether nudges helped; in ms of a clock that stands still while nobody works."""
 
     def __init__(self) -> None:
         self._start: int | None = None
@@ -617,7 +614,8 @@ def held_up_by_agents(plan: Plan, history: Callable[[], Iterable[Event]]) -> lis
     after: Holding = {}
     for event in islice(history(), MAX_EVENTS_READ):
         if isinstance(event.fact, PlanChanged):
-            holding = _holding(event.fact.plan)
+            tasks = numbered(event.fact.plan).tasks
+            holding: Holding = {task.number: (task.status, task.after, task.notes) for task in tasks}
             by_persons |= _decided(undecided, newer, after, holding)
             newer, after = event, holding
         if event.parent is None:
@@ -640,7 +638,3 @@ def _decided(undecided: dict[int, frozenset[int]], event: Event | None, after: H
     for number in decided:
         del undecided[number]
     return decided if event is not None and event.by_person else set()
-
-
-def _holding(plan: Plan) -> Holding:
-    return {task.number: (task.status, task.after, task.notes) for task in numbered(plan).tasks}

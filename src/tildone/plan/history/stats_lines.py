@@ -113,10 +113,7 @@ def usage_sentence(stats: Stats) -> str:
 
 
 def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:
-    """Return the tasks that were started or blocked, and the number of the others.
-
-    If there are more than `limit`, those that took longest are returned. The order stays.
-    """
+    """Return the tasks that were started or blocked, at most `limit`, the longest; and how many others there are."""
     worked = [index for index, entry in enumerate(stats.tasks) if entry.periods]
     longest = sorted(worked, key=lambda index: -stats.tasks[index].total(Status.IN_PROGRESS))[:limit]
     return [stats.tasks[index] for index in sorted(longest)], len(stats.tasks) - len(longest)
@@ -260,10 +257,7 @@ def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
 
 
 def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], list[list[str]]]:
-    """The columns of amounts, aligned: the time, and as far as they are known, cost, tokens and nudges.
-
-    The first columns fit beside the tasks; the others do not.
-    """
+    """The columns of time and known cost, tokens and nudges: those that fit beside the tasks, and the others."""
     nudges = [f"{MarkKind.NUDGE.value}{entry.nudges}" if entry.nudges else "" for entry in shown]
     tokens = [UNKNOWN if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
     costs = [UNKNOWN if entry.cost is None else dollars(entry.cost) for entry in shown]

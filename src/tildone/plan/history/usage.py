@@ -230,10 +230,7 @@ def total_usage(requests: Iterable[TokenUse]) -> AgentUsage:
 
 
 def usage_within(spans: Sequence[Sequence[tuple[int, int]]], requests: Sequence[TokenUse]) -> Iterator[AgentUsage]:
-    """Yield, for each task, the usage of the requests that were answered while only this task was in progress.
-
-    `spans` has the times in progress of each task, from start to end. `requests` are in the order of their times.
-    """
+    """Yield, for the `spans` of each task, the usage of requests answered while only it was in progress."""
     answered = [request.at for request in requests]
     # How many tasks were in progress when each request was answered, as differences of neighbours.
     differences = [0] * (len(requests) + 1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from itertools import islice
+from itertools import dropwhile, islice
 
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan.shell.syntax import Command, Redirection, WordKind, split_line
@@ -350,7 +350,7 @@ def _reasons(line: str, depth: int) -> Iterator[str]:
     else:
         cuts = [[word.value for word in part.words] for part in parts if isinstance(part, Command)]
         targets = [part.target.value for part in parts if isinstance(part, Redirection) and part.sign == ">"]
-    commands = [words for words in map(_without_assignments, cuts) if words]
+    commands = [words for cut in cuts if (words := [*dropwhile(is_assignment, cut)])]
     if any(map(_DEVICE.match, targets)):
         yield "writes to a device"
     is_piped = any(map(_reads_commands, commands))
@@ -361,11 +361,6 @@ def _reasons(line: str, depth: int) -> Iterator[str]:
                 yield from _reasons(text, depth + 1) if depth < _MAX_DEPTH else ()
     if _SQL.search(line) and any(program_name(words[0]) not in _ONLY_SHOWS for words in commands):
         yield DATABASE
-
-
-def _without_assignments(words: list[str]) -> list[str]:
-    start = next((at for at, word in enumerate(words) if not is_assignment(word)), len(words))
-    return words[start:]
 
 
 def _reads_commands(words: Sequence[str]) -> bool:

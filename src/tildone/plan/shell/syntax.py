@@ -120,10 +120,7 @@ _CMD_SIGNS = frozenset("&|<>^%!()'\"\r\n")
 
 
 def split_line(line: str, *, windows: bool = False) -> tuple[Part, ...] | None:
-    """Return every command that the line runs, including those in substitutions, and every redirection.
-
-    Redirections to /dev/null and between streams are left out. The result is None if the line cannot be split.
-    """
+    """Return every command and redirection of a line but those to /dev/null and between streams; None if unclear."""
     if len(line) > MAX_CHARACTERS:
         return None
     if windows:

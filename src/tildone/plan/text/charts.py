@@ -200,10 +200,7 @@ class TimeAxis:
 
 
 def time_axis(times: Sequence[int], width: float, break_width: float) -> TimeAxis:
-    """Return an axis from the first to the last of the times of events, which are in ascending order; at least one.
-
-    Breaks are `break_width` wide, or narrower if they would take more than half of the axis.
-    """
+    """Return an axis of ascending times of events, at least one; breaks take at most `break_width` and half of it."""
     spans: list[tuple[int, int, bool]] = []
     first = before = times[0]
     for at in times:

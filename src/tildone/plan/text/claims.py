@@ -81,10 +81,7 @@ def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> li
 
 
 def holder_text(claim: Claim, now: int) -> str:
-    """Return who works on a task, as a person is told: for how long it is reserved, and from whom it was taken over.
-
-    `now` is the time of the reader, in milliseconds since 1970.
-    """
+    """Return who works on a task, for how long from `now` in ms it is reserved, and from whom it was taken over."""
     minutes = -(-(claim.until - now) // MS_PER_MINUTE)
     if minutes > 0:
         held = f"held by {_short_name(claim.agent)} for {minutes} min"

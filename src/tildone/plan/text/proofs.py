@@ -54,10 +54,7 @@ def with_results(text: str, outcome: Outcome, *, numbered: bool) -> str:
 
 
 def results(outcome: Outcome, *, numbered: bool) -> list[str]:
-    """Return what happened to the checks of the tasks that were not completed, and to that of the plan.
-
-    Tasks that a list lacked, but that have checks which a person asked for, were kept.
-    """
+    """Return what became of the checks of tasks not completed, of that of the plan, and which tasks were kept."""
     tasks = [task for task in outcome.after.tasks if task.number in outcome.unproved]
     found = [_result(_name(task, numbered=numbered), task.proof) for task in tasks]
     plan = outcome.after
@@ -70,10 +67,7 @@ def results(outcome: Outcome, *, numbered: bool) -> list[str]:
 
 
 def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> str:
-    """Return a prompt about the plan that an agent is held to, with what it must know about checks and order.
-
-    A task that is done in the `recorded` plan but not in this one has a stale proof.
-    """
+    """Return a prompt about `plan` with its checks and order; what is done in the `recorded` one only is stale."""
     done = {task.number for task in recorded.tasks if task.status is Status.COMPLETED}
     active = [task for task in plan.tasks if task.check is not None and task.status is Status.IN_PROGRESS]
     stale = [task for task in active if task.number in done]

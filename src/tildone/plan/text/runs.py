@@ -99,10 +99,7 @@ def bad_row_text(row: BadRow) -> str:
 
 
 def why_queued(lease: Lease, views: Sequence[RunView], workers: Sequence[WorkerInfo], runs_at_once: int) -> str:
-    """Return why nobody has taken a queued hand; empty if it is not queued, or if nothing is in its way.
-
-    `views` are all leases, and `runs_at_once` is how many runs may use its provider; 0 is no limit.
-    """
+    """Return why nobody has taken a queued hand, given all leases and the limit of its provider (0 for none)."""
     if not lease.is_queued:
         return ""
     able = [worker for worker in workers if lease.work.fits(worker.labels)]

@@ -406,10 +406,7 @@ DIRECTIVE_TEXTS = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: 
 
 
 def status_line(state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = "") -> str:
-    """Return the progress, the next task, and the directive unless it is GO; empty without a plan.
-
-    `held_up` says which task with a check an agent has set aside, if any.
-    """
+    """Return the progress, the next task, the directive unless GO, and what an agent has `held_up`, if anything."""
     done = progress(state.plan)
     upcoming = next_task(state.plan)
     parts = [f"{ICON} {done.closed}/{done.total}"] if done.total else []

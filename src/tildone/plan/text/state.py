@@ -36,10 +36,7 @@ STUCK_NUDGES, STUCK_REPEATS, STUCK_DRIFT = 3, 1, 10
 
 
 class SessionWord(Enum):
-    """What a session is doing. The order of the members is the order of lists: what needs a person comes first.
-
-    `value` is the word that is shown; `sign` is shown beside it, in the colour of `role`.
-    """
+    """What a session is doing, in the order of lists: what needs a person first. `sign` is shown in the `role`."""
 
     NEEDS_YOU = "needs you", "!", Role.WARNING
     STUCK = "stuck", "∞", Role.ERROR

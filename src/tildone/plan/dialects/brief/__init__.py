@@ -59,7 +59,10 @@ def reply(call: CompletedCall) -> Reply:
     failed = _results(outcome)
     parts = [*_confirmation(call), *call.params["hints"]]
     if not call.params["hints"] and _by_text(call.params["ops"]):
-        parts += [_ranges(_numbers_of_named(call.params["ops"], outcome.after))]
+        named = {given[0] for op, *given in call.params["ops"] if op != "add" and given}
+        texts = {shown_text(text) for text in named if isinstance(text, str)}
+        tasks = outcome.after.tasks
+        parts += [_ranges(task.number for task in tasks if task.text in named or shown_text(task.text) in texts)]
     if outcome.before.tasks and call.known != outcome.before:
         started = _started(call)
         parts += [f"yours: {started.number}"] if started and len(_active(outcome.after)) > 1 else []
@@ -79,7 +82,10 @@ def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
     plan = numbered(plan)
     open_tasks = [task for task in plan.tasks if task.status.is_open]
     mark = _mark(open_tasks)
-    shown = tuple(_open_part(phase) for phase in plan.phases)
+    shown = tuple(
+        Phase(phase.name, tuple(replace(task, notes=task.notes[-1:]) for task in phase.tasks if task.status.is_open))
+        for phase in plan.phases
+    )
     part = bounded_plan(Plan(shown), max_characters - 2 * MAX_FRAME)
     lines = [line for phase in part.plan.phases for line in _phase_lines(phase, mark, plan)]
     lines += [*part.omissions, *_legend(open_tasks)]
@@ -144,10 +150,7 @@ def _results(outcome: Outcome) -> list[str]:
 
 
 def _unexpected_next(call: CompletedCall) -> Task | None:
-    """Return the task that is next after a finished one, unless the model knows it; None also if there is none.
-
-    A model expects the task after the one that it finished, or the one that it starts in the same call.
-    """
+    """Return the next task after a finished one, unless it follows that one or the call starts it; else None."""
     # Late, because hooks only build prompts.
     from tildone.plan.asked import finished_spots
     from tildone.plan.selection import task_at
@@ -178,18 +181,6 @@ def _active(plan: Plan) -> list[Task]:
 def _by_text(ops: Iterable[Sequence[object]]) -> bool:
     """Return whether a task was named by its text: the model may not know its number."""
     return any(isinstance(given[0], str) for op, *given in ops if op != "add")
-
-
-def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
-    named = {given[0] for op, *given in ops if op != "add" and given}
-    shown = {shown_text(text) for text in named if isinstance(text, str)}
-    return [task.number for task in plan.tasks if task.text in named or shown_text(task.text) in shown]
-
-
-def _open_part(phase: Phase) -> Phase:
-    """Return the phase with what a list shows of it: the open tasks, each with its newest note."""
-    tasks = tuple(replace(task, notes=task.notes[-1:]) for task in phase.tasks if task.status in OPEN_SIGNS)
-    return Phase(phase.name, tasks)
 
 
 def _phase_lines(phase: Phase, user_mark: str, plan: Plan) -> Iterator[str]:

@@ -354,10 +354,7 @@ def _text(given: object) -> str:
 
 
 def steps(params: Mapping[str, Any]) -> list[Step]:
-    """Return the changes that a call requests, in order, and the start of the next task if one may be finished.
-
-    A call that only reads requests none.
-    """
+    """Return the changes of a call and, if one may be finished, the start of the next task; none if it only reads."""
     ops = params["ops"]
     finishing = [StartNext()] if any(op in FINISHING for op, *_ in ops) else []
     return [step for op, *rest in ops for step in _steps(op, rest)] + finishing

@@ -3,6 +3,8 @@
 Its keys, history, completion and pastes, and the commands that are typed into it.
 """
 
+import subprocess
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -28,8 +30,9 @@ from tildone.screens.watch.plan_pane import PlanPane
 from tildone.screens.widgets.keys import PALETTES
 from tildone.screens.widgets.prompt import Pane, footer_line, help_lines, shown_keys
 
+pytestmark = pytest.mark.usefixtures("folder")
 
-@pytest.mark.usefixtures("folder")
+
 async def test_a_message_of_several_lines(talk: Talk) -> None:
     async with talk(ModelServer({"text": "Done."})) as screen:
         await screen.type("one")
@@ -43,18 +46,12 @@ async def test_a_message_of_several_lines(talk: Talk) -> None:
     assert "one\\ntwo\\nthree" in str(screen.server.requests[0].messages[-1]).replace("\n", "\\n")
 
 
-@pytest.mark.usefixtures("folder")
-async def test_a_paste_is_kept_as_it_is_without_control_characters(talk: Talk) -> None:
+async def test_the_keys_of_a_shell_and_a_paste_which_is_kept_as_it_is_without_control_characters(talk: Talk) -> None:
     async with talk(ModelServer()) as screen:
         screen.app.post_message(events.Paste("def f():\r\n\treturn 1\x1b[2J\n"))
         await screen.until(lambda: screen.draft != "")
-
         assert screen.draft == "def f():\n    return 1␛[2J\n"
-
-
-@pytest.mark.usefixtures("folder")
-async def test_the_keys_of_a_shell(talk: Talk) -> None:
-    async with talk(ModelServer()) as screen:
+        screen.app.composer.fill("")
         await screen.type("one two three")
         await screen.press("ctrl+w")
         assert screen.draft == "one two "
@@ -68,7 +65,6 @@ async def test_the_keys_of_a_shell(talk: Talk) -> None:
         assert screen.draft == ""
 
 
-@pytest.mark.usefixtures("folder")
 async def test_what_was_sent_comes_back_by_its_beginning(talk: Talk) -> None:
     async with talk(ModelServer({"text": "ok", "repeat": True})) as screen:
         for words in ("run the tests", "fix it", "run again"):
@@ -83,22 +79,18 @@ async def test_what_was_sent_comes_back_by_its_beginning(talk: Talk) -> None:
         assert screen.draft == "run"
 
 
-async def test_a_file_is_completed_and_git_ignores_are_respected(folder: Path, talk: Talk) -> None:
+async def test_a_file_commands_and_their_arguments_are_completed(folder: Path, talk: Talk) -> None:
     (folder / "src").mkdir()
     for name in ("src/grammar.py", "src/parser.py", "notes.txt"):
         (folder / name).write_text("", encoding="utf-8")
-    async with talk(ModelServer()) as screen:
+    async with talk(ModelServer(WRITE, {"text": "ok", "repeat": True}), "Go") as screen:
+        await screen.shows("Goes on")
         await screen.type("look at @gram")
         await screen.shows("@src/grammar.py")
         await screen.press("tab")
         assert screen.draft == "look at @src/grammar.py "
         await screen.until(lambda: not screen.app.composer.completions.candidates)
-
-
-@pytest.mark.usefixtures("folder")
-async def test_commands_and_their_arguments_are_completed(talk: Talk) -> None:
-    async with talk(ModelServer(WRITE, {"text": "ok", "repeat": True}), "Go") as screen:
-        await screen.shows("Goes on")
+        screen.app.composer.fill("")
         await screen.type("/the")
         await screen.shows("choose the colours")
         await screen.press("tab")
@@ -112,7 +104,6 @@ async def test_commands_and_their_arguments_are_completed(talk: Talk) -> None:
         await screen.sees("enter", "Done: #2 Two")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_escape_closes_the_list_and_nothing_else(talk: Talk) -> None:
     async with talk(ModelServer({"text": "slow", "hold": 1}), "Go") as screen:
         await screen.until(screen.server.held.is_set)
@@ -124,7 +115,6 @@ async def test_escape_closes_the_list_and_nothing_else(talk: Talk) -> None:
         assert screen.talk.is_working
 
 
-@pytest.mark.usefixtures("folder")
 async def test_the_draft_is_edited_in_another_editor(
     talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,35 +124,21 @@ async def test_the_draft_is_edited_in_another_editor(
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.delenv("VISUAL", raising=False)
     async with talk(ModelServer()) as screen:
-        monkeypatch.setattr(type(screen.app), "suspend", _no_suspend)
+        # The screen of a test has no terminal to give away.
+        monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
         await screen.type("draft")
         await screen.sees("ctrl+g", lambda: screen.draft == "draft and more")
 
 
-def _no_suspend(_app: object) -> object:
-    """The screen of a test has no terminal to give away."""
-    from contextlib import nullcontext  # noqa: PLC0415  only here
-
-    return nullcontext()
-
-
-def test_files_that_git_ignores_are_not_listed(tmp_path: Path) -> None:
-    import subprocess  # noqa: PLC0415  only here
-
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    (tmp_path / ".gitignore").write_text("*.log\n", encoding="utf-8")
-    for name in ("kept.py", "left.log"):
-        (tmp_path / name).write_text("", encoding="utf-8")
-
-    assert sorted(list_files(str(tmp_path))) == [".gitignore", "kept.py"]
-
-
-def test_without_git_hidden_files_are_not_listed(tmp_path: Path) -> None:
+def test_files_that_git_ignores_are_not_listed_and_without_git_hidden_ones(tmp_path: Path) -> None:
     (tmp_path / ".hidden").mkdir()
-    for name in ("kept.py", ".hidden/x", ".y"):
+    for name in ("kept.py", ".hidden/x", "left.log"):
         (tmp_path / name).write_text("", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("*.log\n", encoding="utf-8")
 
-    assert list_files(str(tmp_path)) == ["kept.py"]
+    assert list_files(str(tmp_path)) == ["kept.py", "left.log"]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert sorted(list_files(str(tmp_path))) == [".gitignore", ".hidden/x", "kept.py"]
 
 
 @pytest.mark.parametrize(
@@ -218,13 +194,6 @@ def test_two_actions_of_a_pane_of_the_run_cannot_have_the_same_key() -> None:
     assert clash({"tree.fork": "d"}) == ("tree.plan", "tree.fork", "d")
 
 
-def test_the_help_begins_with_the_pane_in_use_and_shows_the_keys_that_are_in_force() -> None:
-    lines = [plain(line) for line in help_lines(KEYS, Pane.PLAN, {**ALL_BINDINGS, "run.plan": "f6"}, 200, FIXED)]
-
-    assert lines[0] == Pane.PLAN.value
-    assert any(line.startswith("  f6 ") and "the plan" in line for line in lines)
-
-
 @pytest.mark.parametrize("mode", FooterMode)
 def test_a_footer_has_the_keys_that_are_in_force(mode: FooterMode) -> None:
     names = [name for hint in FOOTERS[mode] for name in hint.names if name in ALL_BINDINGS]
@@ -250,12 +219,13 @@ async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
         await screen.sees("f6", lambda: screen.app.plan.rows.has_focus)
         await screen.shows("+ done")
         await screen.sees("plus", "1/2")
+        # The help begins with the pane in use.
         await screen.sees("f1", "In the plan", "done, or open again")
+        assert "  f6 " in "\n".join(map(plain, help_lines(KEYS, Pane.PLAN, screen.app.keys, 200, FIXED)))
 
     assert screen.server.requests[0].messages[-1]["content"] == "one\ntwo"
 
 
-@pytest.mark.usefixtures("folder")
 async def test_the_palette_has_every_action_and_every_command_and_does_the_chosen_one(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(100, 30)) as screen:
         await screen.shows("Goes on by itself")
@@ -310,7 +280,6 @@ def has_theme(screen: Screen, name: str) -> bool:
     return screen.app.theme == f"tildone-{name}"
 
 
-@pytest.mark.usefixtures("folder")
 async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go") as screen:
         await screen.shows("Done.")
@@ -331,7 +300,6 @@ async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
         await screen.send("/theme pink", "The themes are dark, light")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
         calls: list[str] = []
@@ -345,9 +313,12 @@ async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_
         await screen.until(lambda: screen.lines[-2].startswith(" another "))
 
 
-@pytest.mark.usefixtures("folder")
-async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen(talk: Talk) -> None:
-    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)) as screen:
+async def test_copy_copies_the_last_answer_clear_begins_with_an_empty_screen_and_help_lists_every_command(
+    talk: Talk,
+) -> None:
+    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE), size=(120, 50)) as screen:
+        await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
+        assert screen.server.requests == []
         await screen.send("/copy", "There is no answer to copy.")
         await screen.send("Go", "a list", "ready")
         await screen.send("/copy", "Copied the last answer")
@@ -356,7 +327,6 @@ async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen
         await screen.hides("a list")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_redo_does_again_what_undo_took_back_and_export_writes_it(talk: Talk, folder: Path) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await rested(screen)
@@ -370,7 +340,6 @@ async def test_redo_does_again_what_undo_took_back_and_export_writes_it(talk: Ta
     assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_pause_lets_the_model_rest_until_resume(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await rested(screen)
@@ -385,7 +354,6 @@ async def test_pause_lets_the_model_rest_until_resume(talk: Talk) -> None:
         await screen.press("escape")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
         await screen.type("draft")
@@ -404,15 +372,6 @@ async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
         await screen.send("/keys", "esc closes this", "In the editor")
 
 
-@pytest.mark.usefixtures("folder")
-async def test_help_lists_every_command(talk: Talk) -> None:
-    async with talk(ModelServer(DONE), size=(120, 50)) as screen:
-        await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
-
-    assert screen.server.requests == []
-
-
-@pytest.mark.usefixtures("folder")
 async def test_the_tree_shows_the_plan_as_it_was_then(talk: Talk) -> None:
     more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
     async with talk(ModelServer(WRITE, STOPS, more, STOPS), "First") as screen:

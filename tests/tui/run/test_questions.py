@@ -25,6 +25,8 @@ from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionR
 from tildone.screens.run import app
 from tildone.screens.run.questions import AskedPermission, fits_side_by_side, parse_diff, side_by_side, unified
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 
 
@@ -143,7 +145,6 @@ async def test_a_dangerous_command_needs_a_capital_letter_and_says_why(folder: P
         await screen.sees("Y", lambda: not (folder / "build").exists())
 
 
-@pytest.mark.usefixtures("folder")
 async def test_a_no_has_a_reason_that_the_model_reads(talk: Talk) -> None:
     async with talk(ModelServer(command("ls"), DONE), "Go") as screen:
         await screen.asked()
@@ -213,16 +214,12 @@ async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_be
 DIFF = ("@@ -1,2 +1,3 @@", " one", "-two", "+zwei", "+drei")
 
 
-def test_a_diff_has_the_numbers_of_its_lines() -> None:
-    rows = [plain(row).rstrip() for rows in unified(parse_diff(DIFF), 60) for row in rows]
-
+def test_a_diff_has_the_numbers_of_its_lines_also_side_by_side_where_no_line_is_too_long() -> None:
+    diff = parse_diff(DIFF)
+    rows = [plain(row).rstrip() for rows in unified(diff, 60) for row in rows]
     assert rows == ["@@ -1,2 +1,3 @@", "    1   one", "    2 - two", "    2 + zwei", "    3 + drei"]
 
-
-def test_a_diff_side_by_side_and_a_long_line_that_does_not_fit() -> None:
-    diff = parse_diff(DIFF)
     rows = [plain(row).rstrip() for row in side_by_side(diff, 43)]
-
     assert rows[1:] == [
         "    1   one          │     1   one",
         "    2 - two          │     2 + zwei",
@@ -354,8 +351,9 @@ def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"
     return [asyncio.ensure_future(question) for question in questions]
 
 
-@pytest.mark.usefixtures("folder")
-async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(talk: Talk) -> None:
+async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows_and_a_yes_needs_its_key(
+    talk: Talk,
+) -> None:
     async with talk(ModelServer(DONE)) as screen:
         (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
         await screen.asked("? Which colour?")
@@ -371,10 +369,6 @@ async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(ta
         await screen.press("down", "down", "enter")
         assert await second == "flat"
 
-
-@pytest.mark.usefixtures("folder")
-async def test_a_yes_needs_its_key(talk: Talk) -> None:
-    async with talk(ModelServer(DONE)) as screen:
         for key in ("y", "n"):
             (asked,) = asking(screen.talk.ui.confirm("Really?", "It takes an hour."))
             await screen.asked("? Really?")
@@ -386,19 +380,13 @@ async def test_a_yes_needs_its_key(talk: Talk) -> None:
             await screen.hides("Really?")
 
 
-@pytest.mark.usefixtures("folder")
-async def test_a_question_that_nobody_answers_in_time_disappears(talk: Talk) -> None:
+async def test_a_line_of_text_is_asked_for_and_a_question_that_nobody_answers_in_time_disappears(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
-        (asked,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
+        (late,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
         await screen.shows("? Now?")
-        assert await asked is False
+        assert await late is False
         await screen.hides("Now?")
         await screen.until(lambda: screen.app.composer.has_focus)
-
-
-@pytest.mark.usefixtures("folder")
-async def test_a_line_of_text_is_asked_for_and_the_draft_stays(talk: Talk) -> None:
-    async with talk(ModelServer(DONE)) as screen:
         (asked,) = asking(screen.talk.ui.input("Your name?", "as on the door"))
         await screen.shows("? Your name?", "as on the door")
         await screen.until(lambda: screen.app.panel.has_keys)
@@ -410,7 +398,6 @@ async def test_a_line_of_text_is_asked_for_and_the_draft_stays(talk: Talk) -> No
         assert screen.draft == ""
 
 
-@pytest.mark.usefixtures("folder")
 async def test_without_an_editor_no_text_is_edited(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
@@ -419,7 +406,6 @@ async def test_without_an_editor_no_text_is_edited(talk: Talk, monkeypatch: pyte
         await screen.shows("Change it", "There is no editor")
 
 
-@pytest.mark.usefixtures("folder")
 async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
         ui = screen.talk.ui
@@ -438,21 +424,16 @@ async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answ
         await screen.press("2")
         assert (await first, await second, await third) == (True, False, "b")
         await screen.hides("of 3")
-
-
-@pytest.mark.usefixtures("folder")
-async def test_a_question_that_is_cancelled_leaves_the_others(talk: Talk) -> None:
-    async with talk(ModelServer(DONE)) as screen:
-        ui = screen.talk.ui
-        first, second = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""))
-        await screen.shows("? One?")
-        first.cancel()
-        await screen.asked("? Two?")
+        # One that is cancelled leaves the others.
+        screen.app.composer.fill("")
+        cancelled, other = asking(ui.confirm("Four?", ""), ui.confirm("Five?", ""))
+        await screen.shows("? Four?")
+        cancelled.cancel()
+        await screen.asked("? Five?")
         await screen.press("y")
-        assert await second is True
+        assert await other is True
 
 
-@pytest.mark.usefixtures("folder")
 async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown(
     connect: Connect, folder: Path
 ) -> None:

@@ -101,28 +101,24 @@ async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder:
     assert len(screen.server.requests) == 1
 
 
-async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(talk: Talk) -> None:
+async def test_a_countdown_is_shown_and_a_key_or_a_paste_stops_it_and_is_typed(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await screen.shows("Goes on by itself in 3 s  ━━━━━━━━━", "type anything to stop it")
-        await screen.type("w")
-        await screen.hides("Goes on by itself")
-        assert screen.draft == "w"
-        await asyncio.sleep(3.5)
-        assert len(screen.server.requests) == 2
-        await screen.shows("stopped")
-
-
-async def test_an_arrow_and_a_paste_stop_the_countdown(talk: Talk) -> None:
-    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
-        await screen.shows("Goes on by itself")
         await screen.press("up")
         await screen.hides("Goes on by itself")
         assert screen.draft == ""
+        await asyncio.sleep(3.5)
+        assert len(screen.server.requests) == 2
+        await screen.shows("stopped")
+        await screen.send("Again", "Goes on by itself")
+        await screen.type("w")
+        await screen.hides("Goes on by itself")
+        assert screen.draft == "w"
         await screen.send("Again", "Goes on by itself")
         screen.app.post_message(events.Paste("two\nlines"))
         await screen.hides("Goes on by itself")
         await screen.until(lambda: screen.draft == "two\nlines")
-        assert len(screen.server.requests) == 3
+        assert len(screen.server.requests) == 4
 
 
 async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
@@ -331,18 +327,8 @@ async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk)
         await screen.hides("Answer 2.")
 
 
-async def test_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> None:
+async def test_a_label_is_shown_in_the_tree_and_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> None:
     async with talk(ModelServer({"text": "One."}, {"text": "Two."})) as screen:
-        await screen.send("Begin", "One.")
-        first = screen.talk.host.transcript.file if screen.talk.host else None
-        await screen.sees("f3 f", lambda: screen.draft == "Begin")
-        await screen.hides("One.")
-        assert screen.talk.host is not None
-        assert screen.talk.host.transcript.file != first
-
-
-async def test_a_label_is_shown_in_the_tree(talk: Talk) -> None:
-    async with talk(ModelServer({"text": "One."})) as screen:
         await screen.send("Begin", "One.")
         await screen.press("f3", "r")
         await screen.type("start")
@@ -350,6 +336,11 @@ async def test_a_label_is_shown_in_the_tree(talk: Talk) -> None:
         await screen.press("escape")
         await screen.hides("“start”")
         await screen.until(lambda: screen.app.composer.has_focus)
+        first = screen.talk.host.transcript.file if screen.talk.host else None
+        await screen.sees("f3 f", lambda: screen.draft == "Begin")
+        await screen.hides("One.")
+        assert screen.talk.host is not None
+        assert screen.talk.host.transcript.file != first
 
 
 async def test_another_conversation_is_found_and_continued(connect: Connect) -> None:

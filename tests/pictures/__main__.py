@@ -3,8 +3,8 @@
 import sys
 
 from tests.pictures.board import BOARD_PICTURES, photographs
-from tests.pictures.frames import write_frames
 from tests.pictures.pictures import IMAGES, PICTURES, drawing
+from tests.pictures.recording import write_frames
 
 for name in sys.argv[1:] or [*PICTURES, *BOARD_PICTURES]:
     if name in BOARD_PICTURES:

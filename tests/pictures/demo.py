@@ -1,12 +1,10 @@
 """The animated picture: an agent stops with tasks open, is told to go on, and finishes."""
 
-import tempfile
 import threading
 from pathlib import Path
 
-from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
-from tests.pictures.recording import Frame, Mark, Recording
+from tests.pictures.recording import Frame, Mark, Recording, record_in_project
 from tests.run.run_workspace import provider_environment
 from tests.suite.forking import PROGRAM
 
@@ -59,7 +57,6 @@ class GatedServer(ModelServer):
         self._turns = threading.Semaphore(0)
 
     def answer(self) -> None:
-        """Give the next answer."""
         self._turns.release()
 
     def next_turn(self, request: ReceivedRequest) -> Turn:
@@ -68,7 +65,6 @@ class GatedServer(ModelServer):
 
 
 def storyboard(server: GatedServer) -> list[Mark]:
-    """Return the moments that the picture shows."""
 
     def answer(_: Recording) -> None:
         server.answer()
@@ -92,25 +88,10 @@ def storyboard(server: GatedServer) -> list[Mark]:
 
 def record() -> list[Frame]:
     """Run `tildone run` with the scripted model, and return the frames."""
-    with tempfile.TemporaryDirectory() as scratch, GatedServer(*SCRIPT) as server:
-        folder, home = Path(scratch, "project"), Path(scratch, "home")
-        folder.mkdir()
-        home.mkdir()
+
+    def start(folder: Path, _home: Path) -> list[str | Path]:
         (folder / "cli.py").write_text(PROGRAM_FILE, encoding="utf-8")
-        environ = Person(folder, home).environment(provider_environment(server) | {"COLORTERM": "truecolor"})
-        argv: list[str | Path] = [
-            PROGRAM,
-            "run",
-            TASK,
-            "--model",
-            "openai-chat:scripted",
-            "--allow",
-            "*",
-            "--allow-write",
-            "*",
-        ]
-        recording = Recording(argv, folder, environ, (COLUMNS, ROWS))
-        try:
-            return recording.frames(storyboard(server))
-        finally:
-            recording.stop()
+        return [PROGRAM, "run", TASK, "--model", "openai-chat:scripted", "--allow", "*", "--allow-write", "*"]
+
+    with GatedServer(*SCRIPT) as server:
+        return record_in_project(start, storyboard(server), (COLUMNS, ROWS), provider_environment(server))

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.pictures import demo, watching
+from tests.pictures import demo
 from tests.pictures.animation import animation
-from tests.pictures.frames import read_frames
-from tests.pictures.recording import Frame
+from tests.pictures.recording import Frame, Mark, read_frames, record_in_project
 from tests.project.source import ROOT
+from tests.suite.forking import PROGRAM
+from tests.web.browser.plans import sample_store
 
 IMAGES = ROOT / "docs" / "images"
 
@@ -29,7 +30,6 @@ class Picture:
 
     @property
     def drawing(self) -> Path:
-        """The picture itself."""
         return IMAGES / f"{self.name}.svg"
 
 
@@ -38,10 +38,23 @@ def drawing(picture: Picture) -> str:
     return animation(read_frames(picture.record), picture.columns, picture.label)
 
 
+WATCH_SIZE = (160, 40)
+WATCH = "A list of a dozen sessions with their states, the ones that need a person first, and the plan of one of them."
+
+
+def watched() -> list[Frame]:
+    """The first screen of `tildone watch`, with the sample sessions and one plan."""
+    return record_in_project(
+        lambda _, home: [PROGRAM, "watch", "--store", str(sample_store(home))],
+        [Mark(r"live(?s:.*)Read the grammar(?s:.*)\? keys", 1.0)],
+        WATCH_SIZE,
+    )
+
+
 PICTURES = {
     picture.name: picture
     for picture in (
         Picture("demo", demo.record, demo.COLUMNS, demo.LABEL),
-        Picture("watch", watching.record, watching.COLUMNS, watching.LABEL),
+        Picture("watch", watched, WATCH_SIZE[0], WATCH),
     )
 }

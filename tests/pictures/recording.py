@@ -2,23 +2,28 @@
 
 A mark waits until a pattern is on the screen and the text has been the same for a moment. What the program waits for,
 such as the next answer of a model, is released only after the mark was recorded, so that a recording has the same
-screens on a fast and on a slow machine.
+screens on a fast and on a slow machine. Frames are kept as JSON: a picture can be drawn again without a recording.
 """
 
+import json
 import os
 import pty
 import re
 import select
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fcntl import ioctl
 from pathlib import Path
+from typing import Any
 
 import pyte
+
+from tests.cli.person import Person
 
 COUNTDOWN = re.compile("(by itself in TIME) [━─]+")
 WORKED = re.compile("^( scripted .*?) · TIME", re.MULTILINE)
@@ -92,12 +97,7 @@ class Recording:
         )
         os.close(end)
 
-    def type(self, text: str) -> None:
-        """Type something."""
-        os.write(self._terminal, text.encode())
-
     def frames(self, marks: Sequence[Mark]) -> list[Frame]:
-        """Return the screen at each mark."""
         found = []
         for mark in marks:
             self._wait_for(mark)
@@ -106,7 +106,6 @@ class Recording:
         return found
 
     def stop(self) -> None:
-        """End the program."""
         self._process.kill()
         self._process.wait()
         os.close(self._terminal)
@@ -119,24 +118,19 @@ class Recording:
             text = _steady("\n".join(self.screen.display))
             if text != shown:
                 shown, since = text, time.monotonic()
-            if time.monotonic() - since >= mark.steady_seconds and self._shows(mark.pattern):
+            is_steady = time.monotonic() - since >= mark.steady_seconds
+            if is_steady and re.search(mark.pattern, "\n".join(self.screen.display)):
                 return
         raise AssertionError(f"{mark.pattern!r} did not appear on the screen:\n{shown}")
 
-    def _shows(self, pattern: str) -> bool:
-        return re.search(pattern, "\n".join(self.screen.display)) is not None
-
-    def _read(self, seconds: float) -> bool:
-        """Show what the program has written; return False if it was quiet."""
-        if not select.select([self._terminal], [], [], seconds)[0]:
-            return False
-        try:
-            self._stream.feed(os.read(self._terminal, 65_536))
-        except OSError:
-            # The program has ended.
-            time.sleep(seconds)
-            return False
-        return True
+    def _read(self, seconds: float) -> None:
+        """Show what the program has written."""
+        if select.select([self._terminal], [], [], seconds)[0]:
+            try:
+                self._stream.feed(os.read(self._terminal, 65_536))
+            except OSError:
+                # The program has ended.
+                time.sleep(seconds)
 
     def _row(self, number: int) -> Row:
         pieces: list[tuple[str, Cell]] = []
@@ -153,3 +147,46 @@ class Recording:
         while pieces and pieces[-1][1].background == "default" and not pieces[-1][0].strip():
             pieces.pop()
         return tuple(pieces)
+
+
+def record_in_project(
+    start: Callable[[Path, Path], Sequence[str | Path]],
+    marks: Sequence[Mark],
+    size: tuple[int, int],
+    environ: Mapping[str, str] | None = None,
+) -> list[Frame]:
+    """Record a program in an empty project. `start` gets that folder and a home, and returns what to run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, home = Path(scratch, "project"), Path(scratch, "home")
+        folder.mkdir()
+        home.mkdir()
+        given = Person(folder, home).environment({"COLORTERM": "truecolor", **(environ or {})})
+        recording = Recording(start(folder, home), folder, given, size)
+        try:
+            return recording.frames(marks)
+        finally:
+            recording.stop()
+
+
+def write_frames(path: Path, frames: Sequence[Frame]) -> None:
+    """Write frames, one row per line. Each look is written once."""
+    looks = list(dict.fromkeys(look for frame in frames for row in frame.rows for _, look in row))
+    rows = list(dict.fromkeys(row for frame in frames for row in frame.rows))
+    lines = ["{", f' "looks": {_json([astuple(look) for look in looks])},', ' "rows": [']
+    drawn = [_json([[text, looks.index(look)] for text, look in row]) for row in rows]
+    lines += [f"  {row}{',' if number < len(rows) - 1 else ''}" for number, row in enumerate(drawn)]
+    shown = [[frame.seconds, [rows.index(row) for row in frame.rows]] for frame in frames]
+    lines += [" ],", f' "frames": {_json(shown)}', "}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_frames(path: Path) -> list[Frame]:
+    """Read what `write_frames` has written."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    looks = [Cell(*look) for look in stored["looks"]]
+    rows = [tuple((text, looks[look]) for text, look in row) for row in stored["rows"]]
+    return [Frame(tuple(rows[row] for row in shown), seconds) for seconds, shown in stored["frames"]]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

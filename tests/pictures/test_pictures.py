@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.pictures.board import BOARD_PICTURES, THEMES, photographs
-from tests.pictures.frames import read_frames
 from tests.pictures.pictures import IMAGES, PICTURES, drawing
+from tests.pictures.recording import read_frames
 from tests.project.source import ROOT
 from tests.web.browser.install import HOW, find_browser
 

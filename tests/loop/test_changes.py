@@ -1,5 +1,6 @@
 """What a change records, what it does to the tasks of others, and when finished tasks are removed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -299,24 +300,17 @@ def one_phase(*tasks: Task) -> Plan:
     return Plan((Phase("A", tasks),))
 
 
-def test_every_finished_task_is_due_after_a_minute() -> None:
+def test_every_finished_task_is_due_after_the_delay() -> None:
+    """A minute, unless given; without a delay, tasks are cleared when the host next calls `clear_due`."""
+    failed = Task("wire", IN_PROGRESS, check=Check(("make",)), proof=Proof(Result.FAILED, ("make",)))
     scheduled = schedule(one_phase(WIRED, WRITING, TESTED), Schedule(), now=7)
 
     assert scheduled == Schedule(((("A", "wire"), 60_007), (("A", "test"), 60_007)))
     assert next_due(scheduled) == 60_007
-
-
-def test_without_finished_tasks_nothing_is_due() -> None:
     assert next_due(schedule(one_phase(WRITING), Schedule(), now=0)) is None
-
-
-def test_a_negative_delay_clears_nothing() -> None:
     assert schedule(one_phase(WIRED), Schedule(), now=0, delay_ms=-1000) == Schedule()
-
-
-def test_without_a_delay_tasks_are_due_now() -> None:
-    """They are cleared when the host next calls `clear_due`."""
     assert next_due(schedule(one_phase(WIRED), Schedule(), now=7, delay_ms=0)) == 7
+    assert schedule(one_phase(failed), Schedule(), now=0) == Schedule()
 
 
 def test_a_scheduled_task_keeps_its_due_time() -> None:
@@ -349,18 +343,36 @@ def test_only_due_tasks_are_cleared() -> None:
     assert late == ClearResult(one_phase(TESTED, WRITING), Schedule(((("A", "test"), 90),)), (TaskInPhase("A", WIRED),))
 
 
-def test_clearing_removes_empty_phases() -> None:
-    """Those that it emptied, and those that were empty before."""
-    plan = Plan((Phase("A", (WIRED,)), Phase("B"), Phase("C", (WRITING,))))
-    scheduled = schedule(plan, Schedule(), now=0)
-
-    assert clear_due(plan, scheduled, now=60_000).plan == Plan((Phase("C", (WRITING,)),))
+CLEARED: dict[str, tuple[Plan, Plan]] = {
+    "phases that it emptied, and those that were empty": (
+        Plan((Phase("A", (WIRED,)), Phase("B"), Phase("C", (WRITING,)))),
+        Plan((Phase("C", (WRITING,)),)),
+    ),
+    "no finished task after an equal open one": (
+        one_phase(Task("wire", IN_PROGRESS), WIRED),
+        one_phase(Task("wire", IN_PROGRESS), WIRED),
+    ),
+    "equal tasks of two phases": (
+        Plan((Phase("A", (WIRED,)), Phase("B", (WIRED, WRITING)))),
+        Plan((Phase("B", (WRITING,)),)),
+    ),
+}
 
 
 def test_clearing_nothing_keeps_empty_phases() -> None:
     plan = Plan((Phase("A", (Task("wire"),)), Phase("B")))
 
     assert clear_due(plan, Schedule(((("A", "wire"), 60),)), now=60) == ClearResult(plan, Schedule())
+
+
+@pytest.mark.parametrize("what", CLEARED)
+def test_clearing_removes(what: str) -> None:
+    before, after = CLEARED[what]
+
+    cleared = clear_due(before, schedule(before, Schedule(), now=0), now=60_000)
+
+    assert (cleared.plan, cleared.schedule) == (after, Schedule())
+    assert [each.task for each in cleared.removed] == [WIRED] * (len(before.tasks) - len(after.tasks))
 
 
 def test_equal_tasks_of_one_phase_are_cleared_one_at_a_time() -> None:
@@ -372,21 +384,6 @@ def test_equal_tasks_of_one_phase_are_cleared_one_at_a_time() -> None:
 
     assert after == ClearResult(one_phase(WIRED, WRITING), Schedule(), (TaskInPhase("A", WIRED),))
     assert next_due(schedule(after.plan, after.schedule, now=70_000)) == 130_000
-
-
-def test_a_finished_task_after_an_equal_open_one_is_not_cleared() -> None:
-    plan = one_phase(Task("wire", IN_PROGRESS), WIRED)
-
-    assert clear_due(plan, schedule(plan, Schedule(), now=0), now=60_000) == ClearResult(plan, Schedule())
-
-
-def test_equal_tasks_of_two_phases_are_cleared_together() -> None:
-    plan = Plan((Phase("A", (WIRED,)), Phase("B", (WIRED, WRITING))))
-
-    after = clear_due(plan, schedule(plan, Schedule(), now=0), now=60_000)
-
-    assert after.plan == Plan((Phase("B", (WRITING,)),))
-    assert after.removed == (TaskInPhase("A", WIRED), TaskInPhase("B", WIRED))
 
 
 @given(plans, st.integers(0, 100))
@@ -417,9 +414,3 @@ def test_tasks_whose_checks_have_to_pass_again_are_not_cleared() -> None:
     assert left(replace(plan, check=check)) == ["wire", "test"]
     assert left(replace(plan, check=check, proof=proof)) == []
     assert left(replace(plan, check=check, proof=proof), PLAN) == ["wire", "test"]
-
-
-def test_a_task_whose_check_has_failed_is_open_and_not_scheduled() -> None:
-    failed = Task("wire", IN_PROGRESS, check=Check(("make",)), proof=Proof(Result.FAILED, ("make",)))
-
-    assert schedule(one_phase(failed), Schedule(), now=0) == Schedule()

@@ -1,6 +1,7 @@
 """Whether an agent is told to continue: progress, questions to the person, checks that are to run."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from tildone.plan.changing import (
 from tildone.plan.events import Bound, Directive, Ledger, Nudged, PlanChanged, State, StopFingerprint, Tripped
 from tildone.plan.gate import (
     REQUESTS,
+    Decision,
     GiveUp,
     GoOn,
     Patience,
@@ -46,135 +48,84 @@ DONE = flat(Task("a", COMPLETED))
 PATIENCE = Patience()
 
 
-def test_without_a_plan_the_agent_rests() -> None:
-    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(RestReason.NO_PLAN)
+WAITING, C = Task("w", BLOCKED), Task("c", IN_PROGRESS)
+WORDS, FILES = StopFingerprint("files", "words"), StopFingerprint("files")
+WEEK = 7 * 24 * 60 * 60 * 1000
+LATE = Turn(at=240 * 60_000 + 7)
 
 
-def test_an_interrupted_agent_is_left_alone() -> None:
-    """Even if a bound is reached or everything is done."""
-    for plan in (OPEN, DONE):
-        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(RestReason.ABORTED)
+def state(plan: Plan = OPEN, nudges: int = 0, drift: int = 0, **more: Any) -> State:
+    return State("e", plan, nudges, drift, **more)
 
 
-def test_a_finished_plan_never_reports_a_bound() -> None:
-    """Open tasks are checked before the counts."""
-    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
-
-
-def test_an_agent_that_ended_with_an_error_is_not_continued() -> None:
-    """The next turn would most likely fail with the same error."""
-    assert decide(State("e", OPEN), PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
-
-
-def test_the_twentieth_nudge_is_the_last() -> None:
-    """As in the original."""
-    before, at = State("e", OPEN, nudges=19), State("e", OPEN, nudges=20)
-
-    assert decide(before, PATIENCE) == GoOn(2, Task("c", IN_PROGRESS), 20)
-    assert decide(at, PATIENCE) == GiveUp(Bound.NUDGES, 20)
-
-
-def test_drift_ends_a_chain_that_changes_without_progress() -> None:
-    """The plan changed at every turn, but no task was closed or added."""
-    state = State("e", OPEN, nudges=0, drift=60)
-
-    assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
-
-
-def test_a_chain_ends_after_all_nudges_since_a_person_spoke() -> None:
-    """Also if every one of them was followed by progress."""
-    before = State("e", OPEN, ledger=Ledger(continued=999, began=1))
-    at = State("e", OPEN, ledger=Ledger(continued=1000, began=1))
-
-    assert isinstance(decide(before, PATIENCE, Turn(at=1)), GoOn)
-    assert decide(at, PATIENCE, Turn(at=1)) == GiveUp(Bound.TOTAL, 1000)
-
-
-def test_a_chain_ends_a_week_after_its_first_nudge() -> None:
-    state = State("e", OPEN, ledger=Ledger(continued=1, began=1_000))
-    week = 7 * 24 * 60 * 60 * 1000
-
-    assert isinstance(decide(state, PATIENCE, Turn(at=999 + week)), GoOn)
-    assert decide(state, PATIENCE, Turn(at=1_000 + week)) == GiveUp(Bound.HOURS, 168)
-
-
-def test_an_agent_is_not_nudged_about_blocked_tasks() -> None:
-    """It continues with other tasks; if only blocked ones are left, it rests."""
-    waiting = Task("w", BLOCKED)
-
-    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(RestReason.BLOCKED)
-    assert decide(State("e", flat(waiting, Task("b"))), PATIENCE) == GoOn(1, Task("b"))
+IN_VAIN = state(nudges=20, fingerprint=WORDS, repeats=2)
+DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
+    ("without a plan", State(), Turn(aborted=True, errored=True), Rest(RestReason.NO_PLAN)),
+    ("interrupted, at a bound", state(nudges=99), Turn(aborted=True), Rest(RestReason.ABORTED)),
+    ("interrupted, when all is done", state(DONE, 99), Turn(aborted=True), Rest(RestReason.ABORTED)),
+    ("all is done, at every bound", state(DONE, 99, 99), Turn(errored=True), Rest(RestReason.ALL_DONE)),
+    ("after an error, with which the next turn would fail", state(), Turn(errored=True), Rest(RestReason.ERRORED)),
+    ("before the twentieth nudge", state(nudges=19), Turn(), GoOn(2, C, 20)),
+    ("after the twentieth nudge, as in the original", state(nudges=20), Turn(), GiveUp(Bound.NUDGES, 20)),
+    ("after changes without progress", state(drift=60), Turn(), GiveUp(Bound.DRIFT, 60)),
+    ("before the last nudge of a person's prompt", state(ledger=Ledger(continued=999, began=1)), Turn(at=1), GoOn),
+    ("after it", state(ledger=Ledger(continued=1000, began=1)), Turn(at=1), GiveUp(Bound.TOTAL, 1000)),
+    ("nearly a week after the first nudge", state(ledger=Ledger(continued=1, began=9)), Turn(at=8 + WEEK), GoOn),
+    ("a week after", state(ledger=Ledger(continued=1, began=9)), Turn(at=9 + WEEK), GiveUp(Bound.HOURS, 168)),
+    ("with blocked tasks alone", state(flat(WAITING, Task("a", COMPLETED))), Turn(), Rest(RestReason.BLOCKED)),
+    ("with other tasks", state(flat(WAITING, Task("b"))), Turn(), GoOn(1, Task("b"))),
+    ("when the files have changed", IN_VAIN, Turn(fingerprint=StopFingerprint("others", "words")), GoOn(2, C, 1)),
+    ("with other words", IN_VAIN, Turn(fingerprint=StopFingerprint("files", "more")), GiveUp(Bound.NUDGES, 20)),
+    ("with unknown files", IN_VAIN, Turn(fingerprint=StopFingerprint("", "words")), GiveUp(Bound.NUDGES, 20)),
+    (
+        "when only the files change",
+        state(nudges=1, drift=60, fingerprint=FILES),
+        Turn(fingerprint=StopFingerprint("others")),
+        GiveUp(Bound.DRIFT, 60),
+    ),
+    (
+        "when it repeats itself",
+        state(OPEN, 2, 2, fingerprint=WORDS, repeats=1),
+        Turn(fingerprint=WORDS),
+        GoOn(2, C, 3, 2),
+    ),
+    (
+        "for the third time",
+        state(OPEN, 3, 3, fingerprint=WORDS, repeats=2),
+        Turn(fingerprint=WORDS),
+        GiveUp(Bound.SAME, 3),
+    ),
+    ("without words", state(OPEN, 3, 3, fingerprint=FILES, repeats=2), Turn(fingerprint=FILES), GoOn),
+    ("four hours after the first nudge", state(OPEN, 1, 1, since=7), LATE, GiveUp(Bound.TIME, 240)),
+    ("nearly four hours", state(OPEN, 1, 1, since=8), LATE, GoOn),
+    ("at the first nudge", state(), LATE, GoOn),
+    *(
+        (
+            f"{directive.value} and {why.name.lower()} after {nudges} nudges",
+            state(OPEN, nudges, 3 * nudges, directive=directive),
+            turn,
+            Rest(why),
+        )
+        for nudges in (0, 20)
+        for directive, turn, why in (
+            (Directive.PAUSE, Turn(), RestReason.PAUSED),
+            (Directive.STOP, Turn(), RestReason.PAUSED),
+            (Directive.GO, Turn(busy=True), RestReason.BUSY),
+            (Directive.GO, Turn(asked=True), RestReason.ASKED),
+            (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
+        )
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("directive", "turn", "why"),
-    [
-        (Directive.PAUSE, Turn(), RestReason.PAUSED),
-        (Directive.STOP, Turn(), RestReason.PAUSED),
-        (Directive.GO, Turn(busy=True), RestReason.BUSY),
-        (Directive.GO, Turn(asked=True), RestReason.ASKED),
-        (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
-    ],
+    ("given", "turn", "decision"), [row[1:] for row in DECISIONS], ids=[row[0] for row in DECISIONS]
 )
-def test_reasons_to_rest_apply_whether_or_not_a_bound_is_reached(
-    directive: Directive, turn: Turn, why: RestReason
-) -> None:
-    assert decide(State("e", OPEN, directive=directive), PATIENCE, turn) == Rest(why)
-    assert decide(State("e", OPEN, 20, 60, directive=directive), PATIENCE, turn) == Rest(why)
+def test_an_agent_is_continued_rests_or_is_let_go(given: State, turn: Turn, decision: Decision | type[GoOn]) -> None:
+    """An interruption and a finished plan come before every bound."""
+    decided = decide(given, PATIENCE, turn)
 
-
-def test_a_change_of_the_files_resets_the_nudge_count() -> None:
-    """Unknown or equal digests of the files do not."""
-    before = State("e", OPEN, nudges=20, fingerprint=StopFingerprint("files", "words"), repeats=2)
-
-    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("others", "words"))) == GoOn(
-        2, Task("c", IN_PROGRESS), 1
-    )
-    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("files", "more"))) == GiveUp(Bound.NUDGES, 20)
-    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("", "words"))) == GiveUp(Bound.NUDGES, 20)
-
-
-def test_changing_files_do_not_reset_the_drift() -> None:
-    state = State("e", OPEN, nudges=1, drift=60, fingerprint=StopFingerprint("files"))
-
-    assert decide(state, PATIENCE, Turn(fingerprint=StopFingerprint("others"))) == GiveUp(Bound.DRIFT, 60)
-
-
-def test_an_agent_that_repeats_itself_is_not_continued() -> None:
-    """With the same message and the same files, three times in a row. An empty message is not a repetition."""
-    fingerprint = StopFingerprint("files", "words")
-
-    assert decide(
-        State("e", OPEN, 2, 2, fingerprint=fingerprint, repeats=1), PATIENCE, Turn(fingerprint=fingerprint)
-    ) == GoOn(2, Task("c", IN_PROGRESS), 3, 2)
-    assert decide(
-        State("e", OPEN, 3, 3, fingerprint=fingerprint, repeats=2), PATIENCE, Turn(fingerprint=fingerprint)
-    ) == GiveUp(Bound.SAME, 3)
-    assert isinstance(
-        decide(
-            State("e", OPEN, 3, 3, fingerprint=StopFingerprint("f"), repeats=2),
-            PATIENCE,
-            Turn(fingerprint=StopFingerprint("f")),
-        ),
-        GoOn,
-    )
-
-
-def test_a_chain_without_progress_has_a_time_limit() -> None:
-    """It counts from the first nudge of the chain."""
-    late = Turn(at=240 * 60_000 + 7)
-
-    assert decide(State("e", OPEN, 1, 1, since=7), PATIENCE, late) == GiveUp(Bound.TIME, 240)
-    assert isinstance(decide(State("e", OPEN, 1, 1, since=8), PATIENCE, late), GoOn)
-    assert isinstance(decide(State("e", OPEN), PATIENCE, late), GoOn)
-
-
-def test_a_session_has_a_cost_limit_if_one_is_set() -> None:
-    patience = Patience(cost=5)
-
-    assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)
-    assert isinstance(decide(State("e", OPEN), patience, Turn(cost=4.99)), GoOn)
-    assert isinstance(decide(State("e", OPEN), PATIENCE, Turn(cost=999)), GoOn)
+    assert isinstance(decided, GoOn) if decision is GoOn else decided == decision
 
 
 @pytest.mark.parametrize(
@@ -264,9 +215,6 @@ def test_the_countdown_ticks_every_second_and_fires_once_at_the_end() -> None:
     """Three seconds by default."""
     assert [(tick.at, tick.left) for tick in countdown()] == [(0, 3), (1000, 2), (2000, 1), (3000, 0)]
     assert [tick.fires for tick in countdown()] == [False, False, False, True]
-
-
-def test_a_countdown_of_no_seconds_fires_at_once() -> None:
     assert countdown(0) == (Tick(0, 0),)
 
 
@@ -319,16 +267,13 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("message", QUESTIONS)
-def test_a_question_or_request_at_the_end_is_detected(message: str) -> None:
-    """In several languages, before trailing ornaments, and before a list of choices."""
-    assert ends_with_question(message)
+def test_a_question_or_request_at_the_end_is_detected() -> None:
+    """In several languages, before trailing ornaments, and before a list of choices.
 
-
-@pytest.mark.parametrize("message", STATEMENTS)
-def test_other_messages_are_not_questions(message: str) -> None:
-    """Questions answered in the same message, headings, code, and offers of further help."""
-    assert not ends_with_question(message)
+    Not one that is answered in the same message, a heading, code, or an offer of further help.
+    """
+    assert [message for message in QUESTIONS if not ends_with_question(message)] == []
+    assert [message for message in STATEMENTS if ends_with_question(message)] == []
 
 
 def test_every_request_phrase_is_detected_in_a_statement() -> None:

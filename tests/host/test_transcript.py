@@ -21,7 +21,6 @@ from tildone.run.codec import (
     Shapes,
     decode_entry,
     decode_message,
-    decode_usage,
     encode_body,
     encode_message,
 )
@@ -29,13 +28,10 @@ from tildone.run.events import CustomMessageEntry, EntryBody, UnknownEntry
 from tildone.run.messages import (
     AssistantMessage,
     Block,
-    Cost,
     Message,
     ToolResultMessage,
     UnknownBlock,
     UnknownMessage,
-    Usage,
-    add_usage,
 )
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.pi.session_file import format_timestamp, header
@@ -371,12 +367,6 @@ def test_a_custom_message_of_a_file_gains_no_fields() -> None:
     assert list(map(encode_message, transcript.messages())) == [
         {"role": "custom", "customType": "note", "content": "x"}
     ]
-
-
-def test_missing_numbers_count_as_zero() -> None:
-    total = add_usage(decode_usage({"input": 3}), decode_usage({"input": 4, "cost": {"total": 0.5}}))
-
-    assert total == Usage(input=7, cost=Cost(total=0.5))
 
 
 def test_a_message_that_lacks_a_required_field_is_unknown() -> None:

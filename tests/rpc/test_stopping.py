@@ -2,24 +2,19 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
-from tests.extensions.stage import Stage
 from tests.host.models.model_server import ModelServer, Turn
 from tests.rpc.client import EXTENSION, Client, connected, entries, first_message, rpc, started
 from tests.rpc.test_walk import PLAN
 from tests.suite.waiting import LIMIT_SECONDS
-from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.run.host import ExtensionAPI
-from tildone.run.rpc import COMMANDS, ClientStreams, RpcUI, serve
-from tildone.run.transcript import Conversations
+from tildone.run.rpc import COMMANDS, RpcUI
 
 STOPS: Turn = {"text": "I stop here."}
 NUDGE = "There are still incomplete todos"
@@ -238,22 +233,23 @@ def at_work(count: int) -> Callable[[Client, ModelServer], object]:
     return lambda client, _: [client.event("tool_execution_update") for _ in range(count)]
 
 
-ENDS: dict[str, tuple[str, Turn, Callable[[Client, ModelServer], object]]] = {
-    "a model, and a question": ("/ask input", {"text": "never", "hold": 0}, held),
-    "a command that does not end": ("/hang", STOPS, seen("agent_settled")),
-    "tools": ("/report", {"tools": [["obedient", {}], ["deaf", {}], ["threaded", {}]]}, at_work(3)),
+ENDS: dict[str, tuple[str, Turn, Callable[[Client, ModelServer], object], list[str]]] = {
+    "a model, and a question": ("/ask input", {"text": "never", "hold": 0}, held, ["answered None"]),
+    "a command that does not end": ("/hang", STOPS, seen("agent_settled"), []),
+    "tools": ("/report", {"tools": [["obedient", {}], ["deaf", {}], ["threaded", {}]]}, at_work(3), []),
 }
 
 
 @pytest.mark.parametrize("during", ENDS)
 def test_the_process_ends_when_the_client_closes_its_pipe(during: str, tmp_path: Path) -> None:
-    command, turn, arrived = ENDS[during]
+    command, turn, arrived, notices = ENDS[during]
     with client_of(tmp_path, turn) as (client, model):
         client.send(type="prompt", message=command)
         client.get("prompt", message="Go")
         arrived(client, model)
 
     assert len(model.requests) == 1
+    assert [record["message"] for record in client.records if record.get("method") == "notify"] == notices
 
 
 def test_a_tool_that_blocks_the_event_loop_does_not_keep_the_process(tmp_path: Path) -> None:
@@ -315,99 +311,23 @@ def texts(client: Client) -> list[str]:
     return [block["text"] for block in blocks]
 
 
-Record = dict[str, Any]
-Question = Callable[[RpcUI], Any]
+async def test_a_question_gets_the_answer_with_its_id_or_is_cancelled() -> None:
+    """Cancelled when its time is over, which the request contains, and when the client disconnects."""
+    sent: list[dict[str, Any]] = []
+    ui = RpcUI(sent.append)
+    answered, late, left = (
+        asyncio.ensure_future(each)
+        for each in (ui.input("Name?"), ui.confirm("Sure?", "Really?", 0.01), ui.confirm("Sure?", "Really?"))
+    )
+    await asyncio.sleep(0)
 
+    ui.accept_answer({"id": "nobody asked", "value": "no"})
+    ui.accept_answer({"id": sent[0]["id"], "value": "b"})
 
-class Connection:
-    """Both ends of the pipes between a client and a host."""
-
-    def __init__(self) -> None:
-        self._from_client, self._to_host = os.pipe()
-        self._from_host, self._to_client = os.pipe()
-        self.out: BinaryIO = os.fdopen(self._to_client, "wb")
-        self.source: BinaryIO = os.fdopen(self._from_client, "rb")
-        self.client_out: BinaryIO = os.fdopen(self._to_host, "wb", buffering=0)
-        self.client_in: BinaryIO = os.fdopen(self._from_host, "rb")
-
-    def send(self, **record: Any) -> None:
-        self.client_out.write(json.dumps(record).encode() + b"\n")
-
-    async def question(self) -> Record:
-        """Return the next question."""
-        while True:
-            record: Record = json.loads(await asyncio.to_thread(self.client_in.readline))
-            if record["type"] == "extension_ui_request":
-                return record
-
-    def close(self) -> None:
-        for end in (self.client_out, self.out, self.client_in, self.source):
-            end.close()
-
-
-async def ask_client(question: Question, reply: Callable[[Connection, Record], None]) -> Any:
-    """Return the answer that an extension gets to its question if the client replies like that."""
-    connection = Connection()
-    stage = Stage(INDEXED)
-    client = ClientStreams(connection.source, connection.out)
-    ui = RpcUI(client.send)
-    stage.host.ui = ui
-    answers: list[Any] = []
-
-    async def ask(_arguments: str, _ctx: Any) -> None:
-        answers.append(await question(ui))
-        connection.client_out.close()
-
-    def plug(api: ExtensionAPI) -> None:
-        api.register_command("ask", "Ask.", ask)
-
-    stage.host.load([("test", plug)])
-    conversations = Conversations(None, ".", now=lambda: 0, new_conversation_id=lambda: "s")
-    serving = asyncio.create_task(serve(stage.host, conversations, ui, client))
-    connection.send(type="prompt", message="/ask")
-    reply(connection, await connection.question())
-    await asyncio.wait_for(serving, 20)
-    connection.close()
-    return answers[0]
-
-
-async def test_every_question_gets_the_answer_with_its_id() -> None:
-    """An answer with an unknown id is ignored."""
-
-    def value(connection: Connection, request: Record) -> None:
-        connection.send(type="extension_ui_response", id="nobody asked", value="no")
-        connection.send(type="extension_ui_response", id=request["id"], value="b")
-
-    def yes(connection: Connection, request: Record) -> None:
-        connection.send(type="extension_ui_response", id=request["id"], confirmed=True)
-
-    def dismissed(connection: Connection, request: Record) -> None:
-        connection.send(type="extension_ui_response", id=request["id"], cancelled=True)
-
-    assert await ask_client(lambda ui: ui.select("Which?", ["a", "b"]), value) == "b"
-    assert await ask_client(lambda ui: ui.input("Name?"), value) == "b"
-    assert await ask_client(lambda ui: ui.editor("Text?", "old"), value) == "b"
-    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), yes) is True
-    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), dismissed) is False
-    assert await ask_client(lambda ui: ui.select("Which?", ["a"]), dismissed) is None
-
-
-async def test_a_question_that_is_not_answered_in_time_is_cancelled() -> None:
-    """The request contains the timeout."""
-
-    def silent(_line: Connection, request: Record) -> None:
-        assert request["timeout"] == 10
-
-    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?", 0.01), silent) is False
-
-
-async def test_questions_are_cancelled_when_the_client_disconnects() -> None:
-    """The host ends, and a question for confirmation is answered with False."""
-
-    def disconnect(connection: Connection, _request: Record) -> None:
-        connection.client_out.close()
-
-    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), disconnect) is False
+    assert (await answered, await late) == ("b", False)
+    assert [request.get("timeout") for request in sent] == [None, 10, None]
+    ui.cancel_requests()
+    assert await left is False
 
 
 REQUEST = PermissionRequest(

@@ -127,6 +127,10 @@ def test_usage_adds_up() -> None:
     assert (total["input"], total["totalTokens"], total["reasoning"]) == (3, 3, 3)
     assert (total["cost"]["input"], total["cost"]["output"]) == (0.5, 0)
     assert one["input"] == 1
+    assert messages.add_usage({"input": 3}, {"input": 4, "cost": {"total": 0.5}}) == messages.empty_usage() | {
+        "input": 7,
+        "cost": messages.empty_usage()["cost"] | {"total": 0.5},
+    }
 
 
 GO, RAN = messages.user("Go", 0), {"role": "bashExecution", "command": "ls", "exitCode": 0, "timestamp": 3}

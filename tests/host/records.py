@@ -48,12 +48,10 @@ class SilentModel:
 
 
 def user(said: Content, at: int, images: Sequence[Json] = ()) -> Json:
-    """Return a message of the person."""
     return {"role": "user", "content": [*blocks(said), *images], "timestamp": at}
 
 
 def assistant(said: Sequence[Json], model: Model, usage: Json, stop: str, at: int, *, error: str | None = None) -> Json:
-    """A model's message."""
     made = messages.AssistantMessage(
         decode_blocks(list(said)), model.api, model.provider, model.id, decode_usage(usage), stop, at, error
     )
@@ -61,72 +59,59 @@ def assistant(said: Sequence[Json], model: Model, usage: Json, stop: str, at: in
 
 
 def tool_result(call_id: str, name: str, said: Content, details: Any = None, *, is_error: bool, at: int) -> Json:
-    """A tool's result."""
     shown = decode_blocks(blocks(said))
     return encode_message(messages.ToolResultMessage(call_id, name, shown, details, is_error, at))
 
 
 def text(words: str) -> Json:
-    """A block of text."""
     return {"type": "text", "text": words}
 
 
 def tool_call(call_id: str, name: str, arguments: str | Json) -> Json:
-    """Return a call with the arguments that a model wrote."""
     return encode_block(content.tool_call(call_id, name, arguments))
 
 
 def blocks(said: Content) -> list[Json]:
-    """Content as blocks."""
     return [text(said)] if isinstance(said, str) else list(said)
 
 
 def empty_usage() -> Json:
-    """The usage of a request that used nothing."""
     return encode_usage(content.Usage())
 
 
 def add_usage(one: Json, other: Json) -> Json:
-    """Two usages together."""
     return encode_usage(content.add_usage(decode_usage(one), decode_usage(other)))
 
 
 def text_of(message: Json) -> str:
-    """The text of a message."""
     return messages.text_of(decode_message(message))
 
 
 def tool_calls(message: Json) -> list[Json]:
-    """The calls of a message."""
     return [encode_block(call) for call in messages.tool_calls(decode_message(message))]
 
 
 def arguments_of(call: Json) -> Any:
-    """The arguments of a call."""
     block = decode_block(call)
     assert isinstance(block, content.ToolCallBlock)
     return content.arguments_of(block)
 
 
 def for_model(conversation: Iterable[Json]) -> list[Json]:
-    """Return the messages of a model request for this conversation."""
     return [encode_message(message) for message in model_messages([decode_message(record) for record in conversation])]
 
 
 def model_message(message: Json) -> ModelMessage:
-    """A message that a model may be shown."""
     decoded = decode_message(message)
     assert isinstance(decoded, ModelMessage)
     return decoded
 
 
 def said_in(transcript: Transcript) -> list[Json]:
-    """The messages of a conversation."""
     return [encode_message(message) for message in transcript.messages()]
 
 
 def shown(request_messages: Iterable[ModelMessage]) -> list[Json]:
-    """The messages of a request."""
     return [encode_message(message) for message in request_messages]
 
 
@@ -136,7 +121,6 @@ def add(transcript: Transcript, kind: str, **fields: Any) -> Json:
 
 
 def event(told: PublicEvent) -> Json:
-    """An event as listeners of the JSON mode receive it."""
     return encode_event(told)
 
 

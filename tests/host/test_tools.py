@@ -385,16 +385,20 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> str:
     return duration
 
 
-async def test_the_result_has_both_outputs_and_the_exit_code(execute: Exec) -> None:
-    result = await execute("sh", ["-c", "echo out; echo err >&2; exit 3"])
-
-    assert result == ExecResult("out\n", "err\n", 3, killed=False)
-
-
-async def test_there_is_no_shell_and_no_input(execute: Exec) -> None:
-    """Arguments are passed as they are."""
-    assert (await execute("printf", ["%s|", "a b", "$HOME", "*; x"])).stdout == "a b|$HOME|*; x|"
-    assert (await execute("cat")).stdout == ""
+@pytest.mark.parametrize(
+    ("command", "arguments", "result"),
+    [
+        ("sh", ["-c", "echo out; echo err >&2; exit 3"], ExecResult("out\n", "err\n", 3, killed=False)),
+        ("printf", ["%s|", "a b", "$HOME", "*; x"], ExecResult("a b|$HOME|*; x|", "", 0, killed=False)),
+        ("printf", [r"a\377\303\244"], ExecResult("a\ufffdä", "", 0, killed=False)),
+        ("cat", [], ExecResult("", "", 0, killed=False)),
+    ],
+)
+async def test_there_is_no_shell_and_no_input(
+    execute: Exec, command: str, arguments: list[str], result: ExecResult
+) -> None:
+    """Arguments are passed as they are, and bytes that are not UTF-8 are replaced. A signal may be given."""
+    assert await execute(command, arguments, signal=AbortController().signal, timeout=60) == result
 
 
 async def test_the_working_directory_is_that_of_the_host_or_given(execute: Exec, tmp_path: Path) -> None:
@@ -410,10 +414,6 @@ async def test_secrets_are_not_in_the_environment(execute: Exec, monkeypatch: py
     monkeypatch.setenv("ACME_REGION", "north")
 
     assert (await execute("sh", ["-c", "echo $ACME_API_KEY-$ACME_REGION"])).stdout == "-north\n"
-
-
-async def test_bytes_that_are_not_utf8_are_replaced(execute: Exec) -> None:
-    assert (await execute("printf", [r"a\377\303\244"])).stdout == "a\ufffdä"
 
 
 async def test_output_is_bounded_and_the_program_runs_to_its_end(
@@ -461,23 +461,6 @@ async def test_a_program_is_not_started_after_an_abort(execute: Exec, tmp_path: 
 
     assert (result.killed, result.stdout) == (True, "")
     assert not (tmp_path / "there").exists()
-
-
-async def test_a_signal_that_is_not_set_changes_nothing(execute: Exec) -> None:
-    signal = AbortController().signal
-
-    assert await execute("true", signal=signal, timeout=60) == ExecResult("", "", 0, killed=False)
-
-
-async def test_a_cancelled_call_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:
-    running = asyncio.ensure_future(execute("sleep", ["7777"]))
-    await until_async(lambda: marked_processes(marked))
-
-    running.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    await until_async(lambda: not marked_processes(marked))
 
 
 async def test_background_processes_are_not_waited_for(execute: Exec, marked: str) -> None:

@@ -49,25 +49,21 @@ class Client:
         return self.until(lambda record: record["type"] == kind)
 
     def progress(self, kind: str) -> Record:
-        """Return the next piece of the model's answer of this kind."""
         return self.until(lambda record: record.get("assistantMessageEvent", {}).get("type") == kind)
 
     def response(self, name: str) -> Record:
         return self.until(lambda record: record["type"] == "response" and record.get("id") == name)
 
     def ask(self, command: str, **fields: Any) -> Record:
-        """Send a command and wait for its response."""
         self.send(id=command, type=command, **fields)
         return self.response(command)
 
     def get(self, command: str, **fields: Any) -> Any:
-        """Return the data of a command that succeeds."""
         response = self.ask(command, **fields)
         assert response["success"], response
         return response.get("data")
 
     def settle(self, message: str) -> None:
-        """Send a prompt, and wait until the agent has settled."""
         self.get("prompt", message=message)
         self.event("agent_settled")
 
@@ -83,11 +79,9 @@ class Client:
         return [record.get("widgetLines") for record in shown]
 
     def kinds(self) -> set[str]:
-        """Return the types of the records so far."""
         return {record["type"] for record in self.records}
 
     def hang_up(self) -> int:
-        """Close standard input, and return the exit code of the process."""
         assert self.process.stdin
         self.process.stdin.close()
         code = self.process.wait(LIMIT_SECONDS)

@@ -19,7 +19,6 @@ if "END_SOON" in os.environ:
 
 
 async def obedient(signal: Any) -> None:
-    """Wait for the signal."""
     aborted = asyncio.Event()
     signal.on_abort(aborted.set)
     await aborted.wait()
@@ -27,12 +26,10 @@ async def obedient(signal: Any) -> None:
 
 
 async def deaf(_signal: Any) -> None:
-    """Ignore the signal."""
     await asyncio.sleep(FOREVER)
 
 
 async def stubborn(_signal: Any) -> None:
-    """Ignore the signal and the cancellation."""
     while True:
         try:
             await asyncio.sleep(FOREVER)
@@ -52,7 +49,6 @@ async def own_thread(_signal: Any) -> None:
 
 
 async def blocking(_signal: Any) -> None:
-    """Block the event loop."""
     time.sleep(FOREVER)  # noqa: ASYNC251  this is what it is about
 
 

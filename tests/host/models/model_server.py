@@ -42,7 +42,6 @@ class ReceivedRequest:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of the request."""
         return list(self.body["messages"])
 
 
@@ -69,15 +68,12 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """The base URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def release(self) -> None:
-        """Continue the answers that are on hold."""
         self._released.set()
 
     def next_turn(self, request: ReceivedRequest) -> Turn:
-        """Record a request, and return the turn that answers it."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
@@ -114,7 +110,6 @@ class _Answering(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_GET(self) -> None:
-        """List the models, if the server has a list."""
         models = self.server.scripted.models
         if models is None or not self.path.startswith("/v1/models"):
             self._refuse({"error": 404})
@@ -188,7 +183,6 @@ class _Answering(BaseHTTPRequestHandler):
 
 
 def chat_completions(turn: Turn, name: str) -> Iterator[str]:
-    """Return a turn as the events of an OpenAI chat completion."""
     base: Event = {"id": f"chatcmpl-{name}", "object": "chat.completion.chunk", "created": 1}
     base |= {"model": turn.get("model", "scripted")}
     calls = calls_of(turn)
@@ -215,7 +209,6 @@ def chat_completions(turn: Turn, name: str) -> Iterator[str]:
 
 
 def anthropic_messages(turn: Turn, name: str) -> Iterator[str]:
-    """Return a turn as the events of an Anthropic message."""
     calls = calls_of(turn)
     usage = {"input_tokens": 10, "output_tokens": 5, **turn.get("usage", {})}
     message: Event = {"id": f"msg_{name}", "type": "message", "role": "assistant", "content": []}
@@ -248,7 +241,6 @@ def anthropic_blocks(turn: Turn, calls: list[tuple[str, str]], name: str) -> Ite
 
 
 def whole_chat_completion(turn: Turn, name: str) -> Event:
-    """Return a turn as an OpenAI chat completion."""
     calls = [
         {"id": f"call_{name}_{index}", "type": "function", "function": {"name": tool, "arguments": arguments}}
         for index, (tool, arguments) in enumerate(calls_of(turn))
@@ -261,7 +253,6 @@ def whole_chat_completion(turn: Turn, name: str) -> Event:
 
 
 def whole_anthropic_message(turn: Turn, name: str) -> Event:
-    """Return a turn as an Anthropic message."""
     blocks: list[Event] = [{"type": "text", "text": turn["text"]}] if turn.get("text") else []
     calls = calls_of(turn)
     blocks += [
@@ -280,12 +271,10 @@ def calls_of(turn: Turn) -> list[tuple[str, str]]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words with their spaces."""
     return re.findall(r"\s*\S+\s*?(?=\s|$)", text)
 
 
 def split_in_half(text: str) -> list[str]:
-    """Split a text in two."""
     middle = len(text) // 2
     return [text[:middle], text[middle:]]
 

@@ -33,7 +33,6 @@ LOOK = ToolSpec(
 
 @asynccontextmanager
 async def open_scripted(spec: str, *script: Turn) -> AsyncIterator[tuple[Model, ModelServer]]:
-    """Open the model with this name, connected to a server that answers from a script."""
     with ModelServer(*script) as server, pytest.MonkeyPatch.context() as patch:
         for name, setting in {
             "OPENAI_BASE_URL": f"{server.url}/v1",
@@ -62,12 +61,10 @@ def chat_request(*conversation: Json | str, system: str = "", tools: tuple[ToolS
 async def stream_records(
     model: Model, request: ChatRequest | None = None, signal: AbortSignal | None = None
 ) -> list[Json]:
-    """Return all stream events of an answer."""
     return [messages.delta(event) async for event in model.stream(request or chat_request(), signal)]
 
 
 async def answer_record(model: Model, request: ChatRequest | None = None) -> Json:
-    """Return the message of an answer."""
     message: Json = (await stream_records(model, request))[-1]["message"]
     return message
 

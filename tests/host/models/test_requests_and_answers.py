@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.host import records as messages
-from tests.host.models.model_server import ModelServer
+from tests.host.models.model_server import ModelServer, Turn
 from tests.host.models.scripted_model import (
     ANTHROPIC,
     CHAT,
@@ -168,19 +168,15 @@ async def test_an_answer_with_only_the_thinking_of_another_model_is_left_out(spe
     assert seen(server) == [("user", "Go"), ("user", "Well?")]
 
 
-async def test_redacted_thinking_is_sent_back_unchanged() -> None:
+async def test_thinking_is_sent_back_only_with_its_signature() -> None:
+    """Redacted thinking has nothing else; interrupted thinking has none, and the provider refuses it."""
     hidden = {"type": "thinking", "thinking": "", "thinkingSignature": "c2VjcmV0", "redacted": True}
     async with open_scripted(ANTHROPIC) as (model, server):
         await stream_records(model, chat_request("Go", by(model, [hidden, messages.text("Yes")]), "Why?"))
-
-    assert server.requests[0].messages[1]["content"][0] == {"type": "redacted_thinking", "data": "c2VjcmV0"}
-
-
-async def test_interrupted_thinking_is_not_sent() -> None:
-    """It has no signature, without which the provider refuses it."""
-    async with open_scripted(ANTHROPIC) as (model, server):
+        redacted = server.requests[0].messages[1]["content"][0]
         await stream_records(model, chat_request("Go", by(model, [{"type": "thinking", "thinking": "Hm"}]), "Well?"))
 
+    assert redacted == {"type": "redacted_thinking", "data": "c2VjcmV0"}
     assert seen(server) == [("user", "Go"), ("user", "Well?")]
 
 
@@ -362,40 +358,27 @@ async def test_text_arrives_before_the_answer_is_complete(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "ends", "reason"),
+    ("spec", "ends", "reason", "with_call"),
     [
-        (CHAT, "length", "length"),
-        (CHAT, "stop", "stop"),
-        (CHAT, "something_new", "stop"),
-        (CHAT, None, "stop"),
-        (ANTHROPIC, "max_tokens", "length"),
-        (ANTHROPIC, "stop_sequence", "stop"),
+        (CHAT, "length", "length", "length"),
+        (CHAT, "stop", "stop", "toolUse"),
+        (CHAT, "something_new", "stop", "toolUse"),
+        (CHAT, None, "stop", "toolUse"),
+        (ANTHROPIC, "max_tokens", "length", "length"),
+        (ANTHROPIC, "stop_sequence", "stop", "toolUse"),
+        (ANTHROPIC, "end_turn", "stop", "toolUse"),
     ],
 )
-async def test_stop_reasons_are_mapped_to_those_of_pi(spec: str, ends: str | None, reason: str) -> None:
-    async with open_scripted(spec, {"text": "So far", "ends": ends}) as (model, _):
+async def test_stop_reasons_are_mapped_to_those_of_pi(spec: str, ends: str | None, reason: str, with_call: str) -> None:
+    """A truncated call must not be taken for a complete one."""
+    call: Turn = {"tool": "look", "args": '{"pa', "ends": ends}
+    async with open_scripted(spec, {"text": "So far", "ends": ends}, call) as (model, _):
         deltas = await stream_records(model)
+        called = await answer_record(model)
 
     assert (deltas[-1]["reason"], deltas[-1]["message"]["stopReason"]) == (reason, reason)
-
-
-@pytest.mark.parametrize(("spec", "ends"), [(CHAT, "length"), (ANTHROPIC, "max_tokens")])
-async def test_a_truncated_call_has_the_stop_reason_length(spec: str, ends: str) -> None:
-    """A truncated call must not be taken for a complete one."""
-    async with open_scripted(spec, {"tool": "look", "args": '{"pa', "ends": ends}) as (model, _):
-        given = await answer_record(model)
-
-    assert given["stopReason"] == "length"
-    assert messages.arguments_of(messages.tool_calls(given)[0]) == '{"pa'
-
-
-@both_formats
-async def test_tool_calls_with_the_stop_reason_stop_are_tool_use(spec: str) -> None:
-    ends = {CHAT: "stop", ANTHROPIC: "end_turn"}[spec]
-    async with open_scripted(spec, {"tool": "look", "args": {"path": "a"}, "ends": ends}) as (model, _):
-        given = await answer_record(model)
-
-    assert given["stopReason"] == "toolUse"
+    assert called["stopReason"] == with_call
+    assert messages.arguments_of(messages.tool_calls(called)[0]) == '{"pa'
 
 
 CACHED = {
@@ -469,10 +452,3 @@ async def test_a_model_can_be_used_again_after_it_was_closed() -> None:
         again = await answer_record(model, chat_request("Go on", tools=(LOOK,)))
 
     assert messages.text_of(again) == "Two"
-
-
-async def test_the_last_turn_of_a_script_can_repeat() -> None:
-    async with open_scripted(CHAT, {"text": "First"}, {"text": "Again", "repeat": True}) as (model, _):
-        told = [messages.text_of(await answer_record(model)) for _ in range(4)]
-
-    assert told == ["First", "Again", "Again", "Again"]

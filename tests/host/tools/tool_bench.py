@@ -32,11 +32,9 @@ class AnsweringUI(NoUI):
 
     @property
     def questions(self) -> list[str]:
-        """The questions with their details."""
         return ["\n".join([request.question, *request.details]) for request in self.requests]
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Give the next answer."""
         self.requests.append(request)
         self.asked.set()
         await asyncio.sleep(0)
@@ -61,7 +59,6 @@ class ToolBench:
         self.switch_conversation("session", ui)
 
     def switch_conversation(self, session: str, ui: UI | None = None) -> None:
-        """Continue in another conversation."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
         host = Host(model=SilentModel(), transcript=transcript, cwd=str(self.folder), now=lambda: 0, ui=ui)
         self.ctx = host.ctx
@@ -69,11 +66,9 @@ class ToolBench:
     async def call(
         self, tool: str, *, signal: AbortSignal | None = None, on_update: OnUpdate | None = None, **params: Any
     ) -> ToolResult:
-        """Call a tool as the host does."""
         return await self.tools[tool].execute("call", params, signal, on_update, self.ctx)
 
     async def bash(self, command: str, **more: Any) -> ToolResult:
-        """Run a command."""
         return await self.call("bash", command=command, **more)
 
 
@@ -83,7 +78,6 @@ def unique_duration() -> str:
 
 
 def sleeping_processes(duration: str) -> list[int]:
-    """Return the processes that sleep for this duration."""
     return [pid for pid in _processes() if duration in _proc_strings(pid, "cmdline")]
 
 

@@ -348,38 +348,23 @@ def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
 
 
 @unix_only
-def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("modes", "told"),
+    [
+        ((0o555, 0o444, 0o444), "read a\nStoreError: {folder} can't be written: Permission denied\n"),
+        ((0o777, 0o666, 0o444), "read a\nStoreError: {file} can't be written: Permission denied\n"),
+        ((0o777, 0o666, 0), "StoreError: cannot read {file}: Permission denied\n"),
+    ],
+    ids=["a read-only folder", "a read-only file", "an unreadable file"],
+)
+def test_a_user_without_permission_is_told_so(open_folder: Path, modes: tuple[int, int, int], told: str) -> None:
+    """An unreadable file does not count as missing: the session does not begin again."""
     chain(opened(open_folder), "s", "a")
-    file_of(open_folder).chmod(0o444)
-    (open_folder / lock.LOCK_FILE).chmod(0o444)
-    open_folder.chmod(0o555)
+    file = file_of(open_folder)
+    for path, mode in zip((open_folder, open_folder / lock.LOCK_FILE, file), modes, strict=True):
+        path.chmod(mode)
 
-    answer = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
-
-    assert answer == ["read a", f"StoreError: {open_folder} can't be written: Permission denied"]
-
-
-@unix_only
-def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
-    chain(opened(open_folder), "s", "a")
-    open_folder.chmod(0o777)
-    (open_folder / lock.LOCK_FILE).chmod(0o666)
-    file_of(open_folder).chmod(0o444)
-
-    answer = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
-
-    assert answer == ["read a", f"StoreError: {file_of(open_folder)} can't be written: Permission denied"]
-
-
-@unix_only
-def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
-    chain(opened(open_folder), "s", "a")
-    open_folder.chmod(0o777)
-    file_of(open_folder).chmod(0)
-
-    [answer] = run("unprivileged", f"jsonl:{open_folder}").stdout.splitlines()
-
-    assert answer == f"StoreError: cannot read {file_of(open_folder)}: Permission denied"
+    assert run("unprivileged", f"jsonl:{open_folder}").stdout == told.format(folder=open_folder, file=file)
 
 
 @unix_only
@@ -556,27 +541,23 @@ def test_a_replaced_file_is_read_again(
     assert ids(reader.history("s")) == ids(store.history("s")) == ["next", "b", "a"]
 
 
-def test_a_file_overwritten_with_a_longer_one_is_read_again(folder: Path, store: JsonlStore) -> None:
-    """Only the bytes at the end of the last scan reveal it."""
-    chain(store, "s", "a", "b")
-    header = file_of(folder).read_bytes().splitlines(keepends=True)[0]
-    other = JsonlStore(folder.with_name("other"), plan_in_entry)
-    chain(other, "s", "x", "y", "z", "and more")
-    entries = file_of(folder.with_name("other")).read_bytes().splitlines(keepends=True)[1:]
-
-    file_of(folder).write_bytes(header + b"".join(entries))
-
-    assert ids(store.history("s")) == ["and more", "z", "y", "x"]
-
-
-def test_a_replacement_with_the_same_size_and_last_line_is_read_again(folder: Path, store: JsonlStore) -> None:
+@pytest.mark.parametrize(
+    ("events", "overwritten"), [(("x", "y", "z", "and more"), True), (("x", "b", "c"), False)], ids=["longer", "alike"]
+)
+def test_a_file_with_other_events_is_read_again(
+    folder: Path, store: JsonlStore, events: tuple[str, ...], *, overwritten: bool
+) -> None:
+    """Only the bytes at the end of the last scan reveal an overwritten file, and only the inode one that is alike."""
     chain(store, "s", "a", "b", "c")
-    assert store.session_head("s") == SessionHead("c")
-    other = JsonlStore(folder.with_name("other"), plan_in_entry)
-    chain(other, "s", "x", "b", "c")
-    os.replace(file_of(folder.with_name("other")), file_of(folder))
+    chain(JsonlStore(folder.with_name("other"), plan_in_entry), "s", *events)
+    other = file_of(folder.with_name("other"))
+    if overwritten:
+        header = file_of(folder).read_bytes().splitlines(keepends=True)[0]
+        file_of(folder).write_bytes(header + b"".join(other.read_bytes().splitlines(keepends=True)[1:]))
+    else:
+        os.replace(other, file_of(folder))
 
-    assert ids(store.events("s")) == ["x", "b", "c"]
+    assert ids(store.events("s")) == [*events]
 
 
 def test_a_file_that_becomes_another_sessions_is_dropped(folder: Path, store: JsonlStore) -> None:

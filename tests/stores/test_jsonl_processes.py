@@ -516,13 +516,6 @@ def test_the_configured_store_is_opened(tmp_path: Path) -> None:
     assert [phase.name for phase in open_session(settings, BY_HAND, store).plan.phases] == ["A"]
 
 
-def test_a_file_instead_of_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-
-    with pytest.raises(StoreError, match="cannot open"):
-        open_store(Settings(store=parse_address(f"jsonl:{tmp_path / 'file'}"), session="s", project="/p"))
-
-
 def test_conversations_are_not_stored_in_the_folder_of_plans(tmp_path: Path) -> None:
     """Each would take the entries of the other for an abandoned branch."""
     settings = Settings(store=parse_address(f"jsonl:{tmp_path}"), session="s", project="/p", session_dir=str(tmp_path))

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -165,28 +166,7 @@ def test_older_versions_are_upgraded_in_memory(tmp_path: Path) -> None:
     assert entries[0]["message"]["role"] == "custom"
 
 
-@pytest.mark.parametrize("text", ["", "\n", lines({"type": "message", "id": "a"}), "[]\n"])
-def test_a_file_that_is_not_a_session_file_is_refused(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(text, encoding="utf-8")
-
-    with pytest.raises(StoreDamaged, match="not a session header"):
-        load(str(path))
-
-
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(lines({**HEADER, "version": 4}), encoding="utf-8")
-
-    with pytest.raises(StoreTooNew, match="version 4"):
-        load(str(path))
-
-
-def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no session file"):
-        load(str(tmp_path / "none.jsonl"))
-    with pytest.raises(StoreError, match="cannot read"):
-        load(str(tmp_path))
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(StoreError, match="file: File exists"):
         SessionFile(str(tmp_path / "file" / "s.jsonl"), HEADER).write({"type": "custom"})
@@ -217,21 +197,22 @@ def test_timestamps_have_pis_format(at: int, written: str) -> None:
     assert (format_timestamp(at), parse_timestamp(written)) == (written, at)
 
 
-def test_a_timestamp_out_of_range_is_clamped() -> None:
+@pytest.mark.parametrize(("at", "written"), [(-1, "1970-01-01T00:00:00.000Z"), (10**18, "3000-12-31T23:59:59.999Z")])
+def test_a_timestamp_out_of_range_is_clamped(at: int, written: str) -> None:
     """Every entry needs one."""
-    assert (format_timestamp(-1), format_timestamp(10**18)) == ("1970-01-01T00:00:00.000Z", "3000-12-31T23:59:59.999Z")
+    assert format_timestamp(at) == written
 
 
 @pytest.mark.parametrize(
-    ("written", "at"), [("2026-01-02T03:04:05Z", 1767323045000), ("2026-01-02T03:04:05.1234567Z", 1767323045123)]
+    ("written", "at"),
+    [
+        ("2026-01-02T03:04:05Z", 1767323045000),
+        ("2026-01-02T03:04:05.1234567Z", 1767323045123),
+        *((written, None) for written in (None, 7, "", "yesterday", "2026-01-02", "2026-01-02T03:04:05+01:00")),
+    ],
 )
-def test_timestamps_of_other_precisions_are_read(written: str, at: int) -> None:
+def test_timestamps_of_other_precisions_are_read_and_all_else_is_none(written: object, at: int | None) -> None:
     assert parse_timestamp(written) == at
-
-
-@pytest.mark.parametrize("written", [None, 7, "", "yesterday", "2026-01-02", "2026-01-02T03:04:05+01:00"])
-def test_an_invalid_timestamp_is_none(written: object) -> None:
-    assert parse_timestamp(written) is None
 
 
 def test_files_are_named_as_pi_names_them() -> None:
@@ -397,29 +378,31 @@ def test_missing_folders_are_created(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "s.jsonl").exists()
 
 
+READERS: list[Callable[[str], object]] = [load, lambda path: read_history(path, plan_in_entry)]
+
+
+@pytest.mark.parametrize("read", READERS, ids=["entries", "events"])
 @pytest.mark.parametrize(
     ("text", "wrong", "said"),
     [
         (None, NotFound, "no session file"),
-        ("Dear diary,\n", StoreDamaged, "not a session header"),
+        *((text, StoreDamaged, "not a session header") for text in ("", "\n", "[]\n", "Dear diary,\n")),
+        (json.dumps({"type": "message", "id": "a"}), StoreDamaged, "not a session header"),
         (json.dumps({**HEADER, "version": 4}), StoreTooNew, "format version 4"),
         (json.dumps({**HEADER, "version": "3"}), StoreDamaged, "'3' is not a format version"),
         (json.dumps({**HEADER, "version": 0}), StoreDamaged, "0 is not a format version"),
     ],
 )
-def test_a_file_that_is_not_a_session_file_is_an_error(
-    path: str, text: str | None, wrong: type[Exception], said: str
+def test_a_file_that_is_not_a_session_file_is_refused(
+    path: str, read: Callable[[str], object], text: str | None, wrong: type[Exception], said: str
 ) -> None:
     if text is not None:
         Path(path).write_text(text, encoding="utf-8")
 
     with pytest.raises(wrong, match=said):
-        read_history(path, plan_in_entry)
-
-
-def test_a_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
+        read(path)
     with pytest.raises(StoreError, match="cannot read"):
-        read_history(str(tmp_path), plan_in_entry)
+        read(os.path.dirname(path))
 
 
 def test_an_event_below_an_unparsable_line_is_an_error(path: str) -> None:

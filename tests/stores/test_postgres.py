@@ -422,16 +422,6 @@ def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, wor
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
-    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-
-    with waiting(store, "e0") as [woken], started("toggle", url, 0, 1) as other:
-        ended(other)
-        assert woken.result(LONG_ENOUGH)
-        assert store.session_head("s").head == "0-0"
-
-
-@pytest.mark.usefixtures("patient")
 def test_a_waiter_survives_a_lost_connection(url: str, store: PostgresStore) -> None:
     """It reads the head after reconnecting, so that no change is missed."""
     chain(store, "s", "a")
@@ -753,13 +743,15 @@ def test_a_program_that_knows_no_revisions_makes_them(
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_for_any_change_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
+def test_waiters_are_notified_by_other_processes(url: str, store: PostgresStore) -> None:
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
     before = store.records.revision()
 
-    with waiting_for_any(store) as [woken], started("toggle", url, 0, 1) as other:
+    waiters = waiting_for_any(store, lambda: store.wait("s", "e0", 10 * LONG_ENOUGH))
+    with waiters as woken, started("toggle", url, 0, 1) as other:
         ended(other)
-        assert woken.result(LONG_ENOUGH)
+        assert [waiter.result(LONG_ENOUGH) for waiter in woken] == [True, True]
+        assert store.session_head("s").head == "0-0"
         assert store.records.changed(before) == [SessionChange("s", "0-0", store.records.revision())]
 
 

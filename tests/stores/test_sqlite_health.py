@@ -159,13 +159,6 @@ def test_text_that_is_not_utf8_is_damage(path: Path) -> None:
         list(SqliteStore(path).history("s", "7"))
 
 
-def test_an_undecodable_redo_list_is_damage(path: Path) -> None:
-    by_hand(filled(path), "UPDATE sessions SET ahead = '[' WHERE name = '1'")
-
-    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged"):
-        SqliteStore(path).session_head("1")
-
-
 def test_only_the_first_errors_are_reported(path: Path) -> None:
     by_hand(filled(path), "UPDATE events SET body = '{'")
 

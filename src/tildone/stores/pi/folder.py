@@ -10,7 +10,7 @@ import re
 from binascii import crc32
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from threading import Condition
 from typing import TypeVar
 
@@ -119,29 +119,20 @@ class Folder:
     def write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
         """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
         if history is None:
-            first = format_line(header(session, working_folder(session), draft.begun))
-            self.create(session, draft.begun, first + draft.text, mtime)
+            content = format_line(header(session, working_folder(session), draft.begun)) + draft.text
+            # The name that pi gives the file or, if it is used, the same with a number.
+            first = os.path.join(self.path, file_name(file_safe(session), format_timestamp(draft.begun)))
+            for path in chain([first], (f"{first.removesuffix(ENDING)}-{number}{ENDING}" for number in count(2))):
+                try:
+                    durable.create(path, content, self.draft_path, mtime)
+                except FileExistsError:
+                    continue
+                return
         elif draft.text:
             path, written = history.outline.path, history.outline.written
             if history.outline.version < VERSION:
                 upgrade_file(path, self.draft_path)
             durable.append(path, draft.text, written if mtime is None else mtime)
-
-    def create(self, session: str, at: int, content: bytes, mtime: int | None) -> None:
-        """Create a file for a session, under the first unused name; `at` is the time of its first event."""
-        for path in self.new_paths(session, at):
-            try:
-                durable.create(path, content, self.draft_path, mtime)
-            except FileExistsError:
-                continue
-            return
-
-    def new_paths(self, session: str, at: int) -> Iterator[str]:
-        """Return names for a new file of a session: the name that pi gives it, then the same with a number."""
-        first = os.path.join(self.path, file_name(file_safe(session), format_timestamp(at)))
-        yield first
-        for number in count(2):
-            yield f"{first.removesuffix(ENDING)}-{number}{ENDING}"
 
 
 def file_safe(session: str) -> str:

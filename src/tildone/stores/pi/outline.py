@@ -162,10 +162,11 @@ class Outline:
         self._leaf: int | None = None
         self._reset()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> BinaryIO:
         if self._file is None:
             self._file = self._opened()
         self._nesting += 1
+        return self._file
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
@@ -203,8 +204,12 @@ class Outline:
         if self._upgraded:
             return self._upgraded[at]
         if self._cached_entry[0] != at:
-            with self:
-                self._cached_entry = at, self._parsed(at)
+            with self as file:
+                file.seek(self.tree.offsets[at])
+                record = parse_line(file.readline())
+            if record is not None and record.get("id") != self.tree.name(at):
+                raise FileReplaced
+            self._cached_entry = at, record
         return self._cached_entry[1]
 
     @property
@@ -226,8 +231,9 @@ class Outline:
 
     def line_error(self, at: int, problem: str) -> StoreDamaged:
         """Return the error for the entry at a position, with its line number."""
-        with self:
-            number = self._line_number(self.tree.offsets[at])
+        with self as file:
+            file.seek(0)
+            number = file.read(self.tree.offsets[at]).count(b"\n") + 1
         return StoreDamaged(f"{self.path}, line {number} {problem}")
 
     def _reset(self) -> None:
@@ -306,7 +312,10 @@ class Outline:
             self.header = checked_header(self.path, None if self.tree.ids else record)
             self.version = format_version(self.path, self.header)
             if self.version == 1:
-                self._scan_chain(file)
+                # Its entries have no ids.
+                self._upgraded = upgraded_entries(filter(None, map(parse_line, file)), 1)
+                for entry in self._upgraded:
+                    self.tree.add_record(entry, 0)
         elif record["type"] != "session" and isinstance(record.get("id"), str):
             batch = pi.batch_of(record)
             if self._batch and pi.batch_of(self._batch[0][0]) != batch:
@@ -317,12 +326,6 @@ class Outline:
                     self.tree.add_record(entry, offset)
                 self._batch.clear()
         return True
-
-    def _scan_chain(self, file: BinaryIO) -> None:
-        """Scan a file of version 1, whose entries have no ids."""
-        self._upgraded = upgraded_entries(filter(None, map(parse_line, file)), 1)
-        for entry in self._upgraded:
-            self.tree.add_record(entry, 0)
 
     def _opened(self) -> BinaryIO:
         try:
@@ -335,19 +338,6 @@ class Outline:
             file.close()
             raise FileReplaced
         return file
-
-    def _line_number(self, offset: int) -> int:
-        assert self._file is not None  # noqa: S101  only called while the file is open
-        self._file.seek(0)
-        return self._file.read(offset).count(b"\n") + 1
-
-    def _parsed(self, at: int) -> Entry | None:
-        assert self._file is not None  # noqa: S101  only called while the file is open
-        self._file.seek(self.tree.offsets[at])
-        record = parse_line(self._file.readline())
-        if record is not None and record.get("id") != self.tree.name(at):
-            raise FileReplaced
-        return record
 
 
 def _stat_key(found: os.stat_result) -> tuple[int, int, int, int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tildone.base import StoreError, value
+from tildone.base import StoreError
 from tildone.log.kept import Finding, Severity, counted, error_findings
 from tildone.plan import codec
 from tildone.plan.events import PlanChanged
+from tildone.stores.leasing import texts_in
 from tildone.stores.postgres.rows import from_sql, key, key_or_none
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -17,23 +18,13 @@ Rows = Callable[..., list[tuple[Any, ...]]]
 MAX_CLOCK_DIFFERENCE_MS = 5_000
 
 
-@value
-class ServerFacts:
-    """What a server says of a connection; `clock` is its time in milliseconds since 1970."""
-
-    encrypted: bool
-    local: bool
-    writable: bool
-    standby: bool
-    clock: int
-
-
-def server_findings(server: ServerFacts, before: int, after: int) -> list[Finding]:
+def server_findings(server: tuple[bool, bool, bool, bool, int], before: int, after: int) -> list[Finding]:
     """Return the findings about a server that told its time between two times of this machine."""
-    found = [_encryption(server)]
-    if server.standby:
+    encrypted, local, writable, standby, clock = server
+    found = [_encryption(encrypted=encrypted, local=local)]
+    if standby:
         found.append(Finding(Severity.ERROR, "the server is a standby, which cannot be written to", "name the primary"))
-    elif not server.writable:
+    elif not writable:
         found.append(
             Finding(
                 Severity.ERROR,
@@ -43,13 +34,13 @@ def server_findings(server: ServerFacts, before: int, after: int) -> list[Findin
         )
     else:
         found.append(Finding(Severity.OK, "this role may change the leases"))
-    return [*found, _clock(server.clock - before if server.clock < before else max(0, server.clock - after))]
+    return [*found, _clock(clock - before if clock < before else max(0, clock - after))]
 
 
-def _encryption(server: ServerFacts) -> Finding:
-    if server.encrypted:
+def _encryption(*, encrypted: bool, local: bool) -> Finding:
+    if encrypted:
         return Finding(Severity.OK, "the connection is encrypted")
-    if server.local:
+    if local:
         return Finding(Severity.OK, "the connection is not encrypted, and the server is on this machine")
     return Finding(
         Severity.WARNING,
@@ -81,40 +72,6 @@ _READ_ONLY = "the database is read-only"
 _MAKE_WRITABLE = "if it is a standby, use its primary instead"
 
 
-@value
-class StoredEvent:
-    """A row of the table of events; `parent_precedes` is whether its parent was written before it."""
-
-    session: str | None
-    id: str
-    parent: str | None
-    at: int
-    snapshot: bool
-    parent_precedes: bool
-    body: str
-
-    @property
-    def name(self) -> str:
-        session = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
-        return f"event {from_sql(self.id)!r} of {session}"
-
-
-@value
-class StoredSession:
-    """A row of the table of sessions, compared with its events.
-
-    `found` is the number of its events, to be equal to `events`; `times_match` is whether the events confirm the times
-    of creation and update, `head_exists` whether the head is one of them.
-    """
-
-    name: str
-    redo: str
-    events: int
-    found: int
-    times_match: bool
-    head_exists: bool
-
-
 def findings(rows: Rows) -> Iterator[Finding]:
     [(server, version, safe, read_only)] = rows("server")
     yield Finding(Severity.OK, f"PostgreSQL {server}, schema {version}")
@@ -128,45 +85,43 @@ def findings(rows: Rows) -> Iterator[Finding]:
 def _integrity_errors(rows: Rows) -> Iterator[str]:
     session = number = 0
     while batch := rows("all_events", session=session, number=number, limit=BATCH_EVENTS, bytes=BATCH_BYTES):
-        for _, _, *event in batch:
-            yield from _event_errors(StoredEvent(*event))
+        for row in batch:
+            yield from _event_errors(row[2:])
         session, number, *_ = batch[-1]
     for row in rows("session_states"):
-        yield from _session_errors(rows, StoredSession(*row))
+        yield from _session_errors(rows, row)
 
 
-def _event_errors(event: StoredEvent) -> Iterator[str]:
+def _event_errors(row: tuple[Any, ...]) -> Iterator[str]:
+    session, event, parent, at, snapshot, parent_precedes, body = row
+    name = f"event {from_sql(event)!r} of {'no session' if session is None else f'session {from_sql(session)!r}'}"
     try:
-        decoded = codec.decode(event.body)
+        decoded = codec.decode(body)
     except codec.UndecodableEvent:
-        yield f"{event.name} cannot be decoded"
+        yield f"{name} cannot be decoded"
         return
     columns = key(decoded.id), key_or_none(decoded.parent), decoded.at, isinstance(decoded.fact, PlanChanged)
-    if columns != (event.id, event.parent, event.at, event.snapshot):
-        yield f"{event.name} does not match its columns"
-    if event.session is None:
-        yield f"{event.name} exists"
-    if event.parent is not None and not event.parent_precedes:
-        yield f"{event.name} has parent {from_sql(event.parent)!r}, which is missing"
+    if columns != (event, parent, at, snapshot):
+        yield f"{name} does not match its columns"
+    if session is None:
+        yield f"{name} exists"
+    if parent is not None and not parent_precedes:
+        yield f"{name} has parent {from_sql(parent)!r}, which is missing"
 
 
-def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
-    name = f"session {from_sql(session.name)!r}"
-    if session.found != session.events:
-        yield f"{name} should have {counted(session.events, 'event')}, but has {session.found:,}"
-    elif not session.times_match:
+def _session_errors(rows: Rows, row: tuple[Any, ...]) -> Iterator[str]:
+    """Compare a session with what its events confirm."""
+    session, redo, events, found, times_match, head_exists = row
+    name = f"session {from_sql(session)!r}"
+    if found != events:
+        yield f"{name} should have {counted(events, 'event')}, but has {found:,}"
+    elif not times_match:
         yield f"{name} has wrong creation or update times"
-    if not session.head_exists:
+    if not head_exists:
         yield f"{name} has a head that is missing"
-    keys = _redo_keys(session.redo)
-    if keys is None or (keys and rows("count_known", session=session.name, ids=[*keys]) != [(len(keys),)]):
-        yield f"{name} has a damaged redo list"
-
-
-def _redo_keys(text: str) -> set[str] | None:
     try:
-        redo = codec.parse_strictly(text)
+        keys = {key(event) for event in texts_in(redo)}
     except ValueError:
-        return None
-    is_valid = isinstance(redo, list) and all(isinstance(event, str) for event in redo)
-    return {key(event) for event in redo} if is_valid else None
+        keys = None
+    if keys is None or (keys and rows("count_known", session=session, ids=[*keys]) != [(len(keys),)]):
+        yield f"{name} has a damaged redo list"

@@ -31,7 +31,7 @@ from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
 from tildone.stores.leasing import COLUMNS, LeaseTransaction, Scribe, lease_in
 from tildone.stores.postgres.connections import ANY_SESSION, Database, Listener
-from tildone.stores.postgres.health import ServerFacts, server_findings
+from tildone.stores.postgres.health import server_findings
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, session_row
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class PostgresLeaseTables:
     def findings(self) -> list[Finding]:
         before = self._scribe.now()
         [row] = self.rows("fleet_server")
-        return server_findings(ServerFacts(*row), before, self._scribe.now())
+        return server_findings(row, before, self._scribe.now())
 
     def _verdict(self, connection: Connection, held: RunFence, fact: Kept, event: str) -> str:
         row = {"run": held.run, "hand": held.hand, "epoch": held.epoch, "id": key(event)}

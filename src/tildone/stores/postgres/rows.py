@@ -29,16 +29,20 @@ SHORTENED = "\\#"
 _READABLE_CHARACTERS = 60
 
 _REJECTED = re.compile("[\\\\\0\ud800-\udfff]")
+_ESCAPES = {"\\": "\\\\", "\0": "\\0"}
+_UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
 _ESCAPE = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 
 def to_sql(text: str) -> str:
     """Escape a text for PostgreSQL; different texts stay different."""
-    return _REJECTED.sub(_escaped, text)
+    return _REJECTED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text)
 
 
 def from_sql(stored: str) -> str:
-    return _ESCAPE.sub(_unescaped, stored) if "\\" in stored else stored
+    if "\\" not in stored:
+        return stored
+    return _ESCAPE.sub(lambda found: _UNESCAPED.get(found[0]) or chr(int(found[1][1:], 16)), stored)
 
 
 def key(text: str) -> str:
@@ -50,26 +54,6 @@ def key(text: str) -> str:
     if len(encoded) <= MAX_KEY_BYTES:
         return escaped
     return f"{SHORTENED}{sha256(encoded).hexdigest()} {escaped[:_READABLE_CHARACTERS]}"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    match found[0]:
-        case "\\":
-            return "\\\\"
-        case "\0":
-            return "\\0"
-        case surrogate:
-            return f"\\u{ord(surrogate):04x}"
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    match found[1]:
-        case "\\":
-            return "\\"
-        case "0":
-            return "\0"
-        case code:
-            return chr(int(code[1:], 16))
 
 
 FOLDER = os.path.dirname(__file__)

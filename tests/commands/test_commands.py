@@ -24,9 +24,7 @@ from tildone.app.slash import (
     command,
     copy,
     draft,
-    edit,
     export,
-    import_,
     mark,
     request_failed,
     show,
@@ -34,14 +32,11 @@ from tildone.app.slash import (
 )
 from tildone.base import replace
 from tildone.plan.dialects.phased import edit_reminder
-from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.model import Check, Focus, Phase, Plan, Rules, Status, Task, flat, numbered
 from tildone.plan.ops import (
     Append,
-    InPhase,
     Mark,
     Move,
-    Named,
     Note,
     Numbered,
     Order,
@@ -87,11 +82,6 @@ def test_several_tasks_are_added_at_once_and_the_message_for_a_flat_list_names_n
     assert message_text(append(plan_of("a"), None, ["b"])) == "Added: B"
 
 
-@pytest.mark.parametrize("phase", [None, "", " "])
-def test_the_first_task_gets_the_default_phase(phase: str | None) -> None:
-    assert append(Plan(), phase, ["x"]).steps == (Append((Task("X"),), "Todos"),)
-
-
 @pytest.mark.parametrize("text", ["append", 'append ""', 'append " "', 'append Build " "'])
 def test_a_task_without_text_is_refused(text: str) -> None:
     answer = command(text, PLAN)
@@ -108,13 +98,6 @@ def test_an_appended_task_is_not_started() -> None:
     assert answer.rules(own) == Rules(focus=Focus.ANY, unique_texts=False, max_tasks=9)
     assert answer.steps is not None
     assert reduce(plan_of("Parse"), answer.steps, answer.rules(own)).after == plan_of("Parse", "Parse")
-
-
-def test_a_matching_task_takes_precedence_over_a_phase() -> None:
-    plan = Plan((Phase("Ship", (Task("Pack"),)), Phase("End", (Task("Ship it"),))))
-
-    assert mark(plan, "ship", COMPLETED).steps == (Mark(Named("Ship it"), COMPLETED),)
-    assert mark(plan, "en", COMPLETED).steps == (Mark(InPhase("End"), COMPLETED),)
 
 
 def test_a_query_that_is_ambiguous_or_has_no_match_is_refused() -> None:
@@ -155,14 +138,6 @@ def test_a_message_contains_no_line_break_of_a_text() -> None:
     plan = plan_of("Parse\nDone: everything")
 
     assert "\n" not in message_text(start(plan, "parse")) + message_text(start(plan, "no\nsuch"))
-
-
-def test_verbs_return_requests_for_the_shell() -> None:
-    assert copy(PLAN).request == CopyText(lossless_checklist(PLAN))
-    assert export(PLAN, "").request == WriteFile("TODO.md", lossless_checklist(PLAN))
-    assert export(PLAN, "my plan.md").request == WriteFile("my plan.md", lossless_checklist(PLAN))
-    assert import_("").request == ReadFile("TODO.md")
-    assert edit(PLAN).request == OpenEditor(lossless_checklist(PLAN))
 
 
 @pytest.mark.parametrize("unnamed", ["", "Todos"])

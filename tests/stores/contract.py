@@ -1,6 +1,9 @@
 """Events in stores, for tests."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import apsw
 
 from tests.plans import plan_of
 from tildone.log.needs import Need
@@ -42,3 +45,10 @@ def is_refused(error: type[Exception], act: Callable[[], object]) -> bool:
     except error:
         return True
     return False
+
+
+def by_hand(path: Path, sql: str) -> None:
+    """Change a SQLite file, as somebody else might."""
+    connection = apsw.Connection(str(path))
+    connection.execute(sql)
+    connection.close()

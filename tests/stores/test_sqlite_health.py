@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of
-from tests.stores.contract import WILD, chain, ids
+from tests.stores.contract import WILD, by_hand, chain, ids
 from tildone.app.opening import session_in
 from tildone.base import NotFound, StoreDamaged, StoreError
 from tildone.log.kept import Severity
@@ -38,12 +38,6 @@ def filled(path: Path) -> Path:
     store.move_head("1", SessionHead("1-1", ("1-2",)), expected="1-2")
     store.close()
     return path
-
-
-def by_hand(path: Path, sql: str) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute(sql)
-    connection.close()
 
 
 def found_in(path: Path) -> list[str]:

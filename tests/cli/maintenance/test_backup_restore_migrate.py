@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from tests.cli.person import CTRL_C, Person
-from tests.stores.contract import chain, ids, planned
+from tests.stores.contract import by_hand, chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.base import HeadMoved
 from tildone.plan.events import SessionHead
@@ -401,12 +401,6 @@ def test_backup_and_restore_work_during_concurrent_writes(person: Person, plans:
     assert set(told) <= set(ids(store.events("s")))
     assert [finding.what for finding in store.check()][-1].endswith("all intact")
     assert ids(SqliteStore(person.folder / "copy.db").history("s"))[-1] == "busy-0"
-
-
-def by_hand(path: Path, sql: str) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute(sql)
-    connection.close()
 
 
 NESTED = b"[" * 100_000 + b"]" * 100_000

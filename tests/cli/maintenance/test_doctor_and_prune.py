@@ -15,11 +15,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
-from tests.stores.contract import chain, ids
+from tests.stores.contract import by_hand, chain, ids
 from tests.stores.processes import finish, start, wait_for
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
@@ -53,12 +52,6 @@ def write_plan(person: Person, *texts: str) -> None:
     """Write the plan of the project, with an agent's tool."""
     todos = [{"text": text} for text in texts]
     person.says("call", "write_todos", json.dumps({"mode": "replace", "todos": todos}), "--dialect", "indexed")
-
-
-def by_hand(path: Path, sql: str) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute(sql)
-    connection.close()
 
 
 def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:

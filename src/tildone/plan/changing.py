@@ -62,8 +62,6 @@ class Schedule:
 
 @value
 class ClearResult:
-    """The plan after clearing, the tasks that are still scheduled, and the tasks that were removed."""
-
     plan: Plan
     schedule: Schedule
     removed: tuple[TaskInPhase, ...] = ()

@@ -19,14 +19,12 @@ _PROOF_KEYS = tuple(name for name in Proof.__match_args__[2:] if name != "tail")
 
 
 def attributes_to_json(owner: Task | Plan) -> Json:
-    """Return what a task, or a plan, has beside its text, status and notes."""
     data: Json = {} if owner.check is None else {"check": check_to_json(owner.check)}
     data |= {} if owner.proof is None else {"proof": proof_to_json(owner.proof)}
     return data | {name: list(words) for name in LISTS if (words := getattr(owner, name, ()))}
 
 
 def attributes_from_json(data: Json) -> Json:
-    """Return the fields of a task, or a plan, that the data has."""
     fields: Json = {"check": check_from_json(data["check"])} if data.get("check") else {}
     fields |= {"proof": proof_from_json(data["proof"])} if data.get("proof") else {}
     return fields | {name: tuple(data[name]) for name in LISTS if data.get(name)}

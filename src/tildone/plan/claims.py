@@ -210,7 +210,6 @@ def released(claims: Iterable[Claim], agent: str, tasks: frozenset[int] | None) 
 
 
 def lapsed(claims: Iterable[Claim], agent: str) -> list[Claim]:
-    """Return the claims after the leases of an agent have been ended by another."""
     return [replace(claim, until=LAPSED) if claim.agent == agent and claim.until > 0 else claim for claim in claims]
 
 

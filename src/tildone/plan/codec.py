@@ -150,7 +150,6 @@ def _fact_out(fact: Fact) -> str:
 
 
 def _ledger_out(ledger: Ledger) -> str:
-    """The field `ledger` with what differs from an empty one; nothing if it is empty."""
     if ledger == _EMPTY:
         return ""
     counts = [f'"{name}":{count}' for name in _LEDGER_COUNTS if (count := getattr(ledger, name))]

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 class Actor(Enum):
-    """The kind of author of an event."""
-
     AGENT = "agent"
     USER = "user"
     TIMER = "timer"
@@ -334,14 +332,12 @@ def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
 
 
 def leaves(events: Iterable[Event]) -> list[str]:
-    """Return the ids of events without children, in the order they were written."""
     known = list(events)
     parents = {event.parent for event in known}
     return [event.id for event in known if event.id not in parents]
 
 
 def labels(events: Iterable[Event]) -> dict[str, str]:
-    """Return the current labels by event id, in the order in which they were set."""
     names: dict[str, str] = {}
     for event in events:
         if isinstance(event.fact, Labelled):
@@ -394,7 +390,6 @@ def usage_out(usage: AgentUsage | None) -> str:
 
 
 def usage_text(usage: AgentUsage) -> str:
-    """Return a usage as a JSON object of the amounts that are known."""
     amounts = {short: getattr(usage, name) for name, short in _NAMES.items()}
     return dump({short: amount for short, amount in amounts.items() if amount is not None})
 

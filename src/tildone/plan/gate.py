@@ -52,8 +52,6 @@ MS_PER_HOUR = 60 * MS_PER_MINUTE
 
 
 class RestReason(Enum):
-    """Why an agent is not nudged."""
-
     NO_PLAN = "there is no plan"
     ABORTED = "the turn was interrupted"
     ALL_DONE = "nothing is left to do"
@@ -162,8 +160,6 @@ Decision = Rest | GoOn | GiveUp
 
 @value
 class Verdict:
-    """The decision at the end of a turn, and the prompt for the agent, if it continues."""
-
     decision: Decision
     prompt: str | None = None
 

@@ -59,7 +59,6 @@ def guarded(before: Plan, after: Plan, proofs: Mapping[int, Proof], *, keeps: bo
 
 
 def sets_checks(step: Op | Fault) -> bool:
-    """Return whether a step sets or removes a check, or adds tasks that have one."""
     match step:
         case SetCheck():
             return True

@@ -87,8 +87,6 @@ class BadRow:
 
 
 class RunGroup(Enum):
-    """The groups of a list of runs, in their order. Each hand of a run is in one of them."""
-
     WAITING = "waiting"
     RUNNING = "running"
     QUEUED = "queued"

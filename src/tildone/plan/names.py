@@ -90,7 +90,6 @@ def check_name(what: str, name: object) -> None:
 
 
 def check_session(session: object) -> None:
-    """Check the name of a session, which becomes an environment variable of the agent."""
     if not isinstance(session, str) or not 1 <= len(session) <= MAX_SESSION or "\0" in session:
         raise UsageError(f"a session has a name of 1 to {MAX_SESSION} characters, not {shortened(str(session))!r}")
 
@@ -139,7 +138,6 @@ def check_number(what: str, number: object, most: int, least: int = 0) -> None:
 
 
 def check_repository(repo: str) -> None:
-    """Check how a run names its repository; an empty text is none."""
     if _has_password(repo):
         raise UsageError(
             "the URL of the repository contains a user or a password, which would be stored; leave it out, "

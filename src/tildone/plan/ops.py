@@ -21,8 +21,6 @@ class At:
 
 @value
 class Numbered:
-    """Tasks by their numbers."""
-
     numbers: tuple[int, ...]
 
 
@@ -79,8 +77,6 @@ class Insert:
 
 @value
 class Mark:
-    """Set the status of tasks."""
-
     target: Selector
     status: Status
 
@@ -115,8 +111,6 @@ class Remove:
 
 @value
 class Note:
-    """Add a note to a task."""
-
     target: Named | At | Numbered
     text: str
 

@@ -250,8 +250,6 @@ class Claimer:
 
 @value
 class Renewed:
-    """A lease that was renewed, and what a person asks of its holder."""
-
     fence: RunFence
     ask: Ask
 
@@ -315,8 +313,6 @@ class RunQueued:
 
 @value
 class RunTaken:
-    """A worker of some version has taken the run."""
-
     run: str
     hand: int
     epoch: int
@@ -373,8 +369,6 @@ class Asked:
 
 @value
 class Answered:
-    """A person has answered the question of a run."""
-
     run: str
     hand: int
     question: str

@@ -98,7 +98,6 @@ def names_by_position(name: str | None) -> bool:
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
-    """Return the plan in a conversation entry of pi's format, whichever dialect wrote it."""
     message, custom_type = entry.get("message"), entry.get("customType")
     if isinstance(message, dict):
         name = dialect_of_tool(str(message.get("toolName")))

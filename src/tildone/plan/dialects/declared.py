@@ -303,7 +303,6 @@ def completes(call: CompletedCall) -> bool:
 
 
 def completion(call: CompletedCall, number: int, timestamp: str) -> str:
-    """Return the log entry of a finished list, in Markdown."""
     plan = call.outcome.after
     total = len(plan.tasks)
     finished = [f"- {text}" for text in _texts(plan, Status.COMPLETED)]

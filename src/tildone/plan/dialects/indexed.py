@@ -237,7 +237,6 @@ def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:
 
 
 def _messages(fault: Fault, *, inserting: bool) -> tuple[str, str]:
-    """Return the message for the model, and the shorter one for the details."""
     short = ""
     match fault:
         case TextTooLong(index, limit):
@@ -284,7 +283,6 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 
 def is_item(item: object) -> bool:
-    """Return whether `item` is valid: it has a text, a status, and no other field."""
     if not isinstance(item, dict) or item.keys() != {"text", "status"}:
         return False
     text, status = item["text"], item["status"]

@@ -82,7 +82,6 @@ def resumed(plan: Plan) -> Plan:
 
 
 def _plan_data(entry: Mapping[str, Any]) -> object:
-    """Return the part of an entry that may contain a plan."""
     match entry:
         case {"type": "custom", "customType": kind, "data": data} if kind in (EDIT, SNAPSHOT):
             return data
@@ -294,7 +293,6 @@ def carry_on(plan: Plan) -> str:
 
 
 def reminder(plan: Plan, attempt: int, limit: int) -> str:
-    """Return the nudge as a host sends it, with its number and the limit."""
     return as_reminder(f"{carry_on(plan)}\nReminder {attempt}/{limit}.")
 
 
@@ -339,7 +337,6 @@ def sentence(fault: Fault) -> str:
 
 
 def summary(plan: Plan) -> str:
-    """Return the open tasks, the progress of the current phase, and a tree of all phases; "" without tasks."""
     if not plan.tasks:
         return ""
     remaining = _open_items(plan)

@@ -37,16 +37,12 @@ class ConversionWarning:
 
 @value
 class ImportedPlan:
-    """A plan read from another format, with warnings about what a plan cannot represent."""
-
     plan: Plan
     warnings: tuple[ConversionWarning, ...] = ()
 
 
 @value
 class ExportedText:
-    """A plan written in another format, with warnings about what that format cannot represent."""
-
     text: str
     warnings: tuple[ConversionWarning, ...] = ()
 

@@ -94,7 +94,6 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
 
 
 def json_error(text: str) -> str | None:
-    """Return why a text is not JSON; None if it is JSON."""
     try:
         codec.parse_strictly(text)
     except (ValueError, RecursionError) as error:
@@ -103,7 +102,6 @@ def json_error(text: str) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Return why a text could not be parsed, for an error message."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 

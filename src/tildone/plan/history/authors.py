@@ -78,7 +78,6 @@ def short_agent(agent: str) -> str:
 
 
 def describe_author(author: Author) -> str:
-    """Return everything that is known about an author, on one line; empty if nothing is known."""
     agent = _clipped(author.agent, MAX_AGENT_COLUMNS)
     if agent and author.model:
         agent += f" ({_clipped(author.model, MAX_AGENT_COLUMNS)})"

@@ -244,7 +244,6 @@ def removal(task: Task) -> Change:
 
 
 def removed_locations(match: PlanMatch) -> list[Location]:
-    """Return the locations, in the earlier plan, of tasks that the later plan lacks."""
     remaining = set(match.origins.values())
     return [location for location in task_locations(match.before) if location not in remaining]
 

@@ -76,7 +76,6 @@ def label_problem(name: str) -> str | None:
 
 
 def _split_suffix(ref: str) -> tuple[str, int]:
-    """Split a reference into the part before `~N`, and N; N is 0 if there is no suffix."""
     base, tilde, count = ref.rpartition(BACK)
     if not tilde or (count and not count.isdecimal()):
         return ref, 0
@@ -84,7 +83,6 @@ def _split_suffix(ref: str) -> tuple[str, int]:
 
 
 def _search(store: EventLog, session: str, ref: str) -> tuple[str, int]:
-    """Find the event by id, label or prefix; return its id and how many changes to go back from it."""
     base, changes = _split_suffix(ref)
     if _is_id(store, session, base):
         return base, changes

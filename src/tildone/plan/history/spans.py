@@ -68,7 +68,6 @@ def span_id(*about: object) -> int:
 
 
 def place_in(text: str) -> SpanPlace | None:
-    """Return the place in a `traceparent`; None if the text has another form."""
     parts = text.strip().split("-")
     sizes = (1, TRACE_BYTES, SPAN_BYTES, 1)
     if [len(part) for part in parts[: len(sizes)]] != [2 * size for size in sizes]:
@@ -272,7 +271,6 @@ class RunTimeline:
         return min((hand for hand, fact in newest.items() if isinstance(fact, RunTaken)), default=None)
 
     def attempt(self, fence: RunFence) -> Attempt | None:
-        """Return the attempt under a fence; None if it is not recorded."""
         return next((each for each in self.attempts(fence.hand) if each.taken.epoch == fence.epoch), None)
 
     def attempts(self, hand: int) -> list[Attempt]:
@@ -302,7 +300,6 @@ class RunTimeline:
         return TraceSpan(QUEUE, self.trace, own, root, start, end, self._attributes(attempt))
 
     def attempt_span(self, attempt: Attempt, shown: ShownText = None) -> TraceSpan | None:
-        """Return the span of an attempt; None if it has not ended."""
         if attempt.ended is None:
             return None
         attributes = self._attributes(attempt) | {"tildone.outcome": attempt.outcome}
@@ -314,7 +311,6 @@ class RunTimeline:
         return TraceSpan(ATTEMPT, self.trace, own, root, attempt.at, end, attributes, error)
 
     def run_span(self, shown: ShownText = None) -> TraceSpan | None:
-        """Return the span of the run; None if it is not over."""
         beginning = self._beginning()
         if beginning is None or not self.is_over:
             return None

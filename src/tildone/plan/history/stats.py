@@ -176,7 +176,6 @@ class Stats:
 
     @property
     def has_course(self) -> bool:
-        """Whether there are enough events for a curve of the open tasks."""
         return len(self.times) > MIN_EVENTS
 
     def of_kind(self, kind: MarkKind) -> list[TimeMark]:

@@ -301,7 +301,6 @@ def _sign(kind: MarkKind, x: float, y: float, words: str = "") -> str:
 
 
 def _legend(y: int) -> tuple[str, int]:
-    """What the bars mean; the rows of marks have their own names."""
     kinds: tuple[tuple[Box, str], ...] = (
         ({"class": "ok-soft ok-line"}, "worked on"),
         ({"class": "accent"}, "in progress now"),

@@ -332,7 +332,6 @@ _QUOTES = str.maketrans("", "", "'\"\\")
 
 
 def danger(line: str) -> str:
-    """Return why a command is dangerous, as "deletes files"; empty if no reason is known."""
     return ", ".join(dict.fromkeys(_reasons(line, 0)))
 
 
@@ -396,7 +395,6 @@ def _inner(name: str, arguments: Sequence[str], depth: int) -> Iterator[str]:
 
 
 def _own(name: str, arguments: Sequence[str], *, many: bool) -> Iterator[str]:
-    """The dangers of a program by itself."""
     if name in _AS_OTHERS:
         yield "runs as another user"
     if name == "rm" and (many or _has(arguments, "rRf", "--recursive", "--force")):

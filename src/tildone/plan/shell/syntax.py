@@ -201,7 +201,6 @@ class _CommandParser:
         return word
 
     def _nested(self, opening: int) -> None:
-        """Parse commands in parentheses."""
         if self.depth == _MAX_DEPTH:
             raise _Unclear
         self.at += opening
@@ -226,7 +225,6 @@ class _CommandParser:
             self.parts.append(Redirection("<" if matched[0] in _INPUT else ">", target))
 
     def _piece(self, builder: WordBuilder) -> None:
-        """Parse the next plain characters, quoted string or expansion."""
         match self._peek():
             case "'":
                 text = self._take_to(self.line.find("'", self.at + 1) + 1)

@@ -175,7 +175,6 @@ class TimeAxis:
     parts: tuple[AxisPart, ...]
 
     def place(self, at: int) -> float:
-        """Return the place of a time; times before the start or after the end are at the edge."""
         index = bisect_right(self.parts, at, key=lambda part: part.start) - 1
         part = self.parts[max(index, 0)]
         if part.end == part.start:

@@ -82,7 +82,6 @@ def task_line(task: Task) -> Line:
 
 
 def numbered_lead(task: Task, position: int | None = None) -> Line:
-    """Return the status icon and the number of a task, and its position if given."""
     names = [f"#{task.number}"] if task.number else []
     names += [f"[{position}]"] if position is not None else []
     return *_icon(task), *(part for name in names for part in (Span(name, Role.ACCENT), Span(" ")))
@@ -253,5 +252,4 @@ def _fields(args: object, *names: str) -> list[object]:
 
 
 def _number(given: object) -> str:
-    """A number as JavaScript prints it, or `str` of anything else."""
     return str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)

@@ -69,7 +69,6 @@ def failure(plan: Plan, text: str | None, args: object = None, *, expanded: bool
 
 
 def panel(plan: Plan) -> list[str] | None:
-    """Return the sanitized lines of the panel; None if there is nothing to show."""
     done = progress(plan)
     if not done.total:
         return None
@@ -133,7 +132,6 @@ def _item(task: Task) -> Line:
 
 
 def _notes(plan: Plan) -> Iterator[Line]:
-    """The notes of tasks in progress, each under the task's text."""
     for task in plan.tasks:
         if task.status is not Status.IN_PROGRESS or not task.notes:
             continue

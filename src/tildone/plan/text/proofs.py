@@ -91,7 +91,6 @@ def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> s
 
 
 def check_text(check: Check) -> str:
-    """Return the command of a check as one would type it in a shell."""
     return " ".join(map(_quoted, check.command))
 
 

@@ -155,7 +155,6 @@ def _all_fitting(
 
 
 def _most_important(entries: Sequence[Entry], max_characters: int, min_text: int) -> list[int]:
-    """Return the sizes with which as many tasks fit as possible, the most important ones."""
     sizes = _sizes(entries, min_text, spares_active=True)
     for index in sorted(range(len(entries)), key=lambda index: _rank(entries[index][0])):
         max_characters -= _size(entries[index][1](sizes[index]))
@@ -165,7 +164,6 @@ def _most_important(entries: Sequence[Entry], max_characters: int, min_text: int
 
 
 def _largest_size(fits: Callable[[int], bool], min_text: int) -> int:
-    """Return the largest size of texts that fits; 0 if none does."""
     if fits(MAX_TEXT):
         return MAX_TEXT
     if not fits(min_text):
@@ -191,7 +189,6 @@ def _written(phase: Phase, task: Task) -> str:
 
 
 def _with_newest_notes(task: Task) -> Task:
-    """The task with its newest notes, as far as they fit."""
     notes, room = list[str](), MAX_TEXT
     for note in reversed(task.notes):
         notes.insert(0, clipped(note))
@@ -203,7 +200,6 @@ def _with_newest_notes(task: Task) -> Task:
 
 
 def _size(line: str) -> int:
-    """The length of a line and its end, as it is shown."""
     hidden = 0 if line.isprintable() else sum(not char.isprintable() for char in line)
     return len(line) + _SYMBOL * hidden + 1
 

@@ -53,7 +53,6 @@ class SessionWord(Enum):
     role: Role
 
     def __new__(cls, word: str, sign: str, role: Role) -> Self:
-        """Create a member whose value is `word`."""
         member = object.__new__(cls)
         member._value_ = word
         member.sign, member.role = sign, role
@@ -108,7 +107,6 @@ def session_state(facts: SessionFacts) -> SessionState:
 
 
 def ten_words(text: str) -> str:
-    """Return the first words of a text, on one printable line."""
     words = printable(text).split()
     return " ".join(words if len(words) <= MAX_WORDS else [*words[: MAX_WORDS - 1], "…"])
 
@@ -125,7 +123,6 @@ def _waiting_for(state: State) -> str | None:
 
 
 def _stuck(facts: SessionFacts) -> str:
-    """Return why an agent at work is stuck; empty if it is not."""
     state = facts.state
     if state.repeats >= STUCK_REPEATS:
         return f"same words {state.repeats + 1} times"
@@ -232,7 +229,6 @@ def _allotted(sizes: Sequence[int], cells: int) -> list[int]:
 
 
 def _buckets(group: Sequence[Status], cells: int) -> list[Status]:
-    """Divide a group evenly into cells; each has the status of most of its tasks."""
     ends = [len(group) * cell // cells for cell in range(cells + 1)] if cells else []
     buckets = [group[start:end] for start, end in pairwise(ends)]
     return [max(dict.fromkeys(bucket), key=bucket.count) for bucket in buckets]

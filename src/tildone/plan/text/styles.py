@@ -53,7 +53,6 @@ def wrap_text(text: str, columns: int) -> list[str]:
 
 
 def _fitting(text: str, columns: int) -> int:
-    """The length of the longest prefix that takes at most `columns`."""
     if text.isascii():
         return min(len(text), max(0, columns))
     used = 0
@@ -73,8 +72,6 @@ def _char_width(char: str) -> int:
 
 
 class Role(Enum):
-    """The meaning of a colour."""
-
     TOOL_TITLE = "toolTitle"
     TOOL_OUTPUT = "toolOutput"
     ACCENT = "accent"
@@ -158,7 +155,6 @@ def spans_of(text: Styled) -> tuple[Span, ...]:
 
 
 def plain(spans: Iterable[Span]) -> str:
-    """Return the text without styles."""
     return "".join(span.text if isinstance(span.text, str) else plain(span.text) for span in spans)
 
 
@@ -231,7 +227,6 @@ def hanging_lines(lead: Line, texts: Sequence[TextAndSuffix], columns: int | Non
 
 
 def clip_line(line: Line, columns: int) -> Line:
-    """Return as much of a line as fits into `columns`."""
     clipped: list[Span] = []
     for span in line:
         text = plain((span,))

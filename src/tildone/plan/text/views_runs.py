@@ -29,7 +29,6 @@ _ENDED = {LeaseState.DONE: "finished", LeaseState.FAILED: "failed", LeaseState.C
 
 
 def describe_run_fact(fact: RunFact) -> str:
-    """Return what happened to a run, as a phrase without its subject."""
     run = _run(fact)
     match fact:
         case RunQueued(why=why):

@@ -96,7 +96,6 @@ def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """Return the plan for the start of a model's context, or None if no task is open."""
     return f"Your plan:\n{listing(plan, MAX_CONTEXT)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
@@ -169,7 +168,6 @@ def _unexpected_next(call: CompletedCall) -> Task | None:
 
 
 def _started(call: CompletedCall) -> Task | None:
-    """Return the first task that the call started; None if it started none."""
     were_active = {task.number for task in _active(call.outcome.before)}
     return next((task for task in _active(call.outcome.after) if task.number not in were_active), None)
 

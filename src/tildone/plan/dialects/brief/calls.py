@@ -208,7 +208,6 @@ def _object(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
 
 
 def _pop_first(fields: dict[str, Any], keys: tuple[str, ...]) -> object:
-    """Remove the first of these keys that is present, and return its value."""
     return next((fields.pop(key) for key in keys if key in fields), None)
 
 

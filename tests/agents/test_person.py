@@ -126,7 +126,4 @@ def test_a_name_is_one_short_printable_line() -> None:
         assert cleaned.isprintable(), name
         assert 0 < len(cleaned) <= MAX_NAME_CHARS, name
         assert cleaned == clean_name(cleaned), name
-
-
-def test_a_name_without_printable_characters_is_none() -> None:
     assert clean_name("\0\x1b\n ") == clean_name("") == ""

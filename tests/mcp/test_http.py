@@ -33,7 +33,6 @@ from tests.mcp.project import (
     subscribed,
     text_of,
 )
-from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
 from tests.suite.waiting import until
@@ -385,20 +384,6 @@ def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served)
         rest = received(connection)
 
     assert b"HTTP/1.1 200" not in rest
-
-
-OTHER_HOSTS = [*BAD_HOSTS, "localhost\r\nHost: localhost", "evil.example"]
-
-
-def test_another_host_is_refused(served: Served) -> None:
-    """On the wire, before the token is looked at."""
-    answers = {}
-    for host in OTHER_HOSTS:
-        with connect(served) as connection:
-            connection.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
-            answers[host] = received(connection).split()[1]
-
-    assert [host for host, answer in answers.items() if answer not in (b"421", b"400")] == []
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")

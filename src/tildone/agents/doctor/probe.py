@@ -52,11 +52,7 @@ _OFFER_TOOLS = "tools"
 
 @value
 class Launch:
-    """A command as a coding agent starts it: an argument vector, or a line for the shell.
-
-    `event` is the event of a hook, empty for an MCP server. `environ` and `folder` are what the settings add to the
-    environment, and where they start the command, if they say so.
-    """
+    """A command (a vector, or a line for the shell), a hook's `event`, and what the settings add to its environment."""
 
     part: str
     command: tuple[str, ...] | str

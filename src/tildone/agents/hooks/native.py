@@ -66,10 +66,7 @@ _LIST_MARKS = ("- ", "* ", "• ", "[ ] ", "[x] ")
 
 @value
 class Links:
-    """The tasks of a list as indices: `before` in the earlier list, `places` in the plan; None where there is none.
-
-    `left` are the places of earlier tasks that the list no longer contains.
-    """
+    """The indices of tasks `before` in the earlier list, their `places` in the plan, and places no longer listed."""
 
     before: Sequence[int | None]
     places: Sequence[int | None]
@@ -423,10 +420,7 @@ def _pair_equal(
 
 
 def _names_numbered(text: str, task: AnyTask) -> bool:
-    """Return whether the texts are equal without the marks and numbers of a list in front.
-
-    A number that may belong to the text is left out only if it is the task's own number.
-    """
+    """Return whether texts are equal without list marks in front. A bare number is left out if it is the task's own."""
     number, rest = _split_item(text)
     _, wanted = _split_item(task.text)
     is_own = number != 0 and number == task.number

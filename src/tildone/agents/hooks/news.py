@@ -45,7 +45,7 @@ LOCK_TIMEOUT_SECONDS = 1.0
 
 
 def remind(context: HookContext) -> HookReply | None:
-    """Return the plan for a model whose context lacks it; if no context is accepted now, a later event adds it."""
+    """Return the plan for a model whose context lacks it; if the agent accepts none now, a later event adds it."""
     session, state = context.session, context.session.held_state
     # The texts of a dialect fit a model if they name no tool, or it has that tool.
     fits = not session.dialect.names_tools or can_use_tools(context.event, context.agent, context.settings)
@@ -70,7 +70,7 @@ def prompted(context: HookContext) -> HookReply | None:
 
 
 def tool_called(context: HookContext) -> HookReply | None:
-    """Apply a call of a native tool; return what others changed before, nothing after `tildone stop`."""
+    """Mirror a call of a native tool, and return what others changed before. After `tildone stop`, nothing is told."""
     event = context.event
     if writes_native_list(event) or event.point in (HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED):
         return _one_at_a_time(context, lambda: _mirrored(context))

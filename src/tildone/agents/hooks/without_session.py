@@ -58,10 +58,7 @@ def probe_reply(settings: Settings) -> str:
 
 
 def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: Settings, process: int) -> bool | None:
-    """Handle a subagent's event if that needs no store, and return whether it was handled.
-
-    `parent` is the agent that started the subagent. None means that the event is to be handled like one of the parent.
-    """
+    """Return whether a subagent's event was handled; None if it is to be handled like one of its parent."""
     if event.point is HookPoint.STOP:
         return _is_free_to_stop(event, agents, subagent_id(parent, event.text("subagent")), settings)
     if event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool:

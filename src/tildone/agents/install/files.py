@@ -137,7 +137,7 @@ def hooks_of(group: object) -> list[Any]:
 
 
 def places(items: object, entry: object) -> Iterator[Path]:
-    """Yield the paths, below an array of hooks or permissions, of those that are ours, as an installation adds them."""
+    """Yield the paths of our hooks below an array, or of the very permission that an installation adds."""
     for index, item in enumerate(items if isinstance(items, list) else []):
         if not isinstance(entry, dict):
             if item == entry:
@@ -359,10 +359,7 @@ class FileChanged(Refused):
 
 @value
 class SettingsChange:
-    """The text of a file before and after a change, and without our entries; None means that there is no file.
-
-    `within` is the folder that the file must not be outside of; empty if it may be anywhere.
-    """
+    """A file before, after, and without our entries (None: no file). It must not be outside of `within`, if given."""
 
     file: str
     before: str | None

@@ -147,11 +147,7 @@ WAITING = "waiting for a check, for the person, or for the store"
 
 
 class ProgressNotices:
-    """Tells the client, once per interval, which of its requests are still being carried out.
-
-    Almost every call is shorter than the interval. So a single thread serves all calls, and it ends when an interval
-    passes without any.
-    """
+    """Tells the client, once per interval, which requests are still carried out. One thread serves all."""
 
     def __init__(self, send: Callable[[bytes, RequestId], None]) -> None:
         self._send = send
@@ -461,11 +457,7 @@ class CallingAgent:
         return subagent
 
     def release(self) -> None:
-        """Remove the record of an agent that only this server knows, so that its session becomes available.
-
-        Its process may be a terminal or an editor that runs for days. Any other agent's record is removed by the
-        agent's hooks, or expires with its process.
-        """
+        """Remove the record of an agent that only this server knows: its process may run for days."""
         if self._id != AgentId(pid=self._caller.pid):
             return
         try:
@@ -506,11 +498,7 @@ STORE_TIMEOUT_SECONDS = 5.0
 
 
 class SharedStore:
-    """The store of all connections, opened by the first call that needs it.
-
-    A store that cannot be opened is reported by that call, and the next one tries again: an agent whose server ended
-    would lose the tool without being told why.
-    """
+    """The store of all connections, opened by the first call that can: those that fail report it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -530,10 +518,7 @@ class SharedStore:
 
 
 class Connection:
-    """One caller's connection. Its methods block, and must be called by jobs of its `executor`.
-
-    The jobs of a connection run one after the other, concurrently with those of other callers.
-    """
+    """One caller's connection: jobs of its `executor`, which call its blocking methods, run one after the other."""
 
     def __init__(
         self,

@@ -120,10 +120,7 @@ PATH = "/mcp"
 
 
 class AccessMiddleware:
-    """ASGI middleware that refuses requests not meant for this server, or without its token if it has one.
-
-    `admit` is called with the address of the client of each request that is let in. A refusal closes the connection.
-    """
+    """Refuses requests not meant for this server, or without its token; `admit` is told the address of those let in."""
 
     def __init__(
         self,

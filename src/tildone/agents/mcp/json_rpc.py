@@ -73,10 +73,7 @@ class SerialExecutor:
 
 
 class Pending:
-    """A request that has no response yet. One that `is_stream` gets its response only when the stream ends.
-
-    `interrupt` ends what it waits for, once it is being carried out.
-    """
+    """A request without a response yet; a stream has one when it ends. `interrupt` ends what it waits for."""
 
     def __init__(self, number: RequestId, request: Request) -> None:
         self.id = number

@@ -415,10 +415,7 @@ CACHE_TTL_MS = {
 
 
 class Protocol:
-    """The era and the revision of one connection, and the client's name, with which `greet` is called once.
-
-    `elicits` means that the client shows forms to the person. In the modern era, servers send no requests.
-    """
+    """The era and revision of a connection, and the client's name, with which `greet` is called once."""
 
     def __init__(self, instructions: str | None, greet: Callable[[str], None]) -> None:
         self._instructions = instructions

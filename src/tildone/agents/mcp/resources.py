@@ -35,10 +35,7 @@ MAX_PLAN = (MAX_RESOURCE - MAX_FRAME) // 3
 
 @value
 class SessionSnapshot:
-    """The name of a session and its state when it was read.
-
-    `changed` is the event that made the plan. `recent` are the events that the log resources show, oldest first.
-    """
+    """A session when it was read: its state, the event that made the plan, and recent events, oldest first."""
 
     session: str
     state: State

@@ -94,11 +94,7 @@ POLL_SECONDS = 0.5
 
 
 class PlanWatcher:
-    """Reports changes of plans, no matter which process makes them. `get_store` returns the store.
-
-    Callbacks are called on the watching thread, one after the other. A callback that blocks delays the others of its
-    session, and the changes that happen meanwhile are reported as one.
-    """
+    """Reports changes of plans by any process, on one thread for each session, which a callback that blocks delays."""
 
     def __init__(self, get_store: Callable[[], Store]) -> None:
         self._get_store = get_store
@@ -241,11 +237,7 @@ MAX_COMPLETIONS = 100
 
 
 class Backend:
-    """The connections of callers, all on one store, and their subscriptions.
-
-    Beyond the limit, the least recently used connection is closed. `report` is called with every error that a
-    connection survives. Unless `all_sessions`, a caller reads only its own session.
-    """
+    """The newest connections of callers on one store. Unless `all_sessions`, each reads its own session only."""
 
     def __init__(
         self,
@@ -619,11 +611,7 @@ MAX_LINE_BYTES = 1 << 24
 
 
 def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
-    """Serve the client until it closes standard input or a signal arrives, and return the exit code.
-
-    Settings that cannot be loaded do not end the server: every call reports them, until they can be loaded. The tools
-    are those of `dialect`; if it is None, the settings name it.
-    """
+    """Serve the client until it closes standard input or a signal arrives. Bad settings are reported by every call."""
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
     # Determined before the standard streams are claimed, because they help to find it.

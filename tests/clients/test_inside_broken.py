@@ -4,8 +4,8 @@ import contextlib
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,6 @@ from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 
-Break = Callable[[InstalledClient, Path], AbstractContextManager[None]]
 FULL_DISK = """\
 mount -t tmpfs -o size=4m tmpfs /mnt || exit 0
 cp -r {data}/. /mnt
@@ -44,55 +43,32 @@ exec {program} "$@"
 
 
 @contextlib.contextmanager
-def missing_program(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    """The program was uninstalled."""
-    client.rewrite(str(PROGRAM), "/gone/bin/tildone")
-    yield
-
-
-@contextlib.contextmanager
-def bad_config(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    file = client.sandbox.home / ".config" / "tildone" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("dialect = [", encoding="utf-8")
-    yield
-
-
-@contextlib.contextmanager
-def unusable_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    """A folder has the name of the store."""
-    (client.data / "tildone.db").mkdir(parents=True)
-    yield
-
-
-@contextlib.contextmanager
-def locked_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    """Another process holds the store's write lock all the time."""
-    client.tildone("todo", "add", "Old task")
-    client.tildone("todo", "done", "1")
-    with contextlib.closing(sqlite3.connect(client.data / "tildone.db", isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")
+def broken(way: str, client: InstalledClient, folder: Path) -> Iterator[None]:
+    """Break tildone in a client in which it is installed."""
+    if way in ("deleted store", "locked store"):
+        client.tildone("todo", "add", "Old task")
+        client.tildone("todo", "done", "1")
+    with contextlib.ExitStack() as stack:
+        match way:
+            case "missing program":
+                client.rewrite(str(PROGRAM), "/gone/bin/tildone")
+            case "bad config":
+                file = client.sandbox.home / ".config" / "tildone" / "config.toml"
+                file.parent.mkdir(parents=True)
+                file.write_text("dialect = [", encoding="utf-8")
+            case "unusable store":
+                (client.data / "tildone.db").mkdir(parents=True)
+            case "deleted store":
+                shutil.rmtree(client.data)
+            case "locked store":
+                stack.enter_context(contextlib.closing(locked(client)))
+            case _:
+                if not can_mount():
+                    pytest.skip("this system does not let a user mount a file system")
+                client.data.mkdir(parents=True, exist_ok=True)
+                inner = program(folder / "inner", FULL_DISK.format(data=client.data, program=PROGRAM))
+                client.rewrite(str(PROGRAM), str(program(folder / "bin", f'exec unshare -rm {inner} "$@"')))
         yield
-
-
-@contextlib.contextmanager
-def full_disk(client: InstalledClient, folder: Path) -> Iterator[None]:
-    """No byte can be written in the data folder."""
-    if not can_mount():
-        pytest.skip("this system does not let a user mount a file system")
-    client.data.mkdir(parents=True, exist_ok=True)
-    inner = program(folder / "inner", FULL_DISK.format(data=client.data, program=PROGRAM))
-    client.rewrite(str(PROGRAM), str(program(folder / "bin", f'exec unshare -rm {inner} "$@"')))
-    yield
-
-
-@contextlib.contextmanager
-def deleted_store(client: InstalledClient, _folder: Path) -> Iterator[None]:
-    """The data folder was deleted after a plan had been kept there."""
-    client.tildone("todo", "add", "Old task")
-    client.tildone("todo", "done", "1")
-    shutil.rmtree(client.data)
-    yield
 
 
 def can_mount() -> bool:
@@ -101,15 +77,9 @@ def can_mount() -> bool:
     return unshare is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-WAYS: Mapping[str, Break] = {
-    "missing program": missing_program,
-    "bad config": bad_config,
-    "full disk": full_disk,
-    "unusable store": unusable_store,
-    "deleted store": deleted_store,
-    "locked store": locked_store,
-}
-"""By the name of the situation."""
+WAYS = ("missing program", "bad config", "full disk", "unusable store", "deleted store", "locked store")
+"""The names of the situations."""
+
 WRONG = {
     "fails": "exit 1",
     "babbles": 'echo \'{"decision": 7, "prompt": [], "tools": {"a": 1}\'; echo \'not JSON: }{\' >&2; exit 0',
@@ -157,7 +127,7 @@ def test_a_client_works_with_a_broken_tildone(
 ) -> None:
     with Model({"text": "Hello from the script."}) as model:
         client = install(name, make_sandbox(model))
-        with WAYS[situation](client, tmp_path):
+        with broken(situation, client, tmp_path):
             check_unaffected(client, model)
 
 
@@ -172,7 +142,7 @@ def test_a_person_at_a_terminal_is_told_of_a_broken_tildone(
     """By the client, which goes on; without a program there is nobody to tell it, and a new store is not a loss."""
     with Model({"text": "Hello from the script."}) as model:
         client = install_for_terminal(name, make_sandbox(model))
-        with WAYS[situation](client, tmp_path), at_terminal(client, works=False) as screen:
+        with broken(situation, client, tmp_path), at_terminal(client, works=False) as screen:
             screen.say(TASK)
             if situation in TOLD:
                 screen.until("tildone does not work")
@@ -214,7 +184,7 @@ def test_a_person_is_told_once_of_a_full_disk(
         client = install_in(TERMINAL, name, make_sandbox(model))
         if PLAN not in script:
             client.tildone("todo", "add", "Write the parser")
-        with full_disk(client, tmp_path), at_terminal(client) as screen:
+        with broken("full disk", client, tmp_path), at_terminal(client) as screen:
             screen.say(TASK)
             check_told_once(screen)
 

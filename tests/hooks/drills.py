@@ -28,6 +28,7 @@ Fields = dict[str, Any]
 class Drill:
     """A simulated agent. `act` is what it does before its n-th stop; it returns fields of the stop event."""
 
+    name: str
     description: str
     act: Callable[[HookedAgent, int], Fields]
     integration: Integration = CLAUDE
@@ -42,73 +43,58 @@ class DrillResult:
     outcome: str
 
 
-def idles(_agent: HookedAgent, turn: int) -> Fields:
-    return {"last_assistant_message": f"I looked at it again ({turn})."}
-
-
-def repeats(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"last_assistant_message": "I cannot go on."}
-
-
-def lies(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"last_assistant_message": "All tasks are done. Let me know if you have any questions!"}
+def says(words: str) -> Fields:
+    return {"last_assistant_message": words}
 
 
 def toggles(agent: HookedAgent, turn: int) -> Fields:
     todos = [{"content": "Write the parser", "status": "in_progress" if turn % 2 else "pending"}]
     _writes(agent, [*todos, {"content": "Wire it up", "status": "pending"}])
-    return {"last_assistant_message": f"On it ({turn})."}
+    return says(f"On it ({turn}).")
 
 
 def rewords(agent: HookedAgent, turn: int) -> Fields:
     _writes(agent, [{"content": f"Write the parser, attempt {turn}", "status": "in_progress"}])
-    return {"last_assistant_message": f"Next attempt ({turn})."}
+    return says(f"Next attempt ({turn}).")
 
 
 def plans(agent: HookedAgent, turn: int) -> Fields:
     session = agent.workspace.session
     session.dialect = INDEXED
     session.call("write_todos", {"mode": "append", "todos": [{"text": f"Think about it, part {turn}"}]})
-    return {"last_assistant_message": f"The plan is better now ({turn})."}
+    return says(f"The plan is better now ({turn}).")
 
 
 def touches(agent: HookedAgent, turn: int) -> Fields:
     (agent.workspace.project / "notes.txt").write_text(f"{turn}\n", encoding="utf-8")
-    return {"last_assistant_message": "I made a change."}
-
-
-def fails(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"status": "error"}
-
-
-def asks(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"last_assistant_message": "Which of the two do you want?"}
-
-
-def delegates(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"last_assistant_message": "Done.", "agent_id": "a1"}
-
-
-def waits(_agent: HookedAgent, _turn: int) -> Fields:
-    return {"last_assistant_message": "The build runs.", "background_tasks": [{"id": "b1", "status": "running"}]}
+    return says("I made a change.")
 
 
 def _writes(agent: HookedAgent, todos: list[dict[str, str]]) -> None:
     agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
 
 
+BUILD = [{"id": "b1", "status": "running"}]
 DRILLS = (
-    Drill("does nothing and words its message differently each time", idles),
-    Drill("does nothing and repeats its message", repeats),
-    Drill("claims that all tasks are done, although they are not", lies),
-    Drill("alternates between starting a task and resetting it to pending", toggles),
-    Drill("rewords its list each time", rewords),
-    Drill("adds a task each time and closes none", plans),
-    Drill("changes a file each time and closes no task", touches),
-    Drill("ends each turn with an error", fails, CURSOR),
-    Drill("asks the person a question", asks),
-    Drill("is a subagent", delegates),
-    Drill("waits for a background task", waits),
+    Drill(
+        "idles",
+        "does nothing and words its message differently each time",
+        lambda _, turn: says(f"I looked at it again ({turn})."),
+    ),
+    Drill("repeats", "does nothing and repeats its message", lambda *_: says("I cannot go on.")),
+    Drill(
+        "lies",
+        "claims that all tasks are done, although they are not",
+        lambda *_: says("All tasks are done. Let me know if you have any questions!"),
+    ),
+    Drill("toggles", "alternates between starting a task and resetting it to pending", toggles),
+    Drill("rewords", "rewords its list each time", rewords),
+    Drill("plans", "adds a task each time and closes none", plans),
+    Drill("touches", "changes a file each time and closes no task", touches),
+    Drill("fails", "ends each turn with an error", lambda *_: {"status": "error"}, CURSOR),
+    Drill("asks", "asks the person a question", lambda *_: says("Which of the two do you want?")),
+    Drill("delegates", "is a subagent", lambda *_: says("Done.") | {"agent_id": "a1"}),
+    Drill("waits", "waits for a background task", lambda *_: says("The build runs.") | {"background_tasks": BUILD}),
 )
 
 
@@ -116,7 +102,7 @@ def run_drill(drill: Drill, folder: Path) -> DrillResult:
     """Run an agent with two open tasks until it is not continued any more."""
     workspace = new_workspace(folder)
     agent = HookedAgent(workspace, drill.integration)
-    if drill.act in (toggles, rewords):
+    if drill.name in ("toggles", "rewords"):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])
     else:
         workspace.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -134,7 +120,7 @@ def _continues(answer: str) -> bool:
 
 def run_all_drills() -> dict[str, DrillResult]:
     with tempfile.TemporaryDirectory() as folder:
-        return {drill.act.__name__: run_drill(drill, Path(folder) / drill.act.__name__) for drill in DRILLS}
+        return {drill.name: run_drill(drill, Path(folder) / drill.name) for drill in DRILLS}
 
 
 def table(results: dict[str, DrillResult]) -> str:

@@ -452,9 +452,9 @@ NUDGES = {
 
 
 def test_an_agent_that_does_nothing_is_let_go(tmp_path: Path) -> None:
-    drills = [drill for drill in DRILLS if NUDGES[drill.act.__name__] <= 3]
+    drills = [drill for drill in DRILLS if NUDGES[drill.name] <= 3]
 
-    nudges = {drill.act.__name__: run_drill(drill, tmp_path / drill.act.__name__).nudges for drill in drills}
+    nudges = {drill.name: run_drill(drill, tmp_path / drill.name).nudges for drill in drills}
 
     assert nudges == {name: count for name, count in NUDGES.items() if count <= 3}
 

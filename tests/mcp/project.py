@@ -131,10 +131,11 @@ class Project:
         *,
         dialect: str = "brief",
         session: str = "",
+        **more: Any,
     ) -> AsyncIterator[Client]:
-        with self.pipes(dialect, session) as (to_server, from_server):
-            transport = pipe_transport(to_server, from_server)
-            async with Client(transport, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
+        with self.pipes(dialect, session) as ends:
+            own = {"mode": mode, "client_info": client_info(name), "message_handler": inbox, **more}
+            async with Client(pipe_transport(*ends), **own) as client:
                 yield client
 
     @asynccontextmanager

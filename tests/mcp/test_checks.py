@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from tests.checks.repositories import make_repository, python
-from tests.mcp.project import MODES, Project, client_info, text_of
-from tests.mcp.transport import pipe_transport
+from tests.mcp.project import MODES, Project, text_of
 from tests.mcp.wire import Wire, call, initialize, request, wired
 from tests.suite.waiting import until_async
 from tildone.agents.mcp.connections import approval_form, is_approved
@@ -39,8 +37,8 @@ def project(tmp_path: Path) -> Project:
     return Project(make_repository(tmp_path / "project"), home)
 
 
-def prepare(project: Project, check: Check, *, approved: bool = True, session: str = "") -> None:
-    settings = project.settings(session=session)
+def prepare(project: Project, check: Check, *, approved: bool = True) -> None:
+    settings = project.settings()
     made = open_session(settings, BRIEF)
     made.change([Append((Task("One"), Task("Two")))], Actor.AGENT)
     made.change([SetCheck(Numbered((1,)), check)], Actor.AGENT)
@@ -49,8 +47,8 @@ def prepare(project: Project, check: Check, *, approved: bool = True, session: s
     made.store.close()
 
 
-def first(project: Project, session: str | None = None) -> Task:
-    return project.plan(session).tasks[0]
+def first(project: Project) -> Task:
+    return project.plan().tasks[0]
 
 
 async def until(path: Path) -> None:
@@ -151,43 +149,24 @@ ANSWERS = [
 ]
 
 
-async def finish_twice(client: Client, project: Project, person: Person, session: str | None = None) -> Task:
-    """Call the first task done twice, and return it."""
-    for _ in range(2):
-        await client.call_tool("todo", {"done": 1})
-    [form] = person.forms
-    assert "\"-c\", \"open('ran', 'a').write('x')\"]" in form.message
-    assert "task 1" in form.message
-    return first(project, session)
-
-
+@pytest.mark.parametrize("over_http", [False, True])
 @pytest.mark.parametrize(("action", "content", "approved"), ANSWERS)
 async def test_a_client_with_forms_asks_the_person_once_for_a_proposed_check(
-    project: Project, action: str, content: object, *, approved: bool
+    project: Project, action: str, content: object, *, approved: bool, over_http: bool
 ) -> None:
     prepare(project, MARKS, approved=False)
     person = Person(action, content)
-    with project.pipes() as ends:
-        transport = pipe_transport(*ends)
-        async with Client(
-            transport, mode="legacy", client_info=client_info("test"), elicitation_callback=person
-        ) as client:
-            task = await finish_twice(client, project, person)
+    connect = project.http_client if over_http else project.client
+    async with connect("legacy", elicitation_callback=person) as client:
+        for _ in range(2):
+            await client.call_tool("todo", {"done": 1})
+    [form] = person.forms
 
+    assert "\"-c\", \"open('ran', 'a').write('x')\"]" in form.message
+    assert "task 1" in form.message
     assert (project.folder / "ran").exists() is approved
     assert check_approvals(project.settings()).is_allowed(MARKS) is approved
-    assert task.status is (Status.COMPLETED if approved else Status.BLOCKED)
-
-
-@pytest.mark.parametrize("approve", [True, False])
-async def test_the_server_for_http_asks_too(project: Project, *, approve: bool) -> None:
-    prepare(project, MARKS, approved=False)
-    person = Person("accept", {"approve": approve})
-    async with project.http_client("legacy", elicitation_callback=person) as client:
-        task = await finish_twice(client, project, person)
-
-    assert (project.folder / "ran").exists() is approve
-    assert task.status is (Status.COMPLETED if approve else Status.BLOCKED)
+    assert first(project).status is (Status.COMPLETED if approved else Status.BLOCKED)
 
 
 async def test_the_server_for_http_goes_on_while_a_check_runs(project: Project) -> None:

@@ -3,8 +3,6 @@
 Agents put their questions into the store. Runs also have questions in the logs of their plans.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """The commands of checks: run in a working tree to their end, with a small environment and a limit of time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

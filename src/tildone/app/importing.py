@@ -3,8 +3,6 @@
 Files are read from disk or standard input; their format is detected.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -11,8 +11,6 @@ What was read belongs to `refresh`, which one thread runs at a time. The rows, t
 under a lock that is never held while the store is read, so a slow store does not delay those who look at the rows.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -3,8 +3,6 @@
 The command line prints a list of tasks (`docs/reference/json.md`); the board and the resource of MCP tell of phases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable
 
 from tildone.app.check_states import NO_FACTS, CheckFacts

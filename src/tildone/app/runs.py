@@ -5,8 +5,6 @@ changed about runs is found by their sessions, because nearly every change of a 
 Requests of persons do not; they change the revision of the fleet.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum

@@ -7,8 +7,6 @@ data folder that holds the path of the settings file and the approved content, w
 Few users have such a file, so the module is imported only where there is one.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import tomllib

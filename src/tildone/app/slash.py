@@ -3,8 +3,6 @@
 Tasks and phases are named by a part of their text, and the texts of new ones are capitalized, as in the original.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tildone.app.commands import (

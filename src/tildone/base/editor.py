@@ -1,7 +1,5 @@
 """The person's editor: the program that $VISUAL or $EDITOR names. It has the terminal until it exits."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -5,8 +5,6 @@ settings. A binding is the name of a key, or several names that are separated by
 character, or a word such as `enter`, `pagedown`, `f6` or `question_mark`, after `ctrl+`, `alt+` or `shift+` if needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 KeyBindings = Mapping[str, str]

@@ -3,8 +3,6 @@
 The finder in `tildone` asks for them before all others, so that no module is loaded a second time under its old name.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader

@@ -1,7 +1,5 @@
 """Find the processes that have a database file open (Linux only, from `/proc`)."""
 
-from __future__ import annotations
-
 import os
 import sys
 

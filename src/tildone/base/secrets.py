@@ -9,8 +9,6 @@ well-known key. Every pattern begins at the start of a token and has no nested r
 to the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from urllib.parse import unquote

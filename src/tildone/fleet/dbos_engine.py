@@ -18,8 +18,6 @@ of how it ended. This is the only module that imports DBOS, which takes half a s
 reported by those who call it, as `StoreError`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress

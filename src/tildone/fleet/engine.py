@@ -9,8 +9,6 @@ leases, and each would be lost, also to the workers that take it over. So a work
 gives its runs back.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from threading import Event, Thread

@@ -1,7 +1,5 @@
 """The engine of a fleet, by its settings: how it is checked, prepared and made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial

@@ -5,8 +5,6 @@ what they say about filters, drivers, helpers and transports is replaced by what
 nothing. Nor does git get the secrets in the worker's environment, except those that it needs to reach a remote.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

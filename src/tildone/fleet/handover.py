@@ -11,8 +11,6 @@ agents name the file with the transcript of the conversation, one JSON object on
 form are passed over.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence

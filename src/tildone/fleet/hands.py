@@ -1,7 +1,5 @@
 """The hands of a run with regard to each other: who has which task, who wakes whom, and how their files meet."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 

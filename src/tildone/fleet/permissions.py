@@ -6,8 +6,6 @@ can forge them. So they count only for commands that the settings of the worker 
 those for which persons may be asked (`--ask`). Nothing else in a run or its lease adds to what a worker permits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import escape

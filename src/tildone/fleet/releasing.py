@@ -4,8 +4,6 @@ The lease is its argument; the address of the store is in the environment, where
 it. The end of a worker counts as a loss of the run: one that ends its workers again and again fails.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

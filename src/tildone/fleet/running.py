@@ -6,8 +6,6 @@ under a supervisor, and keeps checkpoints after each task that is done. The hear
 the lease is closed or given back. If it is no longer held, that has no effect, and nothing else is done either.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,6 @@ only to its user. While a process executes another program, its environment is e
 then, or a process that is to be ended would be missed.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

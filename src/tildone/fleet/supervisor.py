@@ -29,8 +29,6 @@ The process is started as `python -I -S`, has a single thread, and imports only 
 there is one for each agent.
 """
 
-from __future__ import annotations
-
 import os
 import select
 from math import inf

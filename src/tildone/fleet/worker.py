@@ -5,8 +5,6 @@ The calling thread only waits for orders. `drain` and `stop` may be called by a 
 a word into a `SimpleQueue`, which is safe there, while the locks of an `Event` are not.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ Each hand of a run has a working tree of its own. After each task, what it has d
 run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

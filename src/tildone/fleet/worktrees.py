@@ -12,8 +12,6 @@ branch: what a hand has done is merged into it. What cannot be merged stays on a
 Whatever runs git may raise `GitError`; what calls `still_held` raises `RunFenced` if the lease has passed to another.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -8,8 +8,6 @@ that changed in the meantime are copied again, in at most `MAX_ROUNDS` rounds. E
 SHA-256 digest over the session's events and head in both stores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from itertools import chain, islice

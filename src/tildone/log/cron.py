@@ -7,8 +7,6 @@ the week begins with `*`, a day that fits one of them is due, as cron has it.
 A time that a change of clocks leaves out is due when the clock goes on; one that comes twice is due the first time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 

@@ -1,7 +1,5 @@
 """What stores keep beside a log, or tell of it: findings of their checks, summaries, who has seen what, densities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import islice

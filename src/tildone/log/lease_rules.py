@@ -4,8 +4,6 @@ A function returns None if the change does not apply: the lease is no longer the
 Times are those of the store: `clock` is what leases are measured by, `now` is in milliseconds since 1970.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """What all workers of a fleet agree on: how long leases last, and how much of each provider may be used."""
 
-from __future__ import annotations
-
 from tildone.base import UsageError, shortened, value
 from tildone.plan.names import MAX_PRIORITY, check_number, check_text
 

@@ -4,8 +4,6 @@ Examining reads settings files; probing starts what was found in them, for all c
 both together. Nothing is changed by any of them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ agent that changes nothing would go on with its commands. So its hooks look at t
 stop, end the turn where the agent lets them, refuse every tool call until then, and say nothing when it stops.
 """
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.hooks.context import STORE_TIMEOUT_SECONDS

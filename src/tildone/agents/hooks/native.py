@@ -18,8 +18,6 @@ No other similarity counts, because a wrong match completes a task that nobody h
 are two tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A subagent has a list of its own. It learns nothing of its parent's plan, and it
 prompts are not a person's, its end is not the parent's. After `tildone stop`, it ends as its parent does.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from importlib.metadata import version

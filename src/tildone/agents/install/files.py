@@ -20,8 +20,6 @@ The files in a project come with its repository, so they may be symbolic links t
 followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

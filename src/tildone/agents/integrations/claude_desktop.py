@@ -1,7 +1,5 @@
 """Claude Desktop, as its documentation describes it: it can't be run without a screen."""
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import Installation

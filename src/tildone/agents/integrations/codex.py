@@ -1,7 +1,5 @@
 """Codex. Its hooks and settings were observed in the running program."""
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import Inspection, Installation, Site

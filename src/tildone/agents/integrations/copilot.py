@@ -1,7 +1,5 @@
 """Copilot CLI, as its documentation describes it: it can't be run without an account."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cursor, as its documentation describes it: it can't be run without an account."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

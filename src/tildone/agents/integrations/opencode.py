@@ -1,7 +1,5 @@
 """opencode, which loads plugins in JavaScript: `shims/opencode.js` calls our hooks. Observed in the running program."""
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import Inspection, Installation, Site

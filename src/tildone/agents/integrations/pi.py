@@ -3,8 +3,6 @@
 pi has no MCP client, so the shim also asks for our tools, registers them with pi and calls them.
 """
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import Inspection, Installation, Site

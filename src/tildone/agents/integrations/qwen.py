@@ -3,8 +3,6 @@
 That it accepts END_TURN after a tool call, as Claude Code does, is an assumption.
 """
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import Installation

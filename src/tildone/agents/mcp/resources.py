@@ -1,7 +1,5 @@
 """Plans and logs as MCP resources: parsing URIs, and rendering the contents that a client reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote

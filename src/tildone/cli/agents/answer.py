@@ -1,7 +1,5 @@
 """`tildone answer`: list the open questions of agents, and answer one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tildone.app.answering import answer_need

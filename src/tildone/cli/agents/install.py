@@ -1,7 +1,5 @@
 """`tildone install` and `uninstall`: the plan's tools and hooks in the settings of coding agents."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import partial

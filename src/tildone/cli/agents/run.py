@@ -4,8 +4,6 @@ A run ends in time, whatever its tools do. One that ignores its abort signal and
 thread, is left behind, and the process ends without it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

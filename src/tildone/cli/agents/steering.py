@@ -1,7 +1,5 @@
 """`tildone status`, `pause`, `resume`, `stop` and `share`: the agents here, and how they are steered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from tildone.app.opening import open_agents, open_session, open_store, session_title

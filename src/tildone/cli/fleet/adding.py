@@ -1,7 +1,5 @@
 """`tildone fleet add` and `schedule`: the plans and the work that a command line names, run once or again and again."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`tildone fleet up`, `doctor` and `gc`: prepare a store for a fleet, find what is wrong, and remove old runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain

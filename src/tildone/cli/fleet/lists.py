@@ -1,7 +1,5 @@
 """`tildone fleet` lists runs and shows one, answers what they ask persons, changes their state, and drains workers."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

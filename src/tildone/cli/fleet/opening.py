@@ -1,7 +1,5 @@
 """Opens the store of a fleet with its leases, and finds the runs that a command line names."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`tildone fleet work`: be a worker, until it is drained."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """`tildone diff`, `blame`, `branch` and `label`: what changed between points of the history, and who changed it."""
 
-from __future__ import annotations
-
 from shlex import quote
 
 from tildone.app import moves

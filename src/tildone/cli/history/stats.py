@@ -1,7 +1,5 @@
 """`tildone stats`: pictures of the plan's history: open tasks over time, time per task, nudges, tokens and cost."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """`tildone backup`, `restore` and `migrate`: every session in one file, and back, or in another store."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

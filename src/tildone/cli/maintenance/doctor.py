@@ -1,7 +1,5 @@
 """`tildone doctor`: check the program, its settings, the project's plan, the store and the coding agents."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -5,8 +5,6 @@ later is proposed again. The content that was shown is kept, so that exactly its
 became of the file.
 """
 
-from __future__ import annotations
-
 import os
 
 from tildone.app.opening import check_approvals

@@ -1,7 +1,5 @@
 """What is shown of checks: the one that is run now, why others did not pass, and the next command to type."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`tildone verify`, `approve` and `todo check`: run checks, let them run, set and show them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Container
 

@@ -1,7 +1,5 @@
 """`tildone todo export`, `import`, `copy` and `edit`: the plan as Markdown outside of the store."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

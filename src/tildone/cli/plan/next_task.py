@@ -1,7 +1,5 @@
 """`tildone todo next`: show the task to work on now."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tildone.app.check_states import CheckFacts, check_facts

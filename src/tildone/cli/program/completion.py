@@ -7,8 +7,6 @@ inserts is quoted. A store or a setting that cannot be read is not reported, and
 typing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """`tildone` alone: where this project stands, and the next sensible commands."""
 
-from __future__ import annotations
-
 import os
 
 from tildone.app.check_states import CheckFacts, check_facts

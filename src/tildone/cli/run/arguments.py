@@ -1,7 +1,5 @@
 """The options of `tildone run` that its conversation stores, and its arguments."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -4,8 +4,6 @@ Lines are written once and never changed, so a line of an answer is written when
 header when it begins and its result when it ends.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO

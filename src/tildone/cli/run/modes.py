@@ -1,7 +1,5 @@
 """The modes of `tildone run`: full screen, plain lines at a terminal, and for programs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -8,8 +8,6 @@ plan already consists of changes nothing, so that a run of the same file continu
 with other tasks, those that are in the plan as well keep their statuses: what is done is not done again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shlex

@@ -7,8 +7,6 @@ after `MAX_UNSTABLE_POLLS` all the same. Time stamps may be too coarse to tell t
 was fresh when it was read is read once more later.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -7,8 +7,6 @@ To add a driver, add a module here with a function `launch`, and a line to `AGEN
 agents, so this package imports no driver until it is used.
 """
 
-from __future__ import annotations
-
 from tildone.base import Registry
 from tildone.fleet.drivers.launch import Driver
 

@@ -1,7 +1,5 @@
 """Claude Code: `claude -p`, with the hooks in `--settings` and the server in `--mcp-config`, both as JSON text."""
 
-from __future__ import annotations
-
 import json
 
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of

@@ -1,7 +1,5 @@
 """Codex: `codex exec`, with our tools and hooks as `-c` options, which override its settings files."""
 
-from __future__ import annotations
-
 from tildone.agents.install.toml import value_text
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 from tildone.plan.runs import LEASE_VARIABLE

@@ -4,8 +4,6 @@ Settings of the machine are no place for them: Gemini CLI passes over a file the
 home folder of the fleet has the person's settings with our entries, and links to all else, such as the credentials.
 """
 
-from __future__ import annotations
-
 import os
 
 from tildone.agents.install import jsonc

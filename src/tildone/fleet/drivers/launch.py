@@ -5,8 +5,6 @@ variables whose names begin with a prefix of the agent's provider are kept, and 
 Our tools and hooks are taken from the agent's integration, without installing them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

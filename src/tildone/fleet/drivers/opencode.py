@@ -1,7 +1,5 @@
 """opencode: `opencode run`, with our tools and the plugin that calls our hooks in `$OPENCODE_CONFIG_CONTENT`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """pi: `pi -p`, with our tools and hooks in an extension that its command line names."""
 
-from __future__ import annotations
-
 from tildone.base import Refused
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, providers_of, shim_of
 

@@ -1,7 +1,5 @@
 """`tildone run`, tildone's own agent."""
 
-from __future__ import annotations
-
 import sys
 
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, providers_of

@@ -1,7 +1,5 @@
 """The shell agent, which needs no model: it runs the checks of the tasks as their commands."""
 
-from __future__ import annotations
-
 import sys
 
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment

@@ -4,8 +4,6 @@ A dialect that needs a panel, a command or a countdown has a module of its own n
 skeleton unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tildone.app.settings import Settings

@@ -1,7 +1,5 @@
 """The `declared` dialect in a host: `TodoWrite`, a recap at the end of every request, and a log of finished lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any

@@ -4,8 +4,6 @@ Custom types and status keys are those of the original extension, til-done, for 
 and user interfaces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial

@@ -5,8 +5,6 @@ while it works, so that others know that it still does. When its conversation en
 written changes nothing for the agent.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

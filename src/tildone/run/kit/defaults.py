@@ -1,7 +1,5 @@
 """Default rendering for tools without renderers, and the messages for partial and failed results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

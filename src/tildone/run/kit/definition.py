@@ -4,8 +4,6 @@ A definition has the tool's description for models, the function that executes i
 results. A result has two parts: `content` for the model, `details` for the renderer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, getdoc, iscoroutinefunction, signature

@@ -1,7 +1,5 @@
 """Markdown as rows: the subset that models use in results. Every source line stays a line, tables excepted."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

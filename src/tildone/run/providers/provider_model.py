@@ -6,8 +6,6 @@ generator, cancels that task, which closes the connection even while it waits fo
 put there whenever the task ends, wakes the reader; errors of the task are raised after the last event.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The built-in tools of the host, read, write, edit and bash, and the views of their results."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os

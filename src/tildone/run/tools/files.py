@@ -7,8 +7,6 @@ the path has changed since it was checked, and the call fails. On Windows, which
 folder, the path is used as it is.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import errno

@@ -20,8 +20,6 @@ substitution or a variable, the subscript of a variable that a word names (`prin
 covers it, with everything that it can be used for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

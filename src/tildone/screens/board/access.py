@@ -3,8 +3,6 @@
 The tokens of links and people are kept as hashes, and the secrets as they are, in private files of JSON.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import ipaddress

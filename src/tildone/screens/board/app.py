@@ -1,7 +1,5 @@
 """The application: which address leads to what, and what every request of the API has to pass."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

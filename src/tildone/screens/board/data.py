@@ -3,8 +3,6 @@
 Texts are sent as they are stored: pages show them as text, and JSON in ASCII hides nothing. Times are in milliseconds.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

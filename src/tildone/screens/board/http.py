@@ -5,8 +5,6 @@ origin can therefore neither read nor change anything, even if the browser sends
 header with the key without asking first, and it is never answered that it may.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

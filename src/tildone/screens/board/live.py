@@ -10,8 +10,6 @@ the number of its last frame gets what is newer, if nothing of that has been dro
 read everything again. The numbers of another process mean nothing here, so each process has a boot id.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The pages of the board: one row each, which the server routes and the browser draws, and the files of `static/`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reading: the list of sessions, one session, its past, what waits for a person, and statistics."""
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -7,8 +7,6 @@ In the shell of an agent, nobody gets a link to the board of a person. If none r
 own, which changes nothing. Its links and keys are apart from those of people, and it is not in the file.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -3,8 +3,6 @@
 A request with an `Idempotency-Key` is carried out once: whoever repeats it gets the same answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -4,8 +4,6 @@ Their keys are in `tildone.base.keys`, and a person can bind others. The keys th
 they are part of the question.
 """
 
-from __future__ import annotations
-
 from tildone.base.keys import EXPAND
 from tildone.screens.transcript.widget import KEYS as TRANSCRIPT_KEYS
 from tildone.screens.watch.actions import PLAN_KEYS

@@ -1,7 +1,5 @@
 """The application of `tildone run`: where its parts are, by the size of the terminal, and what the keys do."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import re

@@ -1,7 +1,5 @@
 """The conversation on the screen: opens the host, sends what the person says, stops turns, and goes on elsewhere."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping

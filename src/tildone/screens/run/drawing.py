@@ -1,7 +1,5 @@
 """The lines around the conversation, drawn from what is known now."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

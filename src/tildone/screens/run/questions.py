@@ -7,8 +7,6 @@ after the first frame in which its end was visible: nobody can have read a longe
 earlier, a paste, and a character that answers nothing go to the editor, and Enter answers nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

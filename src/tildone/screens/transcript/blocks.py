@@ -1,7 +1,5 @@
 """The lines of a block for a width, drawn by the components that plain output uses."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum

@@ -3,8 +3,6 @@
 Blocks are drawn when their rows are wanted. Until then their height is estimated.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 What arrives is drawn by a timer, thirty times a second at most; each timer rests while it has nothing to do.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """The actions of `tildone watch`, once: for the bindings, the footer, the help and the palette."""
 
-from __future__ import annotations
-
 from tildone.base import replace
 from tildone.screens.widgets.prompt import Hint, Pane, ScreenKey
 

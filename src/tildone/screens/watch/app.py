@@ -1,7 +1,5 @@
 """The application of `tildone watch`: the list of sessions, and the plan of one of them."""
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A list that is narrowed down by typing: the palette of all actions, and the conversations to go on with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 

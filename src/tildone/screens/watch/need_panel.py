@@ -4,8 +4,6 @@ A person opens it with a key, so a key that was on its way must not answer it: t
 line of the question has been on the screen. Enter never answers. What allows more than one command asks once more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic

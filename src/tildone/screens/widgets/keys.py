@@ -1,7 +1,5 @@
 """Colours: what each role looks like in each theme, and lines in these colours. No other module names a colour."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from rich.segment import Segment

@@ -1,7 +1,5 @@
 """One session as rows and lines: its plan, who works on it, and its newest events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from tildone.app.check_states import CheckFacts, CheckState, CheckWord, check_state

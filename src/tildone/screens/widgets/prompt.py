@@ -1,7 +1,5 @@
 """The line at the bottom where a person types a text or answers a question, and the screen that lists the keys."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

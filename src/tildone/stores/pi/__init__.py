@@ -11,8 +11,6 @@ Each module imports only modules above it in this list:
     store.py         the store, what is kept beside the log, and the change feed
 """
 
-from __future__ import annotations
-
 from tildone.log.store import Store
 from tildone.stores import OpenOptions, StoreAddress, StoreKind
 

@@ -8,8 +8,6 @@ Several entries that must take effect together (an import) share a `batch`, whic
 batch without its last entry is ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The integrity check of a folder of session files: every line of every file is parsed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from functools import partial

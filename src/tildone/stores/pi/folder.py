@@ -3,8 +3,6 @@
 What readers have seen of a session is in a small file of its own beside it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from binascii import crc32

@@ -13,8 +13,6 @@ A line without a newline at the end is a write in progress or a torn one: it is 
 batch are buffered until the entry that closes it is read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from array import array

@@ -10,8 +10,6 @@ another name for one role. Older versions are upgraded in memory when they are r
 appended; a copy of the old file is kept.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

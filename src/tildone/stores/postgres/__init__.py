@@ -10,8 +10,6 @@ address.py      URLs as libpq parameters
 health.py       the integrity check
 """
 
-from __future__ import annotations
-
 from tildone.log.store import Store
 from tildone.stores import OpenOptions, StoreAddress, StoreKind
 

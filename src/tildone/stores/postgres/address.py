@@ -1,7 +1,5 @@
 """The URL of a database as libpq parameters, and as a description for messages without secrets."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from configparser import Error, RawConfigParser

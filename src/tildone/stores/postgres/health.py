@@ -1,7 +1,5 @@
 """The checks of a PostgreSQL store: what its server says of itself, and whether all that is stored is intact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

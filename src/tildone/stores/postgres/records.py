@@ -10,8 +10,6 @@ repeated after a lost connection, claims that were taken are the agent's own, an
 database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Backups of SQLite stores: single plain files."""
 
-from __future__ import annotations
-
 import os
 
 import apsw

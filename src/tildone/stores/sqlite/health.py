@@ -1,7 +1,5 @@
 """The integrity check of a SQLite store."""
 
-from __future__ import annotations
-
 from binascii import crc32
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What is done with a SQLite store as a whole: the check of a snapshot, and compaction."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from shutil import disk_usage

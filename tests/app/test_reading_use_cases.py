@@ -205,7 +205,7 @@ def steered_by_key(world: World, name: str, directive: Directive) -> str:
 
 
 def steered_by_request(world: World, name: str, directive: Directive) -> str:
-    answered = world.browser.post(f"/api/s/{world.browser.key(name)}/course", {"course": directive.value})
+    answered = world.browser.post(f"/api/s/{world.browser.key(name)}/directive", {"directive": directive.value})
     assert answered.status == 200
     return str(answered.json["what"])
 
@@ -228,7 +228,7 @@ def test_an_agent_is_paused_stopped_and_resumed_in_the_same_words(world: World, 
 def test_the_board_takes_no_other_course(world: World) -> None:
     key = world.browser.key(planned(world))
 
-    assert world.browser.post(f"/api/s/{key}/course", {"course": "faster"}).status == 400
+    assert world.browser.post(f"/api/s/{key}/directive", {"directive": "faster"}).status == 400
 
 
 def test_sessions_are_listed_with_the_same_figures(world: World) -> None:

@@ -64,6 +64,7 @@ ARGUMENTS: dict[tuple[Surface, str], tuple[str, ...]] = {
 BODIES: dict[str, dict[str, object]] = {
     "/api/s/{key}/approve": {"number": 1, "command": list(CHECK.command)},
     "/api/s/{key}/check": {"number": 1, "line": "", "base": "cp a made"},
+    "/api/s/{key}/directive": {"directive": "pause"},
     "/api/s/{key}/course": {"course": "pause"},
     "/api/needs/{item}": {"answer": "yes"},
     "/api/fleet/answer": {"run": "nightly", "question": "q", "answer": "yes", "seen": ""},

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.stage import Answer, Json, Stage
+from tildone.base.desktop import copy_to_clipboard, programs
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.dialects.phased import EDIT, phases_out
 from tildone.plan.events import Actor, Event
@@ -17,7 +18,6 @@ from tildone.plan.model import Phase, Plan, Rules, Status, Task, without_numbers
 from tildone.plan.ops import Append, Named, Remove
 from tildone.plan.reduce import Step
 from tildone.run.extensions.phased import CONFLICT_TITLE, EDITOR_TITLE, PANEL, Copy, PhasedSettings, phases
-from tildone.run.extensions.presence import copy_to_clipboard, programs
 from tildone.stores.memory import MemoryStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.base.editor import edit_text, editor_command, run_editor
+from tildone.base.desktop import edit_text, editor_command, run_editor
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the editors are POSIX commands")
 

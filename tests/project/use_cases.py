@@ -70,7 +70,7 @@ USE_CASES = (
         "who.steer_sessions",
         ("pause", "stop", "resume"),
         ("watch.pause", "watch.stop", "watch.resume"),
-        ("/api/s/{key}/course",),
+        ("/api/s/{key}/directive",),
     ),
     UseCase("answer a run", "answering.answer_question", routes=("/api/fleet/answer",), fleet=("answer", "approve")),
     UseCase(

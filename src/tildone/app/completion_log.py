@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.base import TYPE_CHECKING, TildoneError
+from tildone.base.durable import FolderLock
 from tildone.base.files import replace_file
 from tildone.base.private import PRIVATE_FILE, make_shared_folder, open_shared, real_path_inside
 
@@ -42,9 +43,6 @@ class CompletionLog:
         try:
             if not self._record:
                 return self._append(entry, timestamp)
-            # Late, because few logs are shared by processes.
-            from tildone.base.durable import FolderLock  # noqa: PLC0415  only finished plans need it
-
             with FolderLock(os.path.dirname(self._record), LOCK_SECONDS):
                 self._number, self._path = self._remembered()
                 path = self._append(entry, timestamp)

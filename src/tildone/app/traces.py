@@ -11,6 +11,7 @@ If several hands work on a plan, the lowest one that is held tells of the tasks.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from typing import Any
 
 from tildone.app.settings_file import TelemetryConfig
 from tildone.base import TildoneError, value
+from tildone.base.distribution import install_extra
 from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.history.spans import (
@@ -197,9 +199,6 @@ def open_sink(settings: TraceSettings, environ: Mapping[str, str], tell: Callabl
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  the same
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter  # noqa: PLC0415  the same
     except ModuleNotFoundError as error:
-        # Late, because only a missing package needs it.
-        from tildone.base.distribution import install_extra  # noqa: PLC0415  see above
-
         tell(f"traces are off: the package {(error.name or '').partition('.')[0]} is missing: {install_extra('otel')}")
         return None
     _tell_once_of_failures(tell)
@@ -217,8 +216,6 @@ def open_sink(settings: TraceSettings, environ: Mapping[str, str], tell: Callabl
 
 def _tell_once_of_failures(tell: Callable[[str], None]) -> None:
     """Tell the person about the first problem that OpenTelemetry logs, and about no other."""
-    # Late, because it is slow to import, and needed by OpenTelemetry only.
-    import logging  # noqa: PLC0415  see above
 
     class TellOnce(logging.Handler):
         told = False

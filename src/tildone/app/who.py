@@ -107,6 +107,9 @@ FORM = "elicitation/create"
 QUESTION = "question"
 """The question of `tildone run` whether a check may be run, on its screen or over RPC."""
 
+DIRECTIVE_PATHS = ("/api/s/{key}/directive", "/api/s/{key}/course")
+"""The second is that of older boards."""
+
 Ways = tuple[str, ...]
 
 WAYS: dict[PersonAct, dict[Surface, Ways]] = {
@@ -132,19 +135,19 @@ WAYS: dict[PersonAct, dict[Surface, Ways]] = {
     PersonAct.PAUSE: {
         Surface.COMMAND_LINE: ("pause",),
         Surface.WATCH: ("watch.pause", "watch.pauseAgent"),
-        Surface.BOARD: ("/api/s/{key}/course",),
+        Surface.BOARD: DIRECTIVE_PATHS,
         Surface.RUN: ("/pause", "watch.pauseAgent"),
     },
     PersonAct.STOP: {
         Surface.COMMAND_LINE: ("stop",),
         Surface.WATCH: ("watch.stop", "watch.stopAgent"),
-        Surface.BOARD: ("/api/s/{key}/course",),
+        Surface.BOARD: DIRECTIVE_PATHS,
         Surface.RUN: ("watch.stopAgent",),
     },
     PersonAct.RESUME: {
         Surface.COMMAND_LINE: ("resume",),
         Surface.WATCH: ("watch.resume", "watch.resumeAgent"),
-        Surface.BOARD: ("/api/s/{key}/course",),
+        Surface.BOARD: DIRECTIVE_PATHS,
         Surface.RUN: ("/resume", "watch.resumeAgent"),
     },
     PersonAct.TRUST: {Surface.COMMAND_LINE: ("trust",)},

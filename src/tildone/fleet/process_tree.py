@@ -18,6 +18,7 @@ this must be the only thread. A process can have only one tree at a time.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -213,9 +214,6 @@ def _reset_signals() -> None:
 
 
 def _prctl(option: int, argument: int) -> None:
-    # Late, because it is slow to import and only Linux has this call.
-    import ctypes  # noqa: PLC0415  see above
-
     if ctypes.CDLL(None, use_errno=True).prctl(option, argument, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl failed")
 

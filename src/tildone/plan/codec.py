@@ -124,7 +124,7 @@ def _fact_out(fact: Fact) -> str:
         case PlanChanged(plan, call, drift, since, directive, ledger):
             made = f',"call":{{"tool":{quoted(call.tool)},"arguments":{quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
-            more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
+            more += f',"directive":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
             more += _attributes_out(plan) if plan.check is not None else ""
             more += _ledger_out(ledger)
@@ -137,7 +137,7 @@ def _fact_out(fact: Fact) -> str:
             return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
         case DirectiveSet(directive, drift, since, ledger):
             more = f',"drift":{drift},"since":{since}' if drift else ""
-            return f'"steered","course":"{directive.value}"{more}{_ledger_out(ledger)}'
+            return f'"directive_set","directive":"{directive.value}"{more}{_ledger_out(ledger)}'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):
@@ -195,15 +195,15 @@ def _fact_in(data: Json) -> Fact:
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
             plan = _with_attributes(plan, data) if "check" in data else plan
-            since, directive = data.get("since", 0), Directive(data.get("course", "go"))
+            since, directive = data.get("since", 0), _directive_in(data)
             return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":
             fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
             of_subagent = data.get("subagent", False)
             return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0), of_subagent)
-        case "steered":
+        case "directive_set" | "steered":
             drift, since = data.get("drift", 0), data.get("since", 0)
-            return DirectiveSet(Directive(data["course"]), drift, since, _ledger_in(data.get("ledger")))
+            return DirectiveSet(_directive_in(data), drift, since, _ledger_in(data.get("ledger")))
         case "tripped":
             return Tripped(Bound(data["bound"]), data["limit"])
         case "labelled":
@@ -212,6 +212,11 @@ def _fact_in(data: Json) -> Fact:
             from tildone.plan.runs import fact_from_json
 
             return fact_from_json(data)
+
+
+def _directive_in(data: Json) -> Directive:
+    """Return the directive in an event. Its key in older stores is `course`, and the fact that sets it `steered`."""
+    return Directive(data.get("directive") or data.get("course", "go"))
 
 
 def _ledger_in(data: Json | None) -> Ledger:

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 PLAN_CHANGED = '"fact":"plan_changed"'
-DIRECTIVE_SET = '"fact":"steered"'
+DIRECTIVE_SET = ('"fact":"directive_set"', '"fact":"steered"')
 NUDGED = '"fact":"nudged"'
 TRIPPED = '"fact":"tripped"'
 PENDING = '"status":"pending"'
 IN_PROGRESS = '"status":"in_progress"'
 BLOCKED = '"status":"blocked"'
 CHECK = '"check":{'
-DIRECTIVE = '"course":"'
+DIRECTIVE = ('"directive":"', '"course":"')
+"""The key, and the one of older stores; the fact that sets it has two names, too."""
 CONTINUED = '"ledger":{"continued":'
 
 GO, STOP = "go", "stop"
@@ -59,8 +60,8 @@ def summarize(head: str, newest_first: Iterable[str], seen: str | None = None) -
         if count == MAX_EVENTS:
             return None
         continued = continued or (not directive and (NUDGED in event or TRIPPED in event or CONTINUED in event))
-        if (DIRECTIVE_SET in event or PLAN_CHANGED in event) and not directive:
-            directive = event.partition(DIRECTIVE)[2].partition('"')[0] or GO
+        if not directive and (PLAN_CHANGED in event or any(marker in event for marker in DIRECTIVE_SET)):
+            directive = next((event.partition(key)[2].partition('"')[0] for key in DIRECTIVE if key in event), GO)
         if PLAN_CHANGED in event:
             workable = PENDING in event or IN_PROGRESS in event
             return SessionSummary(head, workable, BLOCKED in event, directive, continued, seen, CHECK in event)

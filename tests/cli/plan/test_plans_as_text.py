@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
 from tests.suite.forking import PROGRAM
-from tildone.run.extensions.presence import programs
+from tildone.base.desktop import programs
 
 ADD = 'printf -- "- [ ] added\\n" >> "$1"'
 SPOIL = 'printf -- "nonsense\\n" >> "$1"'

@@ -35,6 +35,7 @@ from tildone.run.hosting import (
     open_host,
     registration,
 )
+from tildone.run.rpc import run as run_rpc
 from tildone.run.shell_model import ShellModel
 from tildone.run.tools.permissions import PermissionPolicy
 from tildone.stores.memory import MemoryStore
@@ -102,9 +103,6 @@ def _join(threads: Sequence[threading.Thread]) -> bool:
 
 def _mode(name: str) -> Callable[[RunSetup], Coroutine[Any, Any, int]]:
     if name == "rpc":
-        # The other modes start without the RPC server.
-        from tildone.run.rpc import run as run_rpc  # noqa: PLC0415  see above
-
         return lambda setup: run_rpc(setup.conversations, setup.open)
     return {"print": run_print_mode, "json": run_json_mode}.get(name, run_in_terminal)
 

@@ -8,6 +8,8 @@ import re
 import sys
 from functools import partial
 
+from tildone.app.apply import Editor
+from tildone.app.index import open_index
 from tildone.app.opening import open_store, patience_of
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
@@ -45,8 +47,6 @@ def watch(args: ParsedArgs) -> int:
 def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
     try:
         # Optional extra, and slow to import.
-        from tildone.app.apply import Editor  # noqa: PLC0415  see above
-        from tildone.app.index import open_index  # noqa: PLC0415  see above
         from tildone.screens.watch.app import Start, WatchApp  # noqa: PLC0415  see above
         from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above
         from tildone.screens.widgets.prompt import DetailReader  # noqa: PLC0415  see above

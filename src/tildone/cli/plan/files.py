@@ -9,7 +9,7 @@ from base64 import b64encode
 from tildone.app.commands import Answer, CopyText, OpenEditor, ReadFile, WriteFile, as_edited, written_plan
 from tildone.app.slash import FILE, after_request, draft, export, request_failed
 from tildone.base import Refused, TildoneError, UsageError
-from tildone.base.editor import editor_command, run_editor
+from tildone.base.desktop import copy_to_clipboard, editor_command, run_editor
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.cli.opening import BEGIN, open_for_editing, open_for_reading, settings_for
 from tildone.cli.output import on_terminal, put, put_notice, put_raw
@@ -92,9 +92,6 @@ def copy_plan(args: ParsedArgs) -> int:
     if not session.plan.tasks:
         raise Refused(f"there is no plan to copy; {BEGIN}")
     request = CopyText(lossless_checklist(session.plan))
-    # Late, because only this verb starts other programs.
-    from tildone.run.extensions.presence import copy_to_clipboard  # noqa: PLC0415  see above
-
     if copy_to_clipboard(request.text):
         return apply_answer(args, session, after_request(request))
     if on_terminal():

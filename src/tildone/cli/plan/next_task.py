@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from tildone.app.check_states import CheckFacts, check_facts
 from tildone.app.commands import label
+from tildone.app.look import next_data
 from tildone.app.opening import agent_here, claims_of_others
 from tildone.base import replace
 from tildone.cli.opening import no_tasks, open_for_reading, settings_for, shows_positions
 from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.plan.claims import Claim, next_free
@@ -31,10 +33,6 @@ def run(args: ParsedArgs) -> int:
     upcoming = _next_of_agent(plan, claims) if agent else next_task(plan)
     checks = check_facts(session, plan)
     if args.has("json"):
-        # Only --json needs them.
-        from tildone.app.look import next_data  # noqa: PLC0415  see above
-        from tildone.cli.output.prompts import put_data  # noqa: PLC0415  see above
-
         positions = shows_positions(args, session)
         put_data(**next_data(plan, session.name, upcoming, claims=claims, positions=positions, checks=checks))
     elif not plan.tasks:

@@ -20,6 +20,7 @@ from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output import put
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing import SHORT
+from tildone.cli.run import MODES
 from tildone.cli.table import UNLIMITED, Option, ParsedArgs, Verb
 from tildone.cli.transfer.files import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
@@ -162,9 +163,6 @@ def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def modes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    # Late, because it loads the host of `tildone run`, and the person waits.
-    from tildone.cli.run.arguments import MODES  # noqa: PLC0415  see above
-
     return map(Candidate, MODES)
 
 

@@ -10,6 +10,7 @@ from tildone.app.settings import Settings
 from tildone.base import NotFound, StoreError, UsageError, nearest, replace, value
 from tildone.base.durable import make_folder
 from tildone.cli.opening import settings_for
+from tildone.cli.run import MODES
 from tildone.cli.table import ParsedArgs
 from tildone.plan.formats.detection import MARKDOWN, PlanFile
 from tildone.run.events import CustomEntry
@@ -21,7 +22,6 @@ from tildone.run.messages import JsonObject
 from tildone.run.tools.permissions import EVERYTHING, describe_pattern, is_pattern
 from tildone.run.transcript import Conversations, Transcript
 
-MODES = ("terminal", "print", "json", "rpc")
 SHELL = "shell"
 PLAN_SUFFIXES = (".md", ".markdown")
 STDIN = "-"

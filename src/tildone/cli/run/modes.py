@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from tildone.base import closest, did_you_mean, replace
-from tildone.base.editor import edit_text, editor_command
+from tildone.base.desktop import edit_text, editor_command
 from tildone.cli import INTERRUPTED
 from tildone.cli.output import columns, put_raw, put_spans
 from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome, report_on_stderr

@@ -73,6 +73,7 @@ from tildone.run.kit.definition import Aborted
 from tildone.run.messages import AssistantMessage, JsonObject, UserMessage
 from tildone.run.metering import HostTraces, open_host_traces
 from tildone.run.model import Model, read_prices
+from tildone.run.providers import open_model
 from tildone.run.shell_model import ShellModel, describe_missing, tasks_without_command
 from tildone.run.tools.permissions import PermissionPolicy
 from tildone.run.transcript import Conversations, Transcript
@@ -244,9 +245,6 @@ class PersonCommands:
         ctx.ui.notify(command_list(self._host))
 
     def _open_model(self, spec: str) -> Model:
-        # Late, because the library behind it takes seconds to load.
-        from tildone.run.providers import open_model  # noqa: PLC0415  see above
-
         return open_model(spec, read_prices(self._settings.prices))
 
     def _close_later(self, model: Model) -> None:
@@ -538,9 +536,6 @@ class RunSetup:
             if self.notify is put_notice:
                 line.say(f"Loading the library for {name} …")
             with line:
-                # Late, because it takes seconds to load, and a plan with commands needs none of it.
-                from tildone.run.providers import open_model  # noqa: PLC0415  see above
-
                 return open_model(name, read_prices(self._arguments.settings.prices))
         plan, file = self._session.plan, self._arguments.file
         if file is not None:

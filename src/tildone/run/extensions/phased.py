@@ -21,6 +21,7 @@ from tildone.app.commands import (
 from tildone.app.settings import Settings as Configuration
 from tildone.app.slash import FILE, after_request, command, request_failed
 from tildone.base import Refused, StoreError, UsageError, replace, value
+from tildone.base.desktop import copy_to_clipboard
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.log.session import Session
 from tildone.plan.changing import ClearResult, Schedule, clear_due, next_due, schedule, without_unproved
@@ -49,7 +50,6 @@ from tildone.run.extension import (
     KeepGoing,
     ToolResultReady,
 )
-from tildone.run.extensions.presence import copy_to_clipboard
 from tildone.run.extensions.skeleton import (
     GO_ON,
     NO_RULES,

@@ -1,6 +1,7 @@
 """Default rendering for tools without renderers, and the messages for partial and failed results."""
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from tildone.base.keys import EXPAND
@@ -120,9 +121,6 @@ def _positional_count(render: Callable[..., Any]) -> int | None:
 
     A parameter with a default is passed one only if it is called `theme` or `context`: others are bound by the tool.
     """
-    # Late: `inspect` is slow to import, and only programs that draw calls need it.
-    from inspect import Parameter, signature  # noqa: PLC0415  see above
-
     count = 0
     for parameter in signature(render).parameters.values():
         if parameter.kind is Parameter.VAR_POSITIONAL:

@@ -53,6 +53,7 @@ WRITERS: dict[str, Handler] = {
     "/api/s/{key}/undo": writing.undo,
     "/api/s/{key}/redo": writing.redo,
     "/api/s/{key}/restore": writing.restore,
+    "/api/s/{key}/directive": writing.steer,
     "/api/s/{key}/course": writing.steer,
     "/api/s/{key}/check": writing.set_check,
     "/api/s/{key}/approve": writing.approve,

@@ -203,7 +203,7 @@ def _event_data(event: Event, row: TimelineRow) -> Data:
         **actor_data(event),
         "kind": kind,
         "what": list(row.what),
-        "took": list(row.durations),
+        "durations": list(row.durations),
         "label": row.label,
         "tool": fact.call.tool if isinstance(fact, PlanChanged) and fact.call else None,
         "head": row.mark is HeadRelation.HEAD,

@@ -65,9 +65,10 @@ def restore(visit: Visit) -> ApiAnswer:
 
 def steer(visit: Visit) -> ApiAnswer:
     known = {directive.value: directive for directive in Directive} | {"resume": Directive.GO}
-    directive = known.get(visit.text("course"))
+    # Clients of older boards call it a course.
+    directive = known.get(visit.text("directive", required=False) or visit.text("course", required=False))
     if directive is None:
-        raise Problem(400, "course has to be pause, stop or go.")
+        raise Problem(400, "directive has to be pause, stop or go.")
     session = session_of(visit)
     steer_sessions(visit.board.settings, [session], directive)
     return ApiAnswer(_plan(session) | {"what": STEERED[directive]})

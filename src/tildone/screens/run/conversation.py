@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from tildone.app.apply import Notice
 from tildone.app.settings import Settings
 from tildone.base import TildoneError, replace, value
-from tildone.base.editor import edit_text, editor_command, run_editor
+from tildone.base.desktop import edit_text, editor_command, run_editor
 from tildone.base.keys import KeyBindings
 from tildone.log.store import Store
 from tildone.plan.dialects.prompts import CONTINUE

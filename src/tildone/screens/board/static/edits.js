@@ -211,17 +211,17 @@ export function edits({ key, model, redraw, letters, accept, look }) {
     command("undo", event ? { event } : {}, (answer) => `Took back${answer.what ? `: ${short(answer.what)}` : ""}`);
   };
   self.redo = () => model.past || command("redo", {}, () => "Done again");
-  self.steer = async (course) => {
+  self.steer = async (directive) => {
     const words = { stop: "Stopped", pause: "Paused", go: "Resumed" };
     if (
-      course === "stop" &&
+      directive === "stop" &&
       !(await confirm(
         "Stop the agent?",
         ["Its work ends at its next step. The plan stays, and you can resume it."],
         "Stop",
       ))
     ) return;
-    command("course", { course }, () => words[course]);
+    command("directive", { directive }, () => words[directive]);
   };
   self.agreed = (past) =>
     confirm("Restore this plan?", [differences(past).summary, "The agent is told. You can undo this."], "Restore");

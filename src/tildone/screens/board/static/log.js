@@ -29,14 +29,14 @@ function rowIcon(row) {
 
 /** @param {any} row @param {{go?: (row: any) => void}} options */
 export function eventRow(row, { go } = {}) {
-  const took = (row.took || []).filter(Boolean);
+  const durations = (row.durations || []).filter(Boolean);
   const words = row.what.slice(0, 3).map((text, index) => [index ? "; " : " ", sentence(text)]);
   const line = el(
     "p",
     el("b", { title: row.agent && harmless(row.agent) }, brief(actor(row), 80)),
     words,
     row.what.length > 3 && ` and ${row.what.length - 3} more`,
-    took.length === 1 && el("span.dim", ` (${span(took[0])})`),
+    durations.length === 1 && el("span.dim", ` (${span(durations[0])})`),
   );
   const when = el(go ? "button" : "time", {
     class: "when dim",

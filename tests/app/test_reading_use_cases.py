@@ -225,10 +225,13 @@ def test_an_agent_is_paused_stopped_and_resumed_in_the_same_words(world: World, 
     assert [event["author"]["name"] for event in events if event["kind"] == "directive_set"] == ["Ada"] * 3
 
 
-def test_the_board_takes_no_other_course(world: World) -> None:
-    key = world.browser.key(planned(world))
+def test_the_board_takes_no_other_directive_and_clients_of_older_boards_name_it_course(world: World) -> None:
+    name = planned(world)
+    key = world.browser.key(name)
 
     assert world.browser.post(f"/api/s/{key}/directive", {"directive": "faster"}).status == 400
+    assert world.browser.post(f"/api/s/{key}/course", {"course": "pause"}).status == 200
+    assert world.directive(name) is Directive.PAUSE
 
 
 def test_sessions_are_listed_with_the_same_figures(world: World) -> None:

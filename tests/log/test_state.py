@@ -15,7 +15,7 @@ from tildone.base import NotFound, Refused
 from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
 from tildone.plan.claims import RELEASED, Claim, Claimant, ClaimFence, Fenced, newest, released
-from tildone.plan.codec import encode
+from tildone.plan.codec import decode, encode
 from tildone.plan.events import (
     UNKNOWN,
     Actor,
@@ -141,7 +141,9 @@ def test_the_tasks_of_a_state_have_numbers_even_if_the_snapshot_has_none() -> No
     assert events[0].fact == PlanChanged(unnumbered_plan_of("a", "b"))
 
 
-IMITATIONS = st.sampled_from(['"status":"pending"', '"fact":"plan_changed"', '"course":"stop"', "\\", '"'])
+IMITATIONS = st.sampled_from(
+    ['"status":"pending"', '"fact":"plan_changed"', '"directive":"stop"', '"course":"stop"', "\\", '"']
+)
 
 
 def text(fact: Fact) -> str:
@@ -151,7 +153,7 @@ def text(fact: Fact) -> str:
 def test_every_marker_is_written_by_the_codec_for_its_fact_and_no_other() -> None:
     facts: dict[str, Fact] = {
         summary.PLAN_CHANGED: PlanChanged(Plan()),
-        summary.DIRECTIVE_SET: DirectiveSet(Directive.GO),
+        summary.DIRECTIVE_SET[0]: DirectiveSet(Directive.GO),
         summary.TRIPPED: Tripped(Bound.NUDGES, 20),
         "": Nudged(1, 1),
     }
@@ -173,7 +175,7 @@ def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
 
 @given(st.lists(st.builds(Task, IMITATIONS | plans.texts, plans.statuses), max_size=4), st.sampled_from(Directive))
 def test_texts_that_imitate_markers_do_not_affect_the_summary(tasks: list[Task], directive: Directive) -> None:
-    call = Call("x", '{"status":"pending","course":"stop"}')
+    call = Call("x", '{"status":"pending","directive":"stop","course":"stop"}')
     changed = PlanChanged(Plan((Phase('"status":"pending"', tuple(tasks)),)), call, directive=directive)
 
     found = summarize("head", [text(Labelled("e", '"fact":"tripped"')), text(changed)])
@@ -193,6 +195,15 @@ def test_the_newest_directive_counts_and_a_person_who_spoke() -> None:
         assert summarize("h", [*last, changed]) == SessionSummary("h", continued=True)
     assert summarize("h", [stopped, tripped, changed]) == SessionSummary("h", directive="stop")
     assert summarize("h", [stopped]) == SessionSummary("h", directive="stop")
+
+
+@pytest.mark.parametrize("fact", [DirectiveSet(Directive.STOP), PlanChanged(Plan(), directive=Directive.STOP)])
+def test_a_directive_under_the_names_of_older_stores_is_read(fact: DirectiveSet | PlanChanged) -> None:
+    older = text(fact).replace('"directive_set"', '"steered"').replace('"directive"', '"course"')
+
+    assert older != text(fact)
+    assert decode(older) == decode(text(fact))
+    assert summarize("h", [older]) == summarize("h", [text(fact)]) == SessionSummary("h", directive="stop")
 
 
 def test_the_search_for_the_plan_stops_after_max_events() -> None:

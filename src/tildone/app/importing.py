@@ -20,21 +20,7 @@ from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.events import Event, PlanChanged, by_id, latest_state
-from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks
-from tildone.plan.formats.detection import (
-    CLAUDE,
-    FORMATS,
-    JSON,
-    PI,
-    HistoryFile,
-    ImportFile,
-    PlanFile,
-    detect_format,
-    format_of_name,
-    json_error,
-    parse_file,
-    reason,
-)
+from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks, detection
 from tildone.plan.model import Check, Plan, with_imported_proofs, with_source
 from tildone.stores.pi.history import read_history
 
@@ -51,14 +37,14 @@ class Imported:
     `new` is how many events of a history the session did not have; a plan has no events.
     """
 
-    file: ImportFile
+    file: detection.ImportFile
     session: str
     before: Plan
     after: Plan
     new: int | None = None
 
 
-def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_run: bool = False) -> Imported:
+def import_plan(session: Session, file: detection.PlanFile, *, force: bool = False, dry_run: bool = False) -> Imported:
     """Replace the plan of a session, only with `force` by an empty one. Raises Refused if that violates its rules."""
     if not file.plan.tasks and session.plan.tasks and not force:
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
@@ -67,7 +53,7 @@ def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_ru
 
 
 def import_history(
-    file: HistoryFile, opened: Callable[[], Store], session: str = "", *, dry_run: bool = False
+    file: detection.HistoryFile, opened: Callable[[], Store], session: str = "", *, dry_run: bool = False
 ) -> Imported:
     """Add a history to a session, by default the one that it names, and move the head to its head.
 
@@ -111,8 +97,8 @@ def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
 
 def checked_format(format_: str | None) -> str | None:
     """The format that the command line names, if any. Raises UsageError if there is no such format."""
-    if format_ is not None and format_ not in FORMATS:
-        raise UsageError(f"there is no format {format_!r}; {nearest(format_, FORMATS)}")
+    if format_ is not None and format_ not in detection.FORMATS:
+        raise UsageError(f"there is no format {format_!r}; {nearest(format_, detection.FORMATS)}")
     return format_
 
 
@@ -125,12 +111,12 @@ def source_of(path: str) -> str:
     return file_title(path) if path == STREAM else f"the file {os.path.basename(os.path.abspath(path))}"
 
 
-def read_files(paths: Sequence[str], format_: str | None) -> list[ImportFile]:
+def read_files(paths: Sequence[str], format_: str | None) -> list[detection.ImportFile]:
     """What the files contain; several task files of Claude Code from one folder are one list.
 
     Raises TildoneError if a file cannot be read.
     """
-    single = [path for path in paths if format_ in (None, CLAUDE) and _is_task_file(path)]
+    single = [path for path in paths if format_ in (None, detection.CLAUDE) and _is_task_file(path)]
     folders = {os.path.dirname(os.path.abspath(path)) for path in single}
     if len(single) == 1 or len(folders) != 1:
         return [read_file(path, format_) for path in paths]
@@ -138,7 +124,7 @@ def read_files(paths: Sequence[str], format_: str | None) -> list[ImportFile]:
     return [_task_files(os.path.dirname(single[0]) or ".", single), *others]
 
 
-def read_file(path: str, format_: str | None) -> ImportFile:
+def read_file(path: str, format_: str | None) -> detection.ImportFile:
     """What a file or a task folder contains; the format is detected unless it is given.
 
     Raises:
@@ -148,32 +134,34 @@ def read_file(path: str, format_: str | None) -> ImportFile:
         TildoneError: the file cannot be read.
     """
     if path != STREAM and os.path.isdir(path):
-        if format_ not in (None, CLAUDE):
+        if format_ not in (None, detection.CLAUDE):
             raise Refused(f"{path} is a folder, but a {format_} import is a file")
         return _task_folder(path)
     raw = _bytes(path)
-    if format_ == PI:
+    if format_ == detection.PI:
         return _pi_session(path, raw)
     text = _text(path, raw)
     format_ = format_ or _detected(path, text)
-    if format_ == PI:
+    if format_ == detection.PI:
         return _pi_session(path, raw)
     try:
-        return parse_file(path, format_, text)
+        return detection.parse_file(path, format_, text)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"could not read {file_title(path)} as {format_}: {reason(error)}") from error
+        raise Refused(f"could not read {file_title(path)} as {format_}: {detection.reason(error)}") from error
 
 
 def _detected(path: str, text: str) -> str:
-    found = detect_format(path, text)
+    found = detection.detect_format(path, text)
     if found is not None:
         return found
-    if format_of_name(path) == JSON:
-        raise Refused(f"could not read {path}: {json_error(text) or 'it is neither a session nor a list of tasks'}")
-    raise UsageError(f"cannot detect the format of {file_title(path)}; use --from {', '.join(FORMATS)}")
+    if detection.format_of_name(path) == detection.JSON:
+        raise Refused(
+            f"could not read {path}: {detection.json_error(text) or 'it is neither a session nor a list of tasks'}"
+        )
+    raise UsageError(f"cannot detect the format of {file_title(path)}; use --from {', '.join(detection.FORMATS)}")
 
 
-def _pi_session(path: str, raw: bytes) -> HistoryFile:
+def _pi_session(path: str, raw: bytes) -> detection.HistoryFile:
     # A pipe can be read only once.
     if path != STREAM and os.path.isfile(path):
         history = read_history(path, plan_in_entry)
@@ -191,7 +179,7 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
         for kind, count in history.skipped_entries
     )
     warnings = tuple(map(ConversionWarning, skipped))
-    return HistoryFile(path, PI, history.session, history.events, history.session_head, warnings)
+    return detection.HistoryFile(path, detection.PI, history.session, history.events, history.session_head, warnings)
 
 
 def _is_task_file(path: str) -> bool:
@@ -203,7 +191,7 @@ def _is_task_file(path: str) -> bool:
         return False
 
 
-def _task_folder(path: str) -> PlanFile:
+def _task_folder(path: str) -> detection.PlanFile:
     names = sorted(os.listdir(path))
     files = [os.path.join(path, name) for name in names if name.endswith(".json") and not name.startswith(".")]
     if not files and not {".lock", ".highwatermark"}.intersection(names):
@@ -211,7 +199,7 @@ def _task_folder(path: str) -> PlanFile:
     return _task_files(path, files)
 
 
-def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
+def _task_files(folder: str, files: Sequence[str]) -> detection.PlanFile:
     held: list[Any] = []
     for path in files:
         try:
@@ -227,7 +215,7 @@ def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
             raise Refused(f"{path} is not a task of Claude Code: it has no subject")
         held.append(data)
     taken: ImportedPlan = claude_tasks.read_task_files(held)
-    return PlanFile(folder, CLAUDE, taken.plan, taken.warnings)
+    return detection.PlanFile(folder, detection.CLAUDE, taken.plan, taken.warnings)
 
 
 def _bytes(path: str) -> bytes:

@@ -18,24 +18,9 @@ from itertools import islice
 from threading import Event, Lock, Thread
 from time import monotonic
 
+from tildone.app import sessions
 from tildone.app import sessions as summaries
 from tildone.app.opening import patience_of
-from tildone.app.sessions import (
-    BySession,
-    CostsRead,
-    Cursor,
-    RowPage,
-    RowQuery,
-    SessionOutline,
-    SessionRow,
-    SortKey,
-    awaited_needs,
-    outline,
-    page,
-    present_agents,
-    session_row,
-    with_other_agents,
-)
 from tildone.app.settings import Settings
 from tildone.base import StoreDamaged, TildoneError, UnknownEvent, value
 from tildone.base.ids import now
@@ -63,7 +48,7 @@ KEEP_EVERY = 100
 class IndexChange:
     """What a refresh has changed: the rows that are new or different, and the names of sessions that are gone."""
 
-    changed: tuple[SessionRow, ...] = ()
+    changed: tuple[sessions.SessionRow, ...] = ()
     removed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -94,17 +79,17 @@ class SessionIndex:
         self._agents_read = -AGENTS_EVERY_MS
         self._local: tuple[Agent, ...] = ()
         self._told: tuple[Presence, ...] = ()
-        self._agents: BySession = {}
+        self._agents: sessions.BySession = {}
         self._asked: tuple[Need, ...] = ()
         self._needs: Mapping[str, tuple[Need, ...]] = {}
-        self._outlines: dict[str, SessionOutline] = {}
-        self._unkept: dict[str, SessionOutline] = {}
+        self._outlines: dict[str, sessions.SessionOutline] = {}
+        self._unkept: dict[str, sessions.SessionOutline] = {}
         self._unreadable: dict[str, str] = {}
         self._touched: set[str] = set()
         """The sessions whose rows may differ from what was read."""
-        self._rows: dict[str, SessionRow] = {}
+        self._rows: dict[str, sessions.SessionRow] = {}
         self._searched: dict[str, str] = {}
-        self._ordered: list[SessionRow] = []
+        self._ordered: list[sessions.SessionRow] = []
         self._counts: Counter[SessionWord] = Counter()
 
     @property
@@ -121,7 +106,7 @@ class SessionIndex:
             self._read_sessions()
             self._read_agents()
             needs: dict[str, tuple[Need, ...]] = {}
-            for need in awaited_needs(self._asked, self._local, self._told, self._now()):
+            for need in sessions.awaited_needs(self._asked, self._local, self._told, self._now()):
                 needs[need.session] = (*needs.get(need.session, ()), need)
             before, self._needs = self._needs, needs
             self._touched |= {name for name in before.keys() | needs.keys() if before.get(name) != needs.get(name)}
@@ -136,19 +121,19 @@ class SessionIndex:
         words: Collection[SessionWord] = (),
         query: str = "",
         sort: str = "activity",
-        after: Cursor | None = None,
+        after: sessions.Cursor | None = None,
         limit: int = 60,
-    ) -> RowPage:
+    ) -> sessions.RowPage:
         """Return some rows in order: those after a cursor, of these states, that contain all words of the query.
 
         Raises UsageError if the order or the cursor is not valid.
         """
-        asked = RowQuery(words, query, sort, after, limit)
+        asked = sessions.RowQuery(words, query, sort, after, limit)
         with self._lock:
             ordered = self._ordered if sort == "activity" else sorted(self._ordered, key=asked.sort_key)
-            return page(ordered, asked, self._searched.__getitem__)
+            return sessions.page(ordered, asked, self._searched.__getitem__)
 
-    def row(self, name: str) -> SessionRow | None:
+    def row(self, name: str) -> sessions.SessionRow | None:
         return self._rows.get(name)
 
     def counts(self) -> Mapping[SessionWord, int]:
@@ -219,14 +204,14 @@ class SessionIndex:
             self._forget(name)
             self._unreadable = {**self._unreadable, name: f"{name}: {error}"}
 
-    def _read_outline(self, info: SessionInfo) -> SessionOutline:
+    def _read_outline(self, info: SessionInfo) -> sessions.SessionOutline:
         known, events = self._outlines.get(info.name), self.store.history(info.name)
-        read = CostsRead(events, known.costs, known.head) if known else CostsRead(events)
+        read = sessions.CostsRead(events, known.costs, known.head) if known else sessions.CostsRead(events)
         state = latest_state(read)
         aside = describe_held_up(held_up_by_agents(state.plan, lambda: self.store.history(info.name)))
         steered_by = self._steered_by(info.name, state)
         facts = SessionFacts(state, steered_by=steered_by, nudge_limit=self._nudge_limit, held_up=aside)
-        found = outline(info, facts, read.costs())
+        found = sessions.outline(info, facts, read.costs())
         self._unkept[info.name] = found
         self._unreadable = {name: why for name, why in self._unreadable.items() if name != info.name}
         return found
@@ -249,14 +234,14 @@ class SessionIndex:
             return
         self._told = tuple(self.store.records.presences())
         self._local = tuple(active_everywhere(self._agents_dir, now))
-        found = present_agents(self._local, self._told, now)
-        differing = with_other_agents(self._agents, found)
+        found = sessions.present_agents(self._local, self._told, now)
+        differing = sessions.with_other_agents(self._agents, found)
         self._agents = {name: found[name] if name in differing else self._agents[name] for name in found}
         self._agents_read = now
         self._touched |= differing
 
     def _update_rows(self) -> IndexChange:
-        changed: list[SessionRow] = []
+        changed: list[sessions.SessionRow] = []
         removed: list[str] = []
         for name in sorted(self._touched):
             before, known = self._rows.get(name), self._outlines.get(name)
@@ -273,10 +258,10 @@ class SessionIndex:
         self._touched.clear()
         return IndexChange(tuple(changed), tuple(removed))
 
-    def _row(self, name: str, known: SessionOutline) -> SessionRow:
-        return session_row(known, self._agents.get(name, ()), self._needs.get(name, ()), self._nudge_limit)
+    def _row(self, name: str, known: sessions.SessionOutline) -> sessions.SessionRow:
+        return sessions.session_row(known, self._agents.get(name, ()), self._needs.get(name, ()), self._nudge_limit)
 
-    def _replace(self, before: SessionRow | None, after: SessionRow | None) -> None:
+    def _replace(self, before: sessions.SessionRow | None, after: sessions.SessionRow | None) -> None:
         if before is not None:
             del self._rows[before.name], self._searched[before.name]
             del self._ordered[bisect_left(self._ordered, before.sort_key, key=_sort_key)]
@@ -287,7 +272,7 @@ class SessionIndex:
             self._counts[after.word] += 1
 
 
-def _sort_key(row: SessionRow) -> SortKey:
+def _sort_key(row: sessions.SessionRow) -> sessions.SortKey:
     return row.sort_key
 
 

@@ -14,28 +14,7 @@ from binascii import crc32
 from collections.abc import Mapping
 from typing import Any
 
-from tildone.app.values import (
-    AMOUNTS,
-    CHECK_ALLOW,
-    CHOICES,
-    EXTENSIONS,
-    FLEET,
-    FLOORS,
-    KEY_BINDINGS,
-    KEYS,
-    LIMITS,
-    NUMBERS,
-    PHASES,
-    PRICE_PARTS,
-    PRICES,
-    SWITCHES,
-    TELEMETRY,
-    TEXTS,
-    absolute,
-    choices,
-    is_amount,
-    store_address,
-)
+from tildone.app import values
 from tildone.base import TildoneError, UsageError, nearest, value
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.keys import ALL_BINDINGS, EXPAND, clash, is_key, key_names
@@ -63,7 +42,7 @@ def absolute_form(form: str, folder: str) -> str:
     target, name = split_form(form)
     if not is_file(target):
         return form
-    path = absolute(target, folder)
+    path = values.absolute(target, folder)
     return f"{path}:{name}" if name else path
 
 
@@ -167,7 +146,7 @@ def _telemetry_fault(key: str, given: object) -> str:
             return f"there is no setting {key!r}; known are {', '.join(TELEMETRY_KEYS)}"
 
 
-_TABLES = {FLEET: _fleet_fault, TELEMETRY: _telemetry_fault}
+_TABLES = {values.FLEET: _fleet_fault, values.TELEMETRY: _telemetry_fault}
 
 
 def table_fault(table: str, setting: object) -> str:
@@ -207,54 +186,54 @@ def parse(path: str, content: bytes, problems: list[str]) -> dict[str, Any]:
     problems += [f"{path}{_line(text, key)}: {fault}" for key, fault in faults.items() if fault]
     folder = os.path.dirname(path)
     valid = _absolute({key: setting for key, setting in settings.items() if not faults[key]}, folder)
-    if FLEET in valid:
-        valid[FLEET] = _absolute(valid[FLEET], folder)
-    if EXTENSIONS in valid:
-        valid[EXTENSIONS] = [absolute_form(form, folder) for form in valid[EXTENSIONS]]
+    if values.FLEET in valid:
+        valid[values.FLEET] = _absolute(valid[values.FLEET], folder)
+    if values.EXTENSIONS in valid:
+        valid[values.EXTENSIONS] = [absolute_form(form, folder) for form in valid[values.EXTENSIONS]]
     return valid
 
 
 def _absolute(table: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Return a valid table with absolute paths; `folder` is that of the settings file."""
-    paths = {key: absolute(table[key], folder) for key in ("session_dir", "worktrees") if key in table}
-    store = {"store": str(store_address(table["store"], folder))} if "store" in table else {}
+    paths = {key: values.absolute(table[key], folder) for key in ("session_dir", "worktrees") if key in table}
+    store = {"store": str(values.store_address(table["store"], folder))} if "store" in table else {}
     return {**table, **paths, **store}
 
 
 def _fault(key: str, setting: object) -> str:
-    if key == PRICES:
+    if key == values.PRICES:
         return _price_fault(setting)
     if key in _TABLES:
         return table_fault(key, setting)
-    if key == KEY_BINDINGS:
+    if key == values.KEY_BINDINGS:
         return _binding_fault(setting)
-    if key == EXTENSIONS:
+    if key == values.EXTENSIONS:
         listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
         return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
-    if key == CHECK_ALLOW:
+    if key == values.CHECK_ALLOW:
         patterns = setting if isinstance(setting, list) else [None]
         listed = all(isinstance(pattern, str) and pattern.strip("* ") for pattern in patterns)
         return "" if listed else f'{key} must be a list of patterns of commands: ["pytest *", "npm test"]'
-    if key not in KEYS and key not in PHASES:
-        known = f"known are {', '.join(KEYS)}"
-        return f"there is no setting {key!r}; {nearest(key, KEYS, known)}"
-    if key in TEXTS and (not isinstance(setting, str) or not setting):
+    if key not in values.KEYS and key not in values.PHASES:
+        known = f"known are {', '.join(values.KEYS)}"
+        return f"there is no setting {key!r}; {nearest(key, values.KEYS, known)}"
+    if key in values.TEXTS and (not isinstance(setting, str) or not setting):
         return f"{key} must be a non-empty string in quotes"
-    if key in NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):
+    if key in values.NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):
         return f"{key} must be a whole number, 0 or more"
-    if key in AMOUNTS and not is_amount(setting):
+    if key in values.AMOUNTS and not values.is_amount(setting):
         return f"{key} must be a number of dollars, 0 or more"
-    if key in SWITCHES and not isinstance(setting, bool):
+    if key in values.SWITCHES and not isinstance(setting, bool):
         return f"{key} must be true or false"
-    if key in CHOICES and setting not in CHOICES[key]:
-        return f"{key} must be {choices(key)}"
+    if key in values.CHOICES and setting not in values.CHOICES[key]:
+        return f"{key} must be {values.choices(key)}"
     return ""
 
 
 def _address_fault(key: str, setting: object) -> str:
     if key == "store":
         try:
-            store_address(str(setting), os.curdir)
+            values.store_address(str(setting), os.curdir)
         except UsageError as error:
             return str(error)
     return ""
@@ -264,10 +243,12 @@ def _price_fault(setting: object) -> str:
     table = setting if isinstance(setting, dict) else {"": setting}
     for model, price in table.items():
         parts = price if isinstance(price, dict) else {}
-        if not {"input", "output"} <= set(parts) <= set(PRICE_PARTS) or not all(map(is_amount, parts.values())):
+        if not {"input", "output"} <= set(parts) <= set(values.PRICE_PARTS) or not all(
+            map(values.is_amount, parts.values())
+        ):
             return (
                 f'in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per million '
-                f"tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
+                f"tokens; {' and '.join(values.PRICE_PARTS[2:])} are optional"
             )
     return ""
 
@@ -378,17 +359,17 @@ def applicable(file: ProjectFile, person: Mapping[str, Any]) -> dict[str, Any]:
     A trusted file may set everything, but does not loosen a bound that the person has set. An untrusted one does not
     loosen a bound at all, and tightens none so far that nothing would be left of it (`FLOORS`).
     """
-    names = file.settings if file.trusted else (*ALWAYS_APPLICABLE, *LIMITS)
+    names = file.settings if file.trusted else (*ALWAYS_APPLICABLE, *values.LIMITS)
 
     def is_tightened(name: str) -> bool:
         most = person.get(name)
         if most is None and not file.trusted:
-            most = getattr(Patience(), LIMITS[name])
-        lowest = 0 if file.trusted else FLOORS[name]
+            most = getattr(Patience(), values.LIMITS[name])
+        lowest = 0 if file.trusted else values.FLOORS[name]
         return bool(lowest <= file.settings[name] <= (float("inf") if most is None else most))
 
     found = {name: file.settings[name] for name in names if name in file.settings}
-    return {name: setting for name, setting in found.items() if name not in LIMITS or is_tightened(name)}
+    return {name: setting for name, setting in found.items() if name not in values.LIMITS or is_tightened(name)}
 
 
 def ignored(file: ProjectFile, applied: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from tildone.base.files import replace_file
 from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
+from tildone.fleet import permissions
 from tildone.fleet.drivers.launch import AgentContext, Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
@@ -38,22 +39,6 @@ from tildone.fleet.handover import (
     with_last_messages,
 )
 from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
-from tildone.fleet.permissions import (
-    CHECK,
-    NOT_PERMITTED,
-    LeftRuns,
-    RunAsker,
-    answers_to,
-    approved_patterns,
-    matches_any,
-    others_may_permit,
-    permitted,
-    permitted_blocked,
-    refused_commands,
-    waiting_checks,
-    why_not_permitted,
-    why_refused,
-)
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
@@ -115,7 +100,7 @@ class WorkSite:
     environ: Mapping[str, str]
     redactor: Redactor
     new_id: Callable[[], str]
-    left: LeftRuns
+    left: permissions.LeftRuns
     tell: Callable[[str], None]
 
 
@@ -238,9 +223,9 @@ class Results:
     def ask_for(self, checks: Sequence[Check]) -> None:
         """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer."""
         leases, held = self._site.leases, self._lease.fence
-        asker = RunAsker(leases, held, self._site.new_id, [view.lease for view in leases.look(held.run)])
+        asker = permissions.RunAsker(leases, held, self._site.new_id, [view.lease for view in leases.look(held.run)])
         for check in checks:
-            asker.ask(CHECK, check_text(check))
+            asker.ask(permissions.CHECK, check_text(check))
 
     def unblock(self, tasks: Sequence[int]) -> None:
         """Let tasks go on that were blocked until a person had approved their checks."""
@@ -337,7 +322,7 @@ class Execution:
         except RunFenced:
             return
         except Refused as error:
-            ending = RunEnding(WorkOutcome.REFUSED, f"{NOT_PERMITTED}: {error}")
+            ending = RunEnding(WorkOutcome.REFUSED, f"{permissions.NOT_PERMITTED}: {error}")
         except GitError as error:
             ending = out_of_order(str(error), self._site.store.history(self.lease.session), self.lease)
         except (TildoneError, OSError) as error:
@@ -353,19 +338,19 @@ class Execution:
         self.renewed(settings.deadline_after(before))
         self._results.tell(f"begun, attempt {lease.attempt}")
         state = self._look()
-        refusal = why_not_permitted(lease.work, site.agents, site.options.allow)
+        refusal = permissions.why_not_permitted(lease.work, site.agents, site.options.allow)
         if refusal:
             return RunEnding(WorkOutcome.REFUSED, refusal)
         events = list(site.store.events(lease.session))
-        self._answers = answers_to(events, lease.run)
-        approved = approved_patterns(self._answers, (*site.options.allow, *site.options.ask))
-        self._allow = (*permitted(site.options.allow, lease.work.allow), *approved)
-        refused = refused_commands(lease.work, state.plan, self._allow, self._answers)
+        self._answers = permissions.answers_to(events, lease.run)
+        approved = permissions.approved_patterns(self._answers, (*site.options.allow, *site.options.ask))
+        self._allow = (*permissions.permitted(site.options.allow, lease.work.allow), *approved)
+        refused = permissions.refused_commands(lease.work, state.plan, self._allow, self._answers)
         if refused and not self._may_ask(refused):
-            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
-        if refused and others_may_permit(lease, site.leases.workers(), now()):
+            return RunEnding(WorkOutcome.REFUSED, permissions.why_refused(refused))
+        if refused and permissions.others_may_permit(lease, site.leases.workers(), now()):
             site.left.add(lease)
-            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
+            return RunEnding(WorkOutcome.REFUSED, permissions.why_refused(refused))
         end_earlier_agents(lease, settings.margin / 1000)
         if self._prepared():
             # The worker before was lost between the last task and the end of the run.
@@ -384,7 +369,7 @@ class Execution:
             if lost:
                 self._results.reopen(lost)
         self._waker.begin(self._look().plan, hands)
-        unblocked = permitted_blocked(self._look().plan, self._allow)
+        unblocked = permissions.permitted_blocked(self._look().plan, self._allow)
         if unblocked:
             self._results.unblock(unblocked)
         return is_done(self._look().plan)
@@ -452,14 +437,14 @@ class Execution:
         told = ENDINGS.get(self._order)
         if told and agent.how is How.STOPPED:
             return told
-        waiting = waiting_checks(state.plan, self._allow, self._answers)
+        waiting = permissions.waiting_checks(state.plan, self._allow, self._answers)
         askable = [check for check in waiting if self._may_ask([check_text(check)])]
         self._persist(lambda: self._results.ask_for(askable))
         newest_first = self._persist(lambda: list(self._site.store.history(self.lease.session)))
         ending = ending_of(agent, state, self._hands()[self.lease.hand], newest_first)
         if ending.outcome is WorkOutcome.FAILED and len(waiting) > len(askable):
             refused = [check_text(check) for check in waiting if check not in askable]
-            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
+            return RunEnding(WorkOutcome.REFUSED, permissions.why_refused(refused))
         looks = looks_of(newest_first, self.lease, state.plan)
         return hand_ending(ending, state.plan, self._others(), self._site.leases.settings().lease, looks)
 
@@ -470,7 +455,7 @@ class Execution:
     def _may_ask(self, commands: Sequence[str]) -> bool:
         """Return whether the settings of the worker let persons be asked for these commands."""
         own = (*self._site.options.allow, *self._site.options.ask)
-        return all(matches_any(command, own) for command in commands)
+        return all(permissions.matches_any(command, own) for command in commands)
 
     def _hands(self) -> dict[int, Lease]:
         views = self._persist(lambda: self._site.leases.look(self.lease.run))

@@ -7,6 +7,7 @@ cannot be applied results in a fault, not in an exception.
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan import ops, selection
 from tildone.plan.faults import (
     BadPosition,
     DuplicateTask,
@@ -32,35 +33,6 @@ from tildone.plan.model import (
     has_checks,
     numbered,
 )
-from tildone.plan.ops import (
-    Append,
-    Insert,
-    Mark,
-    Move,
-    Note,
-    Op,
-    Order,
-    Remove,
-    Rename,
-    Selector,
-    SetCheck,
-    StartNext,
-    Touch,
-    Write,
-)
-from tildone.plan.selection import (
-    Spot,
-    change_spots,
-    end_spot,
-    enforce_focus,
-    insertion_spot,
-    phase_index,
-    resolve,
-    spots_where,
-    task_at,
-    with_phase,
-    without_spots,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,7 +40,7 @@ if TYPE_CHECKING:
     from tildone.plan.guard import ByModel
     from tildone.plan.model import Proof
 
-Step = Op | Fault
+Step = ops.Op | Fault
 
 NO_PROOFS: Mapping[int, Proof] = {}
 
@@ -118,10 +90,10 @@ def reduce(
         draft, step_faults = _apply(plan, draft, step, rules)
         # After each step, because the next step may refer to a task that this one added.
         draft = assign_numbers(before, draft)
-        sets = isinstance(step, SetCheck | Order | Touch)
+        sets = isinstance(step, ops.SetCheck | ops.Order | ops.Touch)
         draft, open_ones = guarded(before, draft, proofs, keeps=not sets)
         fault = None
-        if isinstance(step, Write | Append | Insert) and any(map(has_attributes, draft.tasks)):
+        if isinstance(step, ops.Write | ops.Append | ops.Insert) and any(map(has_attributes, draft.tasks)):
             from tildone.plan.asked import written_fault
 
             fault = written_fault(before, draft)
@@ -141,46 +113,46 @@ def reduce(
         # Checks may be run again without any other change.
         draft, open_ones = guarded(draft, draft, proofs)
         unproved |= open_ones
-    after = replace(draft, phases=enforce_focus(draft, rules).phases)
+    after = replace(draft, phases=selection.enforce_focus(draft, rules).phases)
     still_open = sorted(task.number for task in after.tasks if task.number in unproved and task.status.is_open)
     return Outcome(plan, after, tuple(faults), tuple(still_open), tuple(sorted(kept)))
 
 
 def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     """Apply one step to the plan; `start` is the plan before the batch."""
-    spots: list[Spot] | Fault = []
-    if isinstance(step, Mark | Move | Rename | Remove | Note):
-        spots = resolve(plan, step.target, prefer_open=not isinstance(step, Remove))
+    spots: list[selection.Spot] | Fault = []
+    if isinstance(step, ops.Mark | ops.Move | ops.Rename | ops.Remove | ops.Note):
+        spots = selection.resolve(plan, step.target, prefer_open=not isinstance(step, ops.Remove))
     if not isinstance(spots, list):
         return plan, (spots,)
     match step:
-        case Write(phases):
+        case ops.Write(phases):
             return _write(plan, Plan(phases), rules)
-        case Append(tasks, phase, clear_finished):
+        case ops.Append(tasks, phase, clear_finished):
             is_cleared = clear_finished and not any(task.status.is_open for task in plan.tasks)
             return _append(Plan() if is_cleared else plan, tasks, phase, rules)
-        case Insert(tasks, at):
+        case ops.Insert(tasks, at):
             return _insert(plan, tasks, at, rules)
-        case Mark(_, status):
+        case ops.Mark(_, status):
             return _mark(plan, spots, status, rules), ()
-        case Move(_, before, phase):
+        case ops.Move(_, before, phase):
             return _move(plan, spots, before, phase)
-        case Rename(_, text):
+        case ops.Rename(_, text):
             return _rename(plan, spots, text, rules)
-        case Remove():
-            return without_spots(plan, spots), ()
-        case Note(_, ""):
+        case ops.Remove():
+            return selection.without_spots(plan, spots), ()
+        case ops.Note(_, ""):
             return plan, (EmptyNote(),)
-        case Note(_, text):
-            return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
-        case StartNext(others):
+        case ops.Note(_, text):
+            return selection.change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
+        case ops.StartNext(others):
             # Late, because hooks make no such change.
             from tildone.plan.asked import successor
 
             spot = successor(start, plan, others)
             next_spots = [] if spot is None else [spot]
-            return change_spots(plan, next_spots, lambda task: replace(task, status=Status.IN_PROGRESS)), ()
-        case SetCheck() | Order() | Touch():
+            return selection.change_spots(plan, next_spots, lambda task: replace(task, status=Status.IN_PROGRESS)), ()
+        case ops.SetCheck() | ops.Order() | ops.Touch():
             # Late, because hooks set no attributes.
             from tildone.plan.asked import set_attribute
 
@@ -207,11 +179,11 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
     if fault:
         return plan, fault
     new, duplicates = without_duplicates(plan, tasks) if rules.unique_texts else (tasks, ())
-    index = phase_index(plan, name)
+    index = selection.phase_index(plan, name)
     if index is None:
         return Plan((*plan.phases, Phase(name or "", new))), duplicates
     phase = plan.phases[index]
-    return with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
+    return selection.with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
 
 
 def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -226,40 +198,46 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
         return plan, too_many
     if not plan.phases:
         return Plan((Phase("", tasks),)), ()
-    index, offset = insertion_spot(plan, at)
+    index, offset = selection.insertion_spot(plan, at)
     phase = plan.phases[index]
-    return with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
+    return selection.with_phase(
+        plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])
+    ), ()
 
 
-def _mark(plan: Plan, spots: list[Spot], status: Status, rules: Rules) -> Plan:
+def _mark(plan: Plan, spots: list[selection.Spot], status: Status, rules: Rules) -> Plan:
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
-        others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
-        plan = change_spots(plan, others, lambda task: replace(task, status=Status.PENDING))
-    return change_spots(plan, spots, lambda task: replace(task, status=status))
+        others = [spot for spot in selection.spots_where(plan, lambda task: task.status is status) if spot not in spots]
+        plan = selection.change_spots(plan, others, lambda task: replace(task, status=Status.PENDING))
+    return selection.change_spots(plan, spots, lambda task: replace(task, status=status))
 
 
-def _move(plan: Plan, spots: list[Spot], before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
+def _move(
+    plan: Plan, spots: list[selection.Spot], before: ops.Selector | None, phase: str | None
+) -> tuple[Plan, tuple[Fault, ...]]:
     """Move tasks. A move to one of the moved tasks changes nothing."""
-    if before is None and phase is not None and phase_index(plan, phase) is None:
+    if before is None and phase is not None and selection.phase_index(plan, phase) is None:
         plan = Plan((*plan.phases, Phase(phase)))
-    destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan, phase)
+    destination = selection.resolve(plan, before, prefer_open=True) if before else selection.end_spot(plan, phase)
     if not isinstance(destination, list):
         return plan, (destination,)
     if not destination or destination[0] in spots:
         return plan, ()
     index, offset = destination[0]
-    rest = without_spots(plan, spots)
+    rest = selection.without_spots(plan, spots)
     offset -= sum(i == index and j < offset for i, j in set(spots))
     tasks = rest.phases[index].tasks
-    moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
-    return with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+    moved = tuple(selection.task_at(plan, spot) for spot in dict.fromkeys(spots))
+    return selection.with_phase(
+        rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])
+    ), ()
 
 
-def _rename(plan: Plan, spots: list[Spot], text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+def _rename(plan: Plan, spots: list[selection.Spot], text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     too_long = length_fault((Task(text),), rules)
     if too_long:
         return plan, too_long
-    if rules.unique_texts and spots_where(plan, lambda task: task.text == text):
-        unchanged = all(task_at(plan, spot).text == text for spot in spots)
+    if rules.unique_texts and selection.spots_where(plan, lambda task: task.text == text):
+        unchanged = all(selection.task_at(plan, spot).text == text for spot in spots)
         return plan, () if unchanged else (DuplicateTask(text),)
-    return change_spots(plan, spots, lambda task: replace(task, text=text)), ()
+    return selection.change_spots(plan, spots, lambda task: replace(task, text=text)), ()

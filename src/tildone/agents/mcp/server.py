@@ -23,6 +23,7 @@ from threading import get_ident
 from time import monotonic
 
 from tildone.agents.integrations import PROBE_CLIENT
+from tildone.agents.mcp import protocol
 from tildone.agents.mcp.connections import CallingAgent, Connection, ProgressNotices, SharedStore, stdio_callers
 from tildone.agents.mcp.json_rpc import (
     CONNECTION_CLOSED,
@@ -39,22 +40,6 @@ from tildone.agents.mcp.json_rpc import (
     error_line,
     notification_line,
     result_line,
-)
-from tildone.agents.mcp.protocol import (
-    HOST_PROGRAMS,
-    LIST_CHANGES,
-    LISTINGS,
-    LOG_LEVELS,
-    MAX_LOG_EVENTS,
-    Protocol,
-    client_message,
-    complete,
-    error_reply,
-    instructions,
-    listing,
-    log_error,
-    tool_result,
-    wants_structured,
 )
 from tildone.app.opening import open_agents
 from tildone.base import TYPE_CHECKING, TildoneError, replace
@@ -307,7 +292,7 @@ class Backend:
                     known = ", ".join(tool.name for tool in dialect.tools)
                     raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
                 reply = connection.call(name, request.params.get("arguments") or {}, request)
-                return tool_result(tool, reply, structured=wants_structured(request.client))
+                return protocol.tool_result(tool, reply, structured=protocol.wants_structured(request.client))
             case "resources/read":
                 from tildone.agents.mcp.resources import contents
 
@@ -324,7 +309,7 @@ class Backend:
         parsed = parse_uri(uri)
         if parsed is None:
             raise ResourceNotFound(request, uri)
-        snapshot = connection.snapshot(events=MAX_LOG_EVENTS if parsed.log else 0)
+        snapshot = connection.snapshot(events=protocol.MAX_LOG_EVENTS if parsed.log else 0)
         if parsed.session is not None and parsed.session != snapshot.session:
             if not self._all_sessions:
                 raise ResourceNotFound(request, uri)
@@ -382,7 +367,7 @@ class MessageDispatcher:
         self._open_backend = open_backend
         self._backend: Backend | None = None
         self._all_sessions = all_sessions
-        self._protocol = Protocol(instructions(dialect), greet)
+        self._protocol = protocol.Protocol(protocol.instructions(dialect), greet)
         self._pending = PendingRequests()
         self._progress = ProgressNotices(transport.send)
         self._to_client = ClientRequests(transport.send)
@@ -446,9 +431,9 @@ class MessageDispatcher:
 
     def report(self, error: Exception) -> None:
         """Report an error to the person, and to a client that asked for log messages."""
-        log_error(error)
-        if self._log_level is not None and self._log_level <= LOG_LEVELS.index("error"):
-            params = {"level": "error", "logger": "tildone", "data": client_message(error)}
+        protocol.log_error(error)
+        if self._log_level is not None and self._log_level <= protocol.LOG_LEVELS.index("error"):
+            params = {"level": "error", "logger": "tildone", "data": protocol.client_message(error)}
             self._transport.send(notification_line("notifications/message", params))
 
     def _begin(self, message: RpcMessage, number: RequestId, http: Any) -> None:
@@ -461,7 +446,7 @@ class MessageDispatcher:
         request = replace(self._protocol.accept(message), http=http)
         result = self._immediate_result(request)
         if result is not None:
-            return result_line(number, complete(request, result))
+            return result_line(number, protocol.complete(request, result))
         if self._protocol.elicits:
             request = replace(request, elicit=partial(self._to_client.ask, number, "elicitation/create"))
         pending = self._pending.add(number, request)
@@ -486,8 +471,8 @@ class MessageDispatcher:
 
     def _immediate_result(self, request: Request) -> dict[str, Any] | None:
         """Return the result of a request that needs no store; None if it needs one."""
-        if request.method in LISTINGS:
-            return listing(request, self._dialect, all_sessions=self._all_sessions)
+        if request.method in protocol.LISTINGS:
+            return protocol.listing(request, self._dialect, all_sessions=self._all_sessions)
         match request.method:
             case "ping":
                 return {}
@@ -496,7 +481,7 @@ class MessageDispatcher:
             case "server/discover":
                 return self._protocol.discover(request)
             case "logging/setLevel":
-                self._log_level = LOG_LEVELS.index(request.params["level"])
+                self._log_level = protocol.LOG_LEVELS.index(request.params["level"])
                 return {}
             case _:
                 return None
@@ -517,7 +502,7 @@ class MessageDispatcher:
 
         def response() -> bytes | None:
             result = work()
-            return None if result is None else result_line(pending.id, complete(pending.request, result))
+            return None if result is None else result_line(pending.id, protocol.complete(pending.request, result))
 
         line, error = self._line(pending.id, response)
         if line is not None and self._pending.take(pending):
@@ -531,7 +516,7 @@ class MessageDispatcher:
             return error_line(number, error.code, str(error), error.data), error.code
         except Exception as error:  # noqa: BLE001  the outermost function of a request: reported to client and person
             self.report(error)
-            return error_line(number, INTERNAL_ERROR, client_message(error)), INTERNAL_ERROR
+            return error_line(number, INTERNAL_ERROR, protocol.client_message(error)), INTERNAL_ERROR
 
     def _result(self, pending: Pending, backend: Backend, connection: Connection) -> dict[str, Any] | None:
         request = pending.request
@@ -573,7 +558,7 @@ class MessageDispatcher:
     def _acknowledge(self, pending: Pending, uris: Collection[str]) -> None:
         """Say which of the wanted notifications the stream of a request will carry; of the resources, these."""
         wanted = pending.request.params["notifications"]
-        honored: dict[str, Any] = {kind: True for kind in LIST_CHANGES if wanted.get(kind)}
+        honored: dict[str, Any] = {kind: True for kind in protocol.LIST_CHANGES if wanted.get(kind)}
         if uris:
             honored["resourceSubscriptions"] = list(uris)
         params = {"_meta": {SUBSCRIPTION_KEY: pending.id}, "notifications": honored}
@@ -583,9 +568,9 @@ class MessageDispatcher:
         """Return the result of a request if there is no backend. A tool call has one, which the model reads."""
         tool = self._dialect.tool(request.params["name"]) if request.method == "tools/call" else None
         if tool is None:
-            raise RequestError(INTERNAL_ERROR, client_message(error))
-        reply = error_reply(self._dialect, tool.name, request.params.get("arguments") or {}, error)
-        return tool_result(tool, reply, structured=wants_structured(request.client))
+            raise RequestError(INTERNAL_ERROR, protocol.client_message(error))
+        reply = protocol.error_reply(self._dialect, tool.name, request.params.get("arguments") or {}, error)
+        return protocol.tool_result(tool, reply, structured=protocol.wants_structured(request.client))
 
     def _cancel(self, number: object) -> None:
         pending = self._pending.cancel(number)
@@ -600,7 +585,7 @@ class MessageDispatcher:
 
 def _end_of_stream(pending: Pending) -> bytes:
     """Return the response by which a server ends a stream."""
-    return result_line(pending.id, complete(pending.request, {"_meta": {SUBSCRIPTION_KEY: pending.id}}))
+    return result_line(pending.id, protocol.complete(pending.request, {"_meta": {SUBSCRIPTION_KEY: pending.id}}))
 
 
 AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"
@@ -615,11 +600,11 @@ def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
     # Determined before the standard streams are claimed, because they help to find it.
-    agent = agent_process(HOST_PROGRAMS)
+    agent = agent_process(protocol.HOST_PROGRAMS)
     try:
         settings = load_settings()
     except TildoneError as error:
-        log_error(error)
+        protocol.log_error(error)
         return _run(load_settings, dialect, agent, lambda _client: None)
     # Hooks do not look for known coding agents behind a relay.
     provided = ProvidedTools(settings.agents_dir, *{agent, agent_process()})

@@ -20,19 +20,7 @@ from tildone.plan.model import open_tasks, progress
 from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.safe import printable, printable_lines
 from tildone.plan.text.styles import Role, Span, ansi, plain
-from tildone.run.events import (
-    BlockDelta,
-    BlockEnd,
-    BlockEvent,
-    BlockKind,
-    ExtensionError,
-    MessageEnd,
-    MessageUpdate,
-    PublicEvent,
-    RetryStart,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-)
+from tildone.run import events
 from tildone.run.host import Host
 from tildone.run.kit.components import Component, RenderOptions, Text, rows
 from tildone.run.kit.definition import ToolResult, fitted
@@ -104,21 +92,21 @@ class EventRenderer:
         self._reader = MarkdownReader(Role.TEXT)
         self._line = ""
 
-    def render(self, event: PublicEvent) -> None:
+    def render(self, event: events.PublicEvent) -> None:
         """Render an event. Events without a visible form are ignored."""
         match event:
-            case MessageUpdate(event=progress):
+            case events.MessageUpdate(event=progress):
                 self._render_progress(progress)
-            case MessageEnd(message):
+            case events.MessageEnd(message):
                 self._render_message(message)
-            case ToolExecutionStart():
+            case events.ToolExecutionStart():
                 self._start_call(event)
-            case ToolExecutionEnd():
+            case events.ToolExecutionEnd():
                 self._end_call(event)
-            case RetryStart(attempt, max_attempts, delay_ms):
+            case events.RetryStart(attempt, max_attempts, delay_ms):
                 pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
                 self.put(Text(pause, Role.WARNING))
-            case ExtensionError(extension, name, error):
+            case events.ExtensionError(extension, name, error):
                 self.put(Text(f"{extension} failed at {name}: {error}", Role.WARNING))
             case _:
                 pass
@@ -138,13 +126,13 @@ class EventRenderer:
             self._output.put(self._finished_call(row, result, options))
             self._collapsed = None
 
-    def _render_progress(self, progress: BlockEvent) -> None:
+    def _render_progress(self, progress: events.BlockEvent) -> None:
         match progress:
-            case BlockDelta(BlockKind.TEXT, _, delta):
+            case events.BlockDelta(events.BlockKind.TEXT, _, delta):
                 *complete, self._line = (self._line + delta).split("\n")
                 for line in complete:
                     self._output.put(self._fitted(self._reader.read(line.removesuffix("\r"))))
-            case BlockEnd(BlockKind.TEXT):
+            case events.BlockEnd(events.BlockKind.TEXT):
                 self._finish_text()
             case _:
                 return
@@ -177,7 +165,7 @@ class EventRenderer:
             case _:
                 return
 
-    def _start_call(self, event: ToolExecutionStart) -> None:
+    def _start_call(self, event: events.ToolExecutionStart) -> None:
         tool = self._host.tools.get(event.tool_name)
         cwd = self._host.ctx.cwd
         row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=lambda: None)
@@ -185,7 +173,7 @@ class EventRenderer:
         if not row.is_merged:
             self.put(row.header(RenderOptions()))
 
-    def _end_call(self, event: ToolExecutionEnd) -> None:
+    def _end_call(self, event: events.ToolExecutionEnd) -> None:
         row = self._running.pop(event.call_id)
         options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
         result = replace(event.result, is_error=event.is_error)

@@ -16,18 +16,7 @@ from itertools import islice
 from shlex import quote
 from typing import NoReturn
 
-from tildone.app.importing import (
-    STREAM,
-    Imported,
-    checked_format,
-    file_title,
-    import_history,
-    import_plan,
-    proposed_checks,
-    read_file,
-    read_files,
-    source_of,
-)
+from tildone.app import importing
 from tildone.app.opening import dialect_of_session, open_session, open_store, session_title
 from tildone.base import NotFound, Refused, TildoneError, UsageError, nearest, replace
 from tildone.base.files import read_text, write_text
@@ -40,20 +29,8 @@ from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.events import PlanChanged
-from tildone.plan.formats import ConversionWarning, ExportedText, archive, todotxt
+from tildone.plan.formats import ConversionWarning, ExportedText, archive, detection, todotxt
 from tildone.plan.formats.archive import Archive
-from tildone.plan.formats.detection import (
-    CLAUDE,
-    FORMATS,
-    JSON,
-    MARKDOWN,
-    PI,
-    TODO_TXT,
-    HistoryFile,
-    ImportFile,
-    PlanFile,
-    format_of_name,
-)
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.history.changes import change_sentences, changes
@@ -68,21 +45,21 @@ Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 def run_import(args: ParsedArgs) -> int:
     """Read the files; replace the plan of the session with the plans among them, and add the histories."""
-    format_ = checked_format(args.options.get("from"))
+    format_ = importing.checked_format(args.options.get("from"))
     args = _with_session(args)
     if args.has("watch"):
         return watch(args, format_)
-    files = read_files(args.positional, format_)
-    histories = [file for file in files if isinstance(file, HistoryFile)]
-    plans = [file for file in files if isinstance(file, PlanFile)]
+    files = importing.read_files(args.positional, format_)
+    histories = [file for file in files if isinstance(file, detection.HistoryFile)]
+    plans = [file for file in files if isinstance(file, detection.PlanFile)]
     if len(histories) > 1 and "session" in args.options:
         raise UsageError("several histories do not fit into one session; import them one by one, or without --session")
     dry_run = args.has("dry-run")
     opened, into = partial(_store, args), args.options.get("session", "")
-    done = [import_history(file, opened, into, dry_run=dry_run) for file in histories]
+    done = [importing.import_history(file, opened, into, dry_run=dry_run) for file in histories]
     if plans:
         session = open_for_editing(args, dry_run=dry_run)
-        done.append(import_plan(session, _merged(plans), force=args.has("force"), dry_run=dry_run))
+        done.append(importing.import_plan(session, _merged(plans), force=args.has("force"), dry_run=dry_run))
     _report(args, done)
     return 0
 
@@ -102,26 +79,26 @@ def _with_session(args: ParsedArgs) -> ParsedArgs:
     return replace(args, options={**args.options, "session": name})
 
 
-def _merged(plans: Sequence[PlanFile]) -> PlanFile:
+def _merged(plans: Sequence[detection.PlanFile]) -> detection.PlanFile:
     """One plan of several, in order. Tasks without a phase go into a phase that is named after their file."""
     if len(plans) == 1:
         return plans[0]
     phases: list[Phase] = []
     warnings: list[ConversionWarning] = []
     for file in plans:
-        title = file_title(file.path)
+        title = importing.file_title(file.path)
         stem = os.path.splitext(os.path.basename(os.path.abspath(file.path)))[0]
-        name = title if file.path == STREAM else stem
-        plan = with_source(file.plan, source_of(file.path))
+        name = title if file.path == importing.STREAM else stem
+        plan = with_source(file.plan, importing.source_of(file.path))
         phases += [replace(phase, name=phase.name or name) for phase in plan.phases]
         warnings += [replace(warning, message=f"{warning.message} ({title})") for warning in file.warnings]
         if any(not phase.name for phase in file.plan.phases):
             warnings.append(ConversionWarning(f"tasks without a phase in {title} are in phase “{name}”"))
-    paths = ", ".join(file_title(file.path) for file in plans)
-    return PlanFile(paths, plans[0].format, Plan(tuple(phases)), tuple(warnings))
+    paths = ", ".join(importing.file_title(file.path) for file in plans)
+    return detection.PlanFile(paths, plans[0].format, Plan(tuple(phases)), tuple(warnings))
 
 
-def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
+def _report(args: ParsedArgs, done: Sequence[importing.Imported]) -> None:
     if args.has("json"):
         put_data(dry_run=args.has("dry-run"), imported=[as_data(args, each) for each in done])
         return
@@ -129,7 +106,7 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
     for each in done:
         verb = "Would import" if args.has("dry-run") else "Imported"
         into = "" if each.session == current else f", into {printable(session_title(each.session))}"
-        put(f"{verb} {printable(file_title(each.file.path))}: {amount(each)}{into}")
+        put(f"{verb} {printable(importing.file_title(each.file.path))}: {amount(each)}{into}")
         if args.has("dry-run"):
             put_spans(plan_lines(each.after, columns()))
         else:
@@ -140,18 +117,18 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
         warn_of_losses(each.file, verbose=args.has("verbose"))
 
 
-def _mention_proposed(args: ParsedArgs, done: Imported) -> None:
+def _mention_proposed(args: ParsedArgs, done: importing.Imported) -> None:
     """Say how the checks are approved that came with the plan and do not run yet."""
-    count = len(proposed_checks(settings_for(args), done.after))
+    count = len(importing.proposed_checks(settings_for(args), done.after))
     if not count:
         return
-    is_file = done.file.format == MARKDOWN and os.path.isfile(done.file.path)
+    is_file = done.file.format == detection.MARKDOWN and os.path.isfile(done.file.path)
     hint = f"tildone trust {quote(printable(done.file.path))}" if is_file else command_hint(args, "approve")
     what = "1 check is proposed and does not run" if count == 1 else f"{count} checks are proposed and do not run"
     put(f"{what} until you approve {'it' if count == 1 else 'them'}: {hint}")
 
 
-def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
+def as_data(args: ParsedArgs, done: importing.Imported) -> dict[str, object]:
     return {
         "file": done.file.path,
         "format": done.file.format,
@@ -159,14 +136,14 @@ def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
         "phases": len(done.after.phases),
         "tasks": len(done.after.tasks),
         "changed": done.before != done.after,
-        "proposed_checks": len(proposed_checks(settings_for(args), done.after)),
+        "proposed_checks": len(importing.proposed_checks(settings_for(args), done.after)),
         "new_events": done.new,
         "said": [warning.text() for warning in done.file.warnings],
     }
 
 
-def amount(done: Imported) -> str:
-    if isinstance(done.file, HistoryFile):
+def amount(done: importing.Imported) -> str:
+    if isinstance(done.file, detection.HistoryFile):
         total = len(done.file.events)
         return (
             format_count(total, "event")
@@ -176,8 +153,8 @@ def amount(done: Imported) -> str:
     return f"{format_count(len(done.after.tasks), 'task')} in {format_count(len(done.after.phases), 'phase')}"
 
 
-def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
-    print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)
+def warn_of_losses(file: detection.ImportFile, *, verbose: bool) -> None:
+    print_warnings(f"Not imported from {importing.file_title(file.path)}", file.warnings, verbose=verbose)
 
 
 POLL_SECONDS = 0.2
@@ -188,7 +165,7 @@ TIMESTAMP_NANOSECONDS = 2_000_000_000
 
 
 def watch(args: ParsedArgs, format_: str | None) -> int:
-    if len(args.positional) != 1 or args.positional[0] == STREAM:
+    if len(args.positional) != 1 or args.positional[0] == importing.STREAM:
         raise UsageError("--watch requires one file or one folder")
     if args.has("dry-run"):
         raise UsageError("--watch and --dry-run exclude each other")
@@ -241,7 +218,7 @@ class Follower:
         self._settings = settings_for(args)
         self._store = open_store(self._settings)
         self._poll = FilePoll(path)
-        self._last: ImportFile | None = None
+        self._last: detection.ImportFile | None = None
         self._trouble = ""
 
     def follow(self) -> NoReturn:
@@ -261,7 +238,7 @@ class Follower:
     def _read(self) -> None:
         """Read the file. One that cannot be read may be about to be written: wait for its next change."""
         try:
-            file = read_file(self._path, self._format)
+            file = importing.read_file(self._path, self._format)
         except TildoneError as error:
             if isinstance(error, UsageError):
                 raise
@@ -272,16 +249,16 @@ class Follower:
             self._poll.done()
             self._import(file)
 
-    def _import(self, file: ImportFile) -> None:
+    def _import(self, file: detection.ImportFile) -> None:
         self._format = file.format
         last = self._last
         if last is None or _content(file) != _content(last):
             try:
-                if isinstance(file, HistoryFile):
-                    done = import_history(file, lambda: self._store, self._args.options.get("session", ""))
+                if isinstance(file, detection.HistoryFile):
+                    done = importing.import_history(file, lambda: self._store, self._args.options.get("session", ""))
                 else:
                     session = open_session(self._settings, dialect_of_session(self._settings, self._store), self._store)
-                    done = import_plan(session, file, force=self._args.has("force"))
+                    done = importing.import_plan(session, file, force=self._args.has("force"))
             except Refused as error:
                 self._warn(str(error))
                 return
@@ -290,7 +267,7 @@ class Follower:
         if (last is None or last.warnings != file.warnings) and not self._args.has("json"):
             warn_of_losses(file, verbose=self._args.has("verbose"))
 
-    def _report(self, done: Imported, *, first: bool) -> None:
+    def _report(self, done: importing.Imported, *, first: bool) -> None:
         """Print one line for each import that changed something."""
         if self._args.has("json"):
             put_data(**as_data(self._args, done))
@@ -332,31 +309,31 @@ def _is_fresh(fingerprint: Fingerprint | None) -> bool:
     return any(now - changed < TIMESTAMP_NANOSECONDS for _, changed, _, _ in fingerprint or ())
 
 
-def _content(file: ImportFile) -> object:
-    return (file.events, file.session_head) if isinstance(file, HistoryFile) else file.plan
+def _content(file: detection.ImportFile) -> object:
+    return (file.events, file.session_head) if isinstance(file, detection.HistoryFile) else file.plan
 
 
-EXPORT_FORMATS = tuple(each for each in FORMATS if each != CLAUDE)
+EXPORT_FORMATS = tuple(each for each in detection.FORMATS if each != detection.CLAUDE)
 MAX_EVENTS_COMPARED = 200
 """How many of the newest events are searched for the plan that a todo.txt file was exported from."""
 
 
 def run_export(args: ParsedArgs) -> int:
-    path = args.positional[0] if args.positional else STREAM
+    path = args.positional[0] if args.positional else importing.STREAM
     format_ = _export_format(args.options.get("as"), path)
     session = open_for_reading(args)
-    if format_ == PI:
+    if format_ == detection.PI:
         _write_pi_session(session, path, settings_for(args).project)
         put(f"Wrote the session to {printable(path)}")
         return 0
-    written = _written(session, format_, escaped=path == STREAM and not on_terminal())
-    if path == STREAM:
-        (put_json if format_ == JSON else put_raw)(written.text.removesuffix("\n"))
+    written = _written(session, format_, escaped=path == importing.STREAM and not on_terminal())
+    if path == importing.STREAM:
+        (put_json if format_ == detection.JSON else put_raw)(written.text.removesuffix("\n"))
     else:
         if not args.has("force"):
             _check_overwrite(session, path, format_)
         write_text(path, written.text, mode=SHARED_FILE)
-        put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
+        put(f"Wrote the {'session' if format_ == detection.JSON else 'plan'} to {printable(path)}")
     print_warnings(f"Not represented in {format_}", written.warnings, verbose=args.has("verbose"))
     return 0
 
@@ -364,23 +341,27 @@ def run_export(args: ParsedArgs) -> int:
 def _export_format(given: str | None, path: str) -> str:
     if given is not None and given not in EXPORT_FORMATS:
         raise UsageError(f"there is no export format {given!r}; {nearest(given, EXPORT_FORMATS)}")
-    if path == STREAM:
-        if given == PI:
+    if path == importing.STREAM:
+        if given == detection.PI:
             raise UsageError("a pi session cannot be written to standard output; name a file")
-        return given or MARKDOWN
-    found = given or format_of_name(path)
+        return given or detection.MARKDOWN
+    found = given or detection.format_of_name(path)
     if found is None:
         raise UsageError(f"the name {path} does not tell the format; use --as {', '.join(EXPORT_FORMATS)}")
     return found
 
 
 def _written(session: Session, format_: str, *, escaped: bool) -> ExportedText:
-    if format_ == JSON:
+    if format_ == detection.JSON:
         return ExportedText(archive.write(_whole_session(session)))
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; start one with: tildone todo add TEXT")
-    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(lossless_checklist(plan, escaped=escaped))
+    return (
+        todotxt.write(plan)
+        if format_ == detection.TODO_TXT
+        else ExportedText(lossless_checklist(plan, escaped=escaped))
+    )
 
 
 def _whole_session(session: Session) -> Archive:
@@ -405,10 +386,10 @@ def _check_overwrite(session: Session, path: str, format_: str) -> None:
     text = read_text(path)
     if text == "":
         return
-    if format_ == MARKDOWN:
+    if format_ == detection.MARKDOWN:
         foreign = text is None or bool(read_checklist(text).problems)
         what = "more than a checklist"
-    elif format_ == TODO_TXT:
+    elif format_ == detection.TODO_TXT:
         foreign = text is None or not _is_former_plan(session, text)
         what = "tasks that were never in this plan"
     else:

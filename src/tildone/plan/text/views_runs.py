@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
-from tildone.plan.runs import (
-    Answered,
-    Asked,
-    Kept,
-    LeaseState,
-    RunEnded,
-    RunLost,
-    RunQueued,
-    RunReleased,
-    RunTaken,
-    worker_of,
-)
+from tildone.plan import runs
 from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
@@ -24,28 +13,28 @@ MAX_TEXT = 200
 SHORT_COMMIT = 12
 
 _QUEUED = {"retried": "retried", "resumed": "resumed", "answered": "queued again"}
-_RELEASED = {LeaseState.WAITING: "left, until there is an answer,", LeaseState.PAUSED: "paused"}
-_ENDED = {LeaseState.DONE: "finished", LeaseState.FAILED: "failed", LeaseState.CANCELLED: "cancelled"}
+_RELEASED = {runs.LeaseState.WAITING: "left, until there is an answer,", runs.LeaseState.PAUSED: "paused"}
+_ENDED = {runs.LeaseState.DONE: "finished", runs.LeaseState.FAILED: "failed", runs.LeaseState.CANCELLED: "cancelled"}
 
 
 def describe_run_fact(fact: RunFact) -> str:
     run = _run(fact)
     match fact:
-        case RunQueued(why=why):
+        case runs.RunQueued(why=why):
             return f"{_QUEUED.get(why, 'queued')} {run}"
-        case RunTaken(owner=owner):
-            return f"took {run}, as worker {_text(worker_of(owner))}"
-        case RunLost(why=why):
+        case runs.RunTaken(owner=owner):
+            return f"took {run}, as worker {_text(runs.worker_of(owner))}"
+        case runs.RunLost(why=why):
             return _because(f"lost {run}", why)
-        case RunReleased(state=state, why=why):
+        case runs.RunReleased(state=state, why=why):
             return _because(f"{_RELEASED.get(state, 'gave back')} {run}", why)
-        case RunEnded(state=state, why=why):
+        case runs.RunEnded(state=state, why=why):
             return _because(f"{_ENDED.get(state, 'ended')} {run}", why)
-        case Asked(text=text):
+        case runs.Asked(text=text):
             return f"asked “{_text(text)}” in {run}"
-        case Answered(text=text):
+        case runs.Answered(text=text):
             return f"answered “{_text(text)}” to {run}"
-        case Kept(ref=ref, commit=commit):  # exhaustive
+        case runs.Kept(ref=ref, commit=commit):  # exhaustive
             return f"kept the files of {run} as {_text(commit[:SHORT_COMMIT])} in {_text(ref)}"
 
 

@@ -48,19 +48,8 @@ from tildone.plan.text.lists import task_line
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import MAX_FRAME, MAX_START, NO_TODOS, printable, printable_lines, safe_text
 from tildone.plan.text.styles import Role
+from tildone.run import extension
 from tildone.run.events import TurnEnd, TurnStart
-from tildone.run.extension import (
-    AgentStartReply,
-    BeforeAgentStart,
-    BeforeSettle,
-    BranchChange,
-    ConversationStart,
-    KeepGoing,
-    PermissionAnswer,
-    PermissionRequest,
-    PersonSpoke,
-    SubagentTurn,
-)
 from tildone.run.host import ConversationView, ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
 from tildone.run.kit.defaults import default_call
@@ -74,7 +63,7 @@ if TYPE_CHECKING:
     from tildone.plan.changing import Prover
 
 
-CONSENTS = {PermissionAnswer.ONCE: Consent.ONCE, PermissionAnswer.ALWAYS: Consent.ALWAYS}
+CONSENTS = {extension.PermissionAnswer.ONCE: Consent.ONCE, extension.PermissionAnswer.ALWAYS: Consent.ALWAYS}
 
 
 class ChecksNeeded(BaseException):
@@ -162,11 +151,11 @@ async def with_checks(
         await known.run(missing, signal)
 
 
-def approval_request(number: int, check: Check) -> PermissionRequest:
+def approval_request(number: int, check: Check) -> extension.PermissionRequest:
     """Return the question whether a check that was only proposed may run. Always means every time, in every agent."""
     whose = "the plan" if number == PLAN else f"task {number}"
     folder = f" in the folder {printable(check.folder)}" if check.folder else ""
-    return PermissionRequest(
+    return extension.PermissionRequest(
         f"Run this command{folder} as the check of {whose}?",
         tuple(printable_lines(check_text(check))),
         always="exactly this check",
@@ -288,15 +277,15 @@ class RequestBounds:
         self._began = 0
 
     def register(self) -> None:
-        self.api.on(ConversationStart, self.open)
-        self.api.on(PersonSpoke, self.restart)
+        self.api.on(extension.ConversationStart, self.open)
+        self.api.on(extension.PersonSpoke, self.restart)
         self.api.on(TurnStart, self.count)
-        self.api.on(SubagentTurn, self.count_of_subagent)
+        self.api.on(extension.SubagentTurn, self.count_of_subagent)
 
-    def open(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
+    def open(self, _event: extension.ConversationStart, ctx: ExtensionContext) -> None:
         self._session, self._began = self._open_session(ctx.conversation.id), ctx.now()
 
-    def restart(self, _event: PersonSpoke, ctx: ExtensionContext) -> None:
+    def restart(self, _event: extension.PersonSpoke, ctx: ExtensionContext) -> None:
         """Count from 0: a person has spoken. In the shell of an agent, no person has, and its counts stay."""
         self._ledger, self._total, self._idle, self._began = Ledger(), 0, 0, ctx.now()
         if self._session is not None:
@@ -332,7 +321,7 @@ class RequestBounds:
                 if reached is not None:
                     self._end(session, reached.bound, reached.limit, ctx)
 
-    def count_of_subagent(self, _event: SubagentTurn, ctx: ExtensionContext) -> None:
+    def count_of_subagent(self, _event: extension.SubagentTurn, ctx: ExtensionContext) -> None:
         """Count a request of a subagent, and abort the agent's turn, and its subagents with it, at a bound."""
         if self._session is not None:
             self._total += 1
@@ -428,8 +417,8 @@ class DialectExtension:
         self.register_hooks()
 
     def follow_conversation(self) -> None:
-        self.api.on(ConversationStart, self.conversation_opened)
-        self.api.on(BranchChange, self.branch_chosen)
+        self.api.on(extension.ConversationStart, self.conversation_opened)
+        self.api.on(extension.BranchChange, self.branch_chosen)
         self.api.on(TurnEnd, self.report_changes)
 
     def register_tools(self) -> None:
@@ -437,8 +426,8 @@ class DialectExtension:
             self.api.register_tool(self.definition(tool))
 
     def register_hooks(self) -> None:
-        self.api.on(BeforeAgentStart, self.add_context)
-        self.api.on(BeforeSettle, self.nudge)
+        self.api.on(extension.BeforeAgentStart, self.add_context)
+        self.api.on(extension.BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
         return self.define(
@@ -476,7 +465,7 @@ class DialectExtension:
         self._drawn = before if reply.is_error else plan
         return replace(reply, details=with_plan(reply.details, plan, before))
 
-    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, event: extension.ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, unless the store's plan is newer or is shared."""
         session = self.open(ctx)
         last_plan = self.dialect.recover(records_of_plan(ctx.conversation))
@@ -487,7 +476,7 @@ class DialectExtension:
         self._conversation = ctx.conversation.id
         self.show_status(ctx)
 
-    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, _event: extension.BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan at this point of the conversation; later changes on other branches do not apply."""
         session = self.open(ctx)
         plan = self.dialect.recover(records_of_plan(ctx.conversation))
@@ -546,16 +535,18 @@ class DialectExtension:
             return []
         return change_sentences(changes(known, self._shown), numbers=self.dialect.numbered)
 
-    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+    def add_context(
+        self, _event: extension.BeforeAgentStart, _ctx: ExtensionContext
+    ) -> extension.AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""
         self._shown = self.session.plan
         content = self.session.context()
         if content is None:
             return None
         self.session.set_seen_head(self.session.state.head)
-        return AgentStartReply(CustomMessage(PLAN_CONTEXT, content))
+        return extension.AgentStartReply(CustomMessage(PLAN_CONTEXT, content))
 
-    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
+    def nudge(self, event: extension.BeforeSettle, _ctx: ExtensionContext) -> extension.KeepGoing | None:
         """Continue an agent that stops with open tasks, or tell the person why it is not continued."""
         stop = event.stop_reason
         files = StopFingerprint(self.session.parts.files())
@@ -563,7 +554,7 @@ class DialectExtension:
         verdict = self.session.turn_ended(turn)
         match verdict.decision:
             case GoOn():
-                return KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
+                return extension.KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
             case GiveUp(bound, limit):
                 self.api.send_message(CustomMessage(LIMIT_NOTICE, limit_notice(bound, limit), display=True))
                 return None

@@ -32,18 +32,7 @@ from typing import Any, BinaryIO, Literal, TypeVar
 
 from tildone.base import UsageError, replace, value
 from tildone.plan.model import Plan, open_tasks
-from tildone.plan.shell.danger import (
-    BUNDLED,
-    NAMES_VARIABLES,
-    POWERFUL,
-    RULES,
-    RUNS_PROJECT_CODE,
-    Rule,
-    has_subscript,
-    is_assignment,
-    is_refused,
-    program_name,
-)
+from tildone.plan.shell import danger
 from tildone.plan.shell.syntax import Command, Part, Redirection, Word, WordKind, split_line
 from tildone.plan.text.safe import printable, printable_lines
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
@@ -119,13 +108,13 @@ def describe_pattern(text: str) -> str:
     if isinstance(part, Redirection):
         verb = "writing to" if part.sign == ">" else "reading from"
         return f"{verb} {part.target.text} in redirections"
-    program = next((word for word in part.words if not is_assignment(word.text)), part.words[-1])
-    name = program_name(program.value)
+    program = next((word for word in part.words if not danger.is_assignment(word.text)), part.words[-1])
+    name = danger.program_name(program.value)
     exact = not any(map(_is_wildcard, part.words))
-    notes = [f"which {POWERFUL[name]}"] if name in POWERFUL else []
-    if name in RUNS_PROJECT_CODE:
+    notes = [f"which {danger.POWERFUL[name]}"] if name in danger.POWERFUL else []
+    if name in danger.RUNS_PROJECT_CODE:
         notes.append("which runs code of the project")
-    if not exact and (name in RULES or _is_wildcard(program)):
+    if not exact and (name in danger.RULES or _is_wildcard(program)):
         notes.append("without arguments that run other programs or write other files, unless the pattern names them")
     scope = "exactly this command" if exact else "this command with any arguments in place of *"
     return ", ".join([scope, *notes])
@@ -154,33 +143,33 @@ def _covers_command(patterns: tuple[Word, ...], words: tuple[Word, ...]) -> bool
     if not any(map(_is_wildcard, patterns)):
         return True
     named = [not _is_wildcard(word) for word in fixed] + [False] * len(more)
-    start = next((at for at, word in enumerate(words) if not is_assignment(word.text)), len(words))
+    start = next((at for at, word in enumerate(words) if not danger.is_assignment(word.text)), len(words))
     if not all(named[:start]) or start == len(words):
         return False
-    name = program_name(words[start].value)
-    if not named[start] and (name in POWERFUL or words[start].kind is not WordKind.LITERAL):
+    name = danger.program_name(words[start].value)
+    if not named[start] and (name in danger.POWERFUL or words[start].kind is not WordKind.LITERAL):
         return False
     arguments, are_named = words[start + 1 :], named[start + 1 :]
-    if name in NAMES_VARIABLES and any(
-        has_subscript(word.value) for word, is_named in zip(arguments, are_named, strict=True) if not is_named
+    if name in danger.NAMES_VARIABLES and any(
+        danger.has_subscript(word.value) for word, is_named in zip(arguments, are_named, strict=True) if not is_named
     ):
         return False
-    return name not in RULES or _covers_arguments(name, arguments, are_named)
+    return name not in danger.RULES or _covers_arguments(name, arguments, are_named)
 
 
 def _covers_arguments(name: str, words: tuple[Word, ...], named: list[bool]) -> bool:
     """Return whether the wildcards cover only harmless arguments, or the pattern names a word that is not."""
-    rule = RULES[name]
+    rule = danger.RULES[name]
     operand = next((at for at, word in enumerate(words) if not _is_option(word)), len(words))
-    inner = RULES.get(f"{name} {words[operand].value}", Rule()) if operand < len(words) else Rule()
+    inner = danger.RULES.get(f"{name} {words[operand].value}", danger.Rule()) if operand < len(words) else danger.Rule()
     ordered = rule.subcommands or rule.script
 
     def is_harmful(at: int) -> bool:
         text = words[at].value
-        if name in BUNDLED and at == 0 and not text.startswith("-"):
+        if name in danger.BUNDLED and at == 0 and not text.startswith("-"):
             text = f"-{text}"
         before = bool(ordered) and at < operand and not rule.before.fullmatch(text)
-        return before or is_refused(text, rule) or is_refused(text, inner)
+        return before or danger.is_refused(text, rule) or danger.is_refused(text, inner)
 
     harmful = [at for at in range(len(words)) if is_harmful(at)]
     if any(named[at] for at in harmful):
@@ -205,7 +194,7 @@ def _may_be_option(word: Word) -> bool:
     return "/" not in start or start.startswith("-")
 
 
-def _allows_operand(rule: Rule, operand: tuple[Word, ...]) -> bool:
+def _allows_operand(rule: danger.Rule, operand: tuple[Word, ...]) -> bool:
     text = operand[0].value if operand else ""
     if any(word.kind is not WordKind.LITERAL for word in operand) and (rule.subcommands or rule.script):
         return False
@@ -225,10 +214,10 @@ def pattern_for(part: Part) -> str | None:
     if isinstance(part, Redirection):
         return part.text if part.target.kind is WordKind.LITERAL else None
     program = part.words[0].value
-    name = program_name(program)
-    if name in POWERFUL:
+    name = danger.program_name(program)
+    if name in danger.POWERFUL:
         return None
-    subcommands = RULES[name].subcommands if name in RULES else frozenset()
+    subcommands = danger.RULES[name].subcommands if name in danger.RULES else frozenset()
     words = [program, *(word.value for word in part.words[1:2] if word.value in subcommands)]
     more = [] if len(part.words) == 1 else [EVERYTHING]
     return _if_covering(" ".join([*map(shlex.quote, words), *more]), part)

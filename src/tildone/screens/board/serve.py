@@ -19,20 +19,8 @@ from urllib.error import URLError
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person, not_the_person
-from tildone.base import UsageError, value
+from tildone.base import UsageError, serving, value
 from tildone.base.ids import now
-from tildone.base.serving import (
-    OpenConnections,
-    PortInUse,
-    ServedNames,
-    WebServer,
-    bound_socket,
-    exit_code,
-    handling_signals,
-    is_loopback,
-    make_web_server,
-    url,
-)
 from tildone.screens.board.access import Admission, PrivateJson, ProxyTrust
 from tildone.screens.board.app import AppOptions, BoardApp
 from tildone.screens.board.board import Board, has_browser, open_privately
@@ -101,16 +89,16 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
     with listening:
         port = listening.getsockname()[1]
         admission.cookie = f"tildone-{port}"
-        address = (options.public or url(options.host, port)) + options.base
-        local = url(options.host, port) + options.base
+        address = (options.public or serving.url(options.host, port)) + options.base
+        local = serving.url(options.host, port) + options.base
         store = open_store(settings)
         try:
             board = Board(settings, store, admission.secrets.digest)
-            connections = OpenConnections()
+            connections = serving.OpenConnections()
             app = BoardApp(board, admission, AppOptions(options.base, read_only), connections.abort)
             public = [options.public.rpartition("/")[2].partition(":")[0].lower()] if options.public else []
-            guard = Guard(app.application(), ServedNames(options.host, public), connections.admit)
-            server = make_web_server(guard, connections)
+            guard = Guard(app.application(), serving.ServedNames(options.host, public), connections.admit)
+            server = serving.make_web_server(guard, connections)
 
             def started() -> None:
                 place.update(
@@ -128,7 +116,7 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
             store.close()
 
 
-async def _serve(server: WebServer, board: Board, listening: socket.socket, started: Callable[[], None]) -> int:
+async def _serve(server: serving.WebServer, board: Board, listening: socket.socket, started: Callable[[], None]) -> int:
     def stop() -> None:
         board.hub.close()
         # A request that runs a check would be waited for.
@@ -136,9 +124,9 @@ async def _serve(server: WebServer, board: Board, listening: socket.socket, star
         server.should_exit = True
 
     started()
-    with handling_signals(stop) as signals:
+    with serving.handling_signals(stop) as signals:
         await server.serve(sockets=[listening])
-    return exit_code(signals)
+    return serving.exit_code(signals)
 
 
 def running_board(place: PrivateJson, store: str) -> str:
@@ -157,14 +145,14 @@ def running_board(place: PrivateJson, store: str) -> str:
 
 def _has_links(options: BoardOptions) -> bool:
     """Whether one-time links let people in: they do where only this machine is served, and no proxy names people."""
-    return is_loopback(options.host) and not options.trust.user_header
+    return serving.is_loopback(options.host) and not options.trust.user_header
 
 
 def _check_exposure(options: BoardOptions, admission: Admission) -> None:
     """Check that people who can reach the board have names. Raises UsageError if they have not."""
     if options.trust.user_header and not options.trust.addresses:
         raise UsageError("--user-header needs --trusted-proxy ADDRESS: anybody else could name anyone in that header")
-    if is_loopback(options.host) or options.trust.user_header or admission.people.all():
+    if serving.is_loopback(options.host) or options.trust.user_header or admission.people.all():
         return
     raise UsageError(
         f"other machines can reach --host {options.host}, so people need names: make a token for each with "
@@ -174,11 +162,11 @@ def _check_exposure(options: BoardOptions, admission: Admission) -> None:
 
 def _listen(options: BoardOptions, default_port: int) -> socket.socket:
     if options.port is not None:
-        return bound_socket(options.host, options.port)
+        return serving.bound_socket(options.host, options.port)
     for port in range(default_port, default_port + PORTS_TRIED):
-        with suppress(PortInUse):
-            return bound_socket(options.host, port)
-    return bound_socket(options.host, 0)
+        with suppress(serving.PortInUse):
+            return serving.bound_socket(options.host, port)
+    return serving.bound_socket(options.host, 0)
 
 
 def _announce(notice: str, address: str, admission: Admission, options: BoardOptions) -> None:
@@ -193,7 +181,7 @@ def _announce(notice: str, address: str, admission: Admission, options: BoardOpt
         lines.append("people sign in at the proxy in front of it")
     else:
         lines.append(f"people sign in with their tokens at {address}/in")
-    if not is_loopback(options.host):
+    if not serving.is_loopback(options.host):
         lines.append("traffic is not encrypted: put a TLS proxy in front, unless you trust the network")
     sys.stdout.write("".join(f"tildone board: {line}\n" for line in lines))
     sys.stdout.flush()

@@ -18,27 +18,7 @@ from tildone.log.store import Store
 from tildone.plan.dialects.prompts import CONTINUE
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.styles import Role, clip_text
-from tildone.run.events import (
-    AgentEnd,
-    BlockDelta,
-    BlockEnd,
-    BlockEvent,
-    BlockKind,
-    Entry,
-    EntryAppended,
-    ExtensionError,
-    LabelEntry,
-    MessageEnd,
-    MessageEntry,
-    MessageUpdate,
-    ModelChangeEntry,
-    PublicEvent,
-    QueueUpdate,
-    RetryStart,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    ToolExecutionUpdate,
-)
+from tildone.run import events
 from tildone.run.extension import UI
 from tildone.run.host import Host, Renderer
 from tildone.run.kit.components import Text
@@ -160,7 +140,7 @@ class ConversationFeed:
 
     def __init__(self, view: TranscriptPane, parts: HostParts, told: Callable[[], str]) -> None:
         self._view, self._parts, self._told = view, parts, told
-        self._streamed: dict[BlockKind, int] = {}
+        self._streamed: dict[events.BlockKind, int] = {}
         self._running: dict[str, tuple[int, CallBlock]] = {}
         self._own: list[str] = []
 
@@ -176,32 +156,32 @@ class ConversationFeed:
         self._running.clear()
         self._view.load(list(self._blocks(list(messages))))
 
-    def render(self, event: PublicEvent) -> None:
+    def render(self, event: events.PublicEvent) -> None:
         """Show an event; those without a visible form are ignored."""
         match event:
-            case MessageUpdate(event=progress):
+            case events.MessageUpdate(event=progress):
                 self._progress(progress)
-            case MessageEnd(AssistantMessage() as message):
+            case events.MessageEnd(AssistantMessage() as message):
                 self._finish_text()
                 for block in _stop_blocks(message, live=True):
                     self._view.add(block)
-            case MessageEnd(message):
+            case events.MessageEnd(message):
                 for block in self._message_blocks(message):
                     self._view.add(block)
-            case ToolExecutionStart(call_id, name, args):
+            case events.ToolExecutionStart(call_id, name, args):
                 call = CallBlock(self._call_view(call_id, name, args), since=monotonic(), path=_path(args))
                 self._running[call_id] = self._view.add(call), call
-            case ToolExecutionUpdate(call_id, _, _, result) if call_id in self._running:
+            case events.ToolExecutionUpdate(call_id, _, _, result) if call_id in self._running:
                 self._update(call_id, replace(self._running[call_id][1], result=result))
-            case ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
+            case events.ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
                 call = self._running[call_id][1]
                 passed = monotonic() - (call.since or 0.0)
                 self._update(call_id, _ended(replace(call, seconds=passed), replace(result, is_error=is_error)))
                 del self._running[call_id]
-            case RetryStart(attempt, most, delay_ms, error):
+            case events.RetryStart(attempt, most, delay_ms, error):
                 aside = f"try {attempt + 1} of {most + 1} in {delay_ms / 1000:g} s"
                 self._view.add(NoticeBlock(error or "The request failed.", aside, role=Role.WARNING))
-            case ExtensionError(extension, name, error):
+            case events.ExtensionError(extension, name, error):
                 self._view.add(NoticeBlock(f"{extension} failed at {name}", details=(error,), role=Role.WARNING))
             case _:
                 return
@@ -216,14 +196,16 @@ class ConversationFeed:
         if call_id in self._running:
             self._update(call_id, self._running[call_id][1])
 
-    def _progress(self, progress: BlockEvent) -> None:
+    def _progress(self, progress: events.BlockEvent) -> None:
         match progress:
-            case BlockDelta(BlockKind.TEXT | BlockKind.THINKING as kind, _, delta):
+            case events.BlockDelta(events.BlockKind.TEXT | events.BlockKind.THINKING as kind, _, delta):
                 if kind not in self._streamed:
                     self._finish_text()
-                    self._streamed[kind] = self._view.add(AnswerBlock() if kind is BlockKind.TEXT else Thinking())
+                    self._streamed[kind] = self._view.add(
+                        AnswerBlock() if kind is events.BlockKind.TEXT else Thinking()
+                    )
                 self._view.append_text(self._streamed[kind], delta)
-            case BlockEnd(BlockKind.TEXT | BlockKind.THINKING):
+            case events.BlockEnd(events.BlockKind.TEXT | events.BlockKind.THINKING):
                 self._finish_text()
             case _:
                 return
@@ -547,21 +529,21 @@ class Conversation(Vertical):
             await self._spoken.wait()
             await host.over()
 
-    def _handle(self, event: PublicEvent) -> None:
+    def _handle(self, event: events.PublicEvent) -> None:
         self.meter.feed(event)
         match event:
-            case QueueUpdate(steering, follow_up):
+            case events.QueueUpdate(steering, follow_up):
                 self.queued = [*steering, *follow_up]
-            case ToolExecutionStart(call_id, name, args):
+            case events.ToolExecutionStart(call_id, name, args):
                 command = args.get("command")
                 self.running_calls[call_id] = command if isinstance(command, str) else name
-            case ToolExecutionEnd(call_id):
+            case events.ToolExecutionEnd(call_id):
                 self.running_calls.pop(call_id, None)
                 if self._stops_later and not self.running_calls:
                     self.stop()
-            case EntryAppended(Entry(body=ModelChangeEntry(provider, name))):
+            case events.EntryAppended(events.Entry(body=events.ModelChangeEntry(provider, name))):
                 self.model_name = f"{provider}:{name}"
-            case AgentEnd():
+            case events.AgentEnd():
                 self.running_calls.clear()
                 self._stops_later = False
             case _:
@@ -590,7 +572,7 @@ class Conversation(Vertical):
             case "fork":
                 self.spawn(self._fork(choice.node.id))
             case _:
-                host.transcript.append(LabelEntry(choice.node.id, choice.label or None))
+                host.transcript.append(events.LabelEntry(choice.node.id, choice.label or None))
                 self._around.say(Notice(f"Labelled “{choice.label}”." if choice.label else "The label is removed."))
 
     def _conversation_chosen(self, file: str | None) -> None:
@@ -617,7 +599,7 @@ class Conversation(Vertical):
     async def _edit_message(self, entry_id: str) -> None:
         """Go on from before a message, with its text in the editor; the branch stays."""
         entry = self.transcript.entry(entry_id)
-        text = text_of(entry.body.message) if isinstance(entry.body, MessageEntry) else ""
+        text = text_of(entry.body.message) if isinstance(entry.body, events.MessageEntry) else ""
         await self._go_to(entry.parent_id)
         self._composer.fill(text)
         self._composer.focus()
@@ -647,7 +629,7 @@ class Conversation(Vertical):
             return None
         shown = block.text.partition(" … (")[0]
         for entry in reversed(self.host.transcript.branch()):
-            message = entry.body.message if isinstance(entry.body, MessageEntry) else None
+            message = entry.body.message if isinstance(entry.body, events.MessageEntry) else None
             if isinstance(message, UserMessage) and text_of(message).strip().startswith(shown):
                 return entry.id
         return None

@@ -13,28 +13,7 @@ from tildone.base.keys import ALL_BINDINGS, KeyBindings
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, display_width
 from tildone.run.kit.drawing import DrawnLine
-from tildone.screens.transcript.blocks import (
-    MIN_COLUMNS,
-    PROSE_COLUMNS,
-    AnswerBlock,
-    Block,
-    BlockEntry,
-    CallBlock,
-    CallState,
-    CodeBlock,
-    CodeColors,
-    Highlight,
-    Highlighted,
-    Look,
-    StreamedMarkdown,
-    Thinking,
-    block_lines,
-    estimated_rows,
-    folded_thinking,
-    gap_above,
-    header_lines,
-    source_text,
-)
+from tildone.screens.transcript import blocks
 from tildone.screens.widgets.keys import Line
 
 
@@ -105,13 +84,13 @@ class Document:
     """
 
     def __init__(self, now: Callable[[], float], keys: KeyBindings = ALL_BINDINGS, columns: int = 80) -> None:
-        self.entries: list[BlockEntry] = []
+        self.entries: list[blocks.BlockEntry] = []
         self.heights = HeightIndex()
         self.columns = columns
         self.expanded = self.thinking = False
         self.drawn = 0
-        self.colors = CodeColors()
-        self.uncolored: list[tuple[StreamedMarkdown, CodeBlock]] = []
+        self.colors = blocks.CodeColors()
+        self.uncolored: list[tuple[blocks.StreamedMarkdown, blocks.CodeBlock]] = []
         self.on_refit: Callable[[int, int, list[DrawnLine], list[DrawnLine]], None] = lambda *_: None
         self.now, self._keys = now, keys
         self._next = 0
@@ -132,17 +111,21 @@ class Document:
     def index(self, number: int) -> int:
         return self._index[number]
 
-    def add(self, block: Block) -> int:
+    def add(self, block: blocks.Block) -> int:
         self._next += 1
-        is_open = self.thinking if isinstance(block, Thinking) else self.expanded and isinstance(block, CallBlock)
-        entry = BlockEntry(self._next, block, expanded=is_open)
+        is_open = (
+            self.thinking
+            if isinstance(block, blocks.Thinking)
+            else self.expanded and isinstance(block, blocks.CallBlock)
+        )
+        entry = blocks.BlockEntry(self._next, block, expanded=is_open)
         self._index[entry.id] = len(self.entries)
         self.entries.append(entry)
         self.heights.append(0)
         self._estimate(entry)
         return entry.id
 
-    def replace(self, number: int, block: Block) -> None:
+    def replace(self, number: int, block: blocks.Block) -> None:
         """Exchange a block, which stays expanded or folded. It is drawn by `flush`."""
         entry = self.entries[self._index[number]]
         entry.block, entry.pieces, entry.pending, entry.stream = block, [], [], None
@@ -161,7 +144,7 @@ class Document:
         if entry.stream is not None:
             entry.stream.finish()
             self._measure(entry)
-        entry.block = (Thinking if isinstance(entry.block, Thinking) else AnswerBlock)(entry.text)
+        entry.block = (blocks.Thinking if isinstance(entry.block, blocks.Thinking) else blocks.AnswerBlock)(entry.text)
         entry.pieces, entry.is_open = [], False
 
     def flush(self, limit: int = MAX_FLUSH) -> int:
@@ -202,12 +185,14 @@ class Document:
             if entry.lines is None:
                 self._estimate(entry)
             elif self.is_long(index) and entry.stream is not None:
-                entry.stream.resize(max(columns, MIN_COLUMNS))
+                entry.stream.resize(max(columns, blocks.MIN_COLUMNS))
                 self._waiting[entry.id] = None
                 self._measure(entry)
             else:
                 self._forget(entry)
-                entry.rows = -(-entry.rows * min(before, PROSE_COLUMNS) // max(1, min(columns, PROSE_COLUMNS)))
+                entry.rows = -(
+                    -entry.rows * min(before, blocks.PROSE_COLUMNS) // max(1, min(columns, blocks.PROSE_COLUMNS))
+                )
                 self._set_height(index)
 
     def set_expanded(self, number: int, *, expanded: bool) -> None:
@@ -219,12 +204,12 @@ class Document:
     def expand_all(self, *, expanded: bool) -> None:
         """Expand all calls, or fold them: those that are here, and those to come."""
         self.expanded = expanded
-        self._refold(CallBlock, expanded=expanded)
+        self._refold(blocks.CallBlock, expanded=expanded)
 
     def show_thinking(self, *, shown: bool) -> None:
         """Show what the model thinks, or fold it, from now on."""
         self.thinking = shown
-        self._refold(Thinking, expanded=shown)
+        self._refold(blocks.Thinking, expanded=shown)
 
     def invalidate(self, number: int) -> None:
         """Draw a block again when its rows are wanted."""
@@ -281,13 +266,15 @@ class Document:
     def header_rows(self, index: int) -> int:
         """Return how many lines of a block are the header of a call."""
         entry = self.entries[index]
-        return len(header_lines(entry.block, self._look(entry))) if isinstance(entry.block, CallBlock) else 0
+        return (
+            len(blocks.header_lines(entry.block, self._look(entry))) if isinstance(entry.block, blocks.CallBlock) else 0
+        )
 
     def is_running(self, index: int) -> bool:
         block = self.entries[index].block
-        return isinstance(block, CallBlock) and block.state is CallState.RUNNING
+        return isinstance(block, blocks.CallBlock) and block.state is blocks.CallState.RUNNING
 
-    def _refit(self, entry: BlockEntry, first: int = 0, end: int = sys.maxsize) -> bool:
+    def _refit(self, entry: blocks.BlockEntry, first: int = 0, end: int = sys.maxsize) -> bool:
         """Draw some old lines of a text for the present width; return whether there were any."""
         refitted = entry.stream.refit(first, end) if entry.stream is not None and entry.stream.is_stale else None
         if refitted is None:
@@ -297,53 +284,53 @@ class Document:
         self.on_refit(entry.id, *refitted)
         return True
 
-    def _refold(self, kind: type[Block], *, expanded: bool) -> None:
+    def _refold(self, kind: type[blocks.Block], *, expanded: bool) -> None:
         for entry in self.entries:
             if isinstance(entry.block, kind) and entry.expanded != expanded:
                 entry.expanded = expanded
                 self._estimate(entry)
 
-    def _look(self, entry: BlockEntry) -> Look:
-        return Look(self.columns, self._keys, expanded=entry.expanded, now=self.now())
+    def _look(self, entry: blocks.BlockEntry) -> blocks.Look:
+        return blocks.Look(self.columns, self._keys, expanded=entry.expanded, now=self.now())
 
-    def _draw(self, entry: BlockEntry) -> None:
+    def _draw(self, entry: blocks.BlockEntry) -> None:
         block, entry.stream = entry.block, None
-        text = source_text(block) + "".join(entry.pieces)
-        if isinstance(block, AnswerBlock) or (isinstance(block, Thinking) and entry.expanded):
-            role, colors = (Role.TEXT, self.colors) if isinstance(block, AnswerBlock) else (Role.MUTED, None)
-            entry.stream = StreamedMarkdown(max(self.columns, MIN_COLUMNS), role, colors)
+        text = blocks.source_text(block) + "".join(entry.pieces)
+        if isinstance(block, blocks.AnswerBlock) or (isinstance(block, blocks.Thinking) and entry.expanded):
+            role, colors = (Role.TEXT, self.colors) if isinstance(block, blocks.AnswerBlock) else (Role.MUTED, None)
+            entry.stream = blocks.StreamedMarkdown(max(self.columns, blocks.MIN_COLUMNS), role, colors)
             entry.stream.feed(text)
             if not entry.is_open:
                 entry.stream.finish()
             entry.lines = entry.stream.lines
-        elif isinstance(block, Thinking):
-            entry.lines = [folded_thinking(text, self._look(entry))]
+        elif isinstance(block, blocks.Thinking):
+            entry.lines = [blocks.folded_thinking(text, self._look(entry))]
         else:
-            entry.lines = block_lines(block, self._look(entry))
+            entry.lines = blocks.block_lines(block, self._look(entry))
         self.drawn += entry.stream.drawn if entry.stream else len(entry.lines)
         self._waiting.pop(entry.id, None)
         self._measure(entry)
 
-    def _measure(self, entry: BlockEntry) -> None:
+    def _measure(self, entry: blocks.BlockEntry) -> None:
         if entry.stream is not None and entry.stream.waiting:
             self.uncolored += [(entry.stream, block) for block in entry.stream.waiting]
             entry.stream.waiting = []
         entry.rows = len(entry.lines or ())
         self._set_height(self._index[entry.id])
 
-    def _estimate(self, entry: BlockEntry) -> None:
+    def _estimate(self, entry: blocks.BlockEntry) -> None:
         self._forget(entry)
-        entry.rows = estimated_rows(entry, self.columns)
+        entry.rows = blocks.estimated_rows(entry, self.columns)
         self._set_height(self._index[entry.id])
 
     def _set_height(self, index: int) -> None:
         for changed in (index, index + 1):  # the gap above the next block depends on this one
             if changed < len(self.entries):
                 entry = self.entries[changed]
-                entry.gap = gap_above(self.entries[changed - 1] if changed else None, entry)
+                entry.gap = blocks.gap_above(self.entries[changed - 1] if changed else None, entry)
                 self.heights.set(changed, entry.gap + entry.rows)
 
-    def _forget(self, entry: BlockEntry) -> None:
+    def _forget(self, entry: blocks.BlockEntry) -> None:
         entry.lines = entry.stream = None
         self._waiting[entry.id] = None
 
@@ -378,7 +365,7 @@ def word_at(text: str, character: int) -> tuple[int, int]:
 def path_at(document: Document, index: int, number: int, character: int) -> str:
     """Return the path of a call, if it is shown at this place; else, nothing."""
     block = document.entries[index].block
-    path = block.path if isinstance(block, CallBlock) else ""
+    path = block.path if isinstance(block, blocks.CallBlock) else ""
     shown = re.compile(rf"(?<!\S){re.escape(printable(path))}(?!\S)").search(document.lines(index)[number].text)
     return path if path and shown and shown.start() <= character < shown.end() else ""
 
@@ -540,11 +527,11 @@ class Selection:
         self._to = word_place(self._document, self._to, motion)
         return self._document.row(*self._to[:2])
 
-    def marked(self, index: int, number: int, line: DrawnLine) -> list[Highlighted]:
+    def marked(self, index: int, number: int, line: DrawnLine) -> list[blocks.Highlighted]:
         if not self.exists:
             return []
         start, end = piece_of(*self._ends(), index, number, line)
-        return [(max(start, line.gutter), end, Highlight.SELECTED)] if start < end else []
+        return [(max(start, line.gutter), end, blocks.Highlight.SELECTED)] if start < end else []
 
     def _ends(self) -> tuple[Place, Place]:
         first, end = sorted((self._from or self._to, self._to))
@@ -601,10 +588,14 @@ class TextSearch:
             return Span(f"/{printable(self.words)}", Role.ACCENT), Span(" · not found · esc", Role.MUTED)
         return None
 
-    def marked(self, index: int, number: int) -> list[Highlighted]:
-        found: list[Highlighted] = []
+    def marked(self, index: int, number: int) -> list[blocks.Highlighted]:
+        found: list[blocks.Highlighted] = []
         for which, pieces in enumerate(self._matches(index)):
-            kind = Highlight.CURRENT if self.match == (self._document.entries[index].id, which) else Highlight.FOUND
+            kind = (
+                blocks.Highlight.CURRENT
+                if self.match == (self._document.entries[index].id, which)
+                else blocks.Highlight.FOUND
+            )
             found += [(start, end, kind) for at, start, end in pieces if at == number]
         return found
 

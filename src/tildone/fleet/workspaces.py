@@ -15,19 +15,10 @@ from contextlib import suppress
 
 from tildone.base import UsageError, replace
 from tildone.base.private import REPLACED, make_private_folder, open_private, path_of
+from tildone.fleet import worktrees
 from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
-from tildone.fleet.worktrees import (
-    CHECKPOINTS,
-    Checkpoint,
-    Repository,
-    StillHeld,
-    Worktree,
-    clone_folder,
-    publish,
-    share,
-)
 from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.plan.model import Plan, Status
 from tildone.plan.names import FileName, is_address, is_commit
@@ -44,9 +35,9 @@ class Workspace:
     def __init__(self, lease: Lease, home: str, redact: Callable[[str], str] = str) -> None:
         self.name = FileName.of(lease.run, lease.hand)
         self._lease, self._home, self._redact, self._hands = lease, home, redact, 1
-        self._repository: Repository | None = None
+        self._repository: worktrees.Repository | None = None
         self._tip = ""
-        self.worktree = Worktree("")
+        self.worktree = worktrees.Worktree("")
         self.messages_before: list[str] = []
         self.was_here = False
 
@@ -64,13 +55,13 @@ class Workspace:
         """The file in which hooks note where the transcript of the agent is."""
         return self._file(f"{self._lease.epoch}.transcript")
 
-    def prepare(self, events: Sequence[Event], hands: int = 1) -> Worktree:
+    def prepare(self, events: Sequence[Event], hands: int = 1) -> worktrees.Worktree:
         """Make the working tree ready, and return it. No agent before may still be running."""
         make_private_folder(os.path.join(self._home, "runs"))
         self._hands = hands
         work = self._lease.work
         if work.repo:
-            self._repository = Repository(work.repo, self._home)
+            self._repository = worktrees.Repository(work.repo, self._home)
             self.was_here = self._is_here(events)
             if self._repository.is_git and not self.was_here:
                 shutil.rmtree(path_of(os.path.join(self._home, "worktrees"), self.name), ignore_errors=True)
@@ -83,7 +74,9 @@ class Workspace:
         else:
             self.was_here = self._is_here(events)
             make_private_folder(self._place)
-            self.worktree = Worktree(self._place, found="a folder of its own", lost="" if self.was_here else ELSEWHERE)
+            self.worktree = worktrees.Worktree(
+                self._place, found="a folder of its own", lost="" if self.was_here else ELSEWHERE
+            )
         if self._is_here(events):
             # What the agent before said and did last is in its own files, or else in the newest checkpoint.
             before = self._last_epoch(events)
@@ -109,16 +102,16 @@ class Workspace:
         self._tip = kept.commit
         return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task)
 
-    def share(self, still_held: StillHeld) -> bool:
+    def share(self, still_held: worktrees.StillHeld) -> bool:
         """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible."""
         if self._repository is None or not self._tip or self._hands == 1:
             return True
-        return share(self._repository, self.worktree, self._tip, self.own_branch, still_held)
+        return worktrees.share(self._repository, self.worktree, self._tip, self.own_branch, still_held)
 
-    def publish(self, message: str, still_held: StillHeld) -> None:
+    def publish(self, message: str, still_held: worktrees.StillHeld) -> None:
         """Commit what is left, and make it the branch of the run; nothing outside of git, and with several hands."""
         if self._repository is not None and self.worktree.branch and self._hands == 1:
-            publish(self._repository, self.worktree, message, still_held)
+            worktrees.publish(self._repository, self.worktree, message, still_held)
 
     def _is_here(self, events: Sequence[Event]) -> bool:
         """Return whether the agent before worked in the working tree, or the folder, that is here."""
@@ -155,8 +148,8 @@ def remove_workspace(home: str, lease: Lease) -> None:
     for file in os.listdir(runs) if os.path.isdir(runs) else ():
         if file == f"{name}.epoch" or (file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()):
             os.remove(os.path.join(runs, file))
-    if repo and os.path.isdir(clone_folder(repo, home) if is_address(repo) else repo):
-        Repository(repo, home).remove(name)
+    if repo and os.path.isdir(worktrees.clone_folder(repo, home) if is_address(repo) else repo):
+        worktrees.Repository(repo, home).remove(name)
 
 
 def end_earlier_agents(lease: Lease, seconds: float) -> None:
@@ -170,14 +163,14 @@ def end_earlier_agents(lease: Lease, seconds: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def newest_checkpoint(events: Sequence[Event], lease: Lease) -> Checkpoint | None:
+def newest_checkpoint(events: Sequence[Event], lease: Lease) -> worktrees.Checkpoint | None:
     """Return the newest checkpoint of a run's hand. What is no checkpoint of it was put into the log by others."""
     name = FileName.of(lease.run, lease.hand)
     for event in reversed(events):
         if isinstance(event.fact, Kept) and is_of(event.fact, lease):
             kept = event.fact
-            if kept.ref == f"{CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
-                return Checkpoint(kept.ref, kept.commit)
+            if kept.ref == f"{worktrees.CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
+                return worktrees.Checkpoint(kept.ref, kept.commit)
     return None
 
 

@@ -28,24 +28,8 @@ from tildone.plan.model import Task
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import MAX_FRAME, MAX_START, bounded_list, clipped, printable, shown_text, single_line
 from tildone.plan.text.styles import clip_text
+from tildone.run import events, extension
 from tildone.run.codec import encode_usage, reported_usage
-from tildone.run.events import (
-    CustomEvent,
-    ExtensionError,
-    MessageEnd,
-    PublicEvent,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    TurnStart,
-)
-from tildone.run.extension import (
-    UI,
-    BlockCall,
-    OtherUI,
-    Reply,
-    SubagentTurn,
-    ToolCallRequest,
-)
 from tildone.run.extensions.skeleton import request_bounds
 from tildone.run.host import Extension, ExtensionAPI, ExtensionContext, Host
 from tildone.run.kit.components import Component, ToolCallHeader
@@ -78,10 +62,10 @@ from tildone.stores.assignment import end, register, subagent_id, subagent_of, s
 MAX_NAME = 40
 
 
-class SubagentUI(OtherUI):
+class SubagentUI(extension.OtherUI):
     """The UI of the parent, for one subagent. The status bar and the panels are the parent's."""
 
-    def __init__(self, ui: UI, name: str) -> None:
+    def __init__(self, ui: extension.UI, name: str) -> None:
         super().__init__(ui, f"Subagent “{clip_text(printable(single_line(name)), MAX_NAME)}”: ")
 
     def set_status(self, key: str, text: str | None) -> None: ...
@@ -226,31 +210,31 @@ class _Work:
         return text_result(text_of(answer).strip() or NO_ANSWER)
 
     def _register(self, api: ExtensionAPI) -> None:
-        api.on(TurnStart, self._begin_turn)
-        api.on(ToolCallRequest, self._ask_parent)
+        api.on(events.TurnStart, self._begin_turn)
+        api.on(extension.ToolCallRequest, self._ask_parent)
 
-    async def _begin_turn(self, _event: TurnStart, ctx: ExtensionContext) -> None:
+    async def _begin_turn(self, _event: events.TurnStart, ctx: ExtensionContext) -> None:
         self._requests += 1
-        await self._parent.dispatcher.emit(SubagentTurn(self._call_id))
+        await self._parent.dispatcher.emit(extension.SubagentTurn(self._call_id))
         if self._signal.aborted:
             ctx.abort()
 
-    async def _ask_parent(self, event: ToolCallRequest, _ctx: ExtensionContext) -> Reply | None:
+    async def _ask_parent(self, event: extension.ToolCallRequest, _ctx: ExtensionContext) -> extension.Reply | None:
         """Return the reply of the parent's extensions to a call: a refusal, or else the last one."""
         replies = await self._parent.dispatcher.emit(event)
-        refusals = [reply for reply in replies if isinstance(reply, BlockCall)]
+        refusals = [reply for reply in replies if isinstance(reply, extension.BlockCall)]
         return next(iter([*refusals, *reversed(replies)]), None)
 
-    def _follow(self, event: PublicEvent) -> None:
+    def _follow(self, event: events.PublicEvent) -> None:
         match event:
-            case MessageEnd(AssistantMessage(usage=usage)) if usage is not None:
+            case events.MessageEnd(AssistantMessage(usage=usage)) if usage is not None:
                 self._usage = add_usage(self._usage, usage)
                 report = {"toolCallId": self._call_id, "usage": encode_usage(usage)}
-                self._parent.publish(CustomEvent(SUBAGENT_USAGE, report))
-            case ToolExecutionStart():
+                self._parent.publish(events.CustomEvent(SUBAGENT_USAGE, report))
+            case events.ToolExecutionStart():
                 self._tool_calls += 1
                 send_update(self._on_update, text_result(f"Task: {format_count(self._tool_calls, 'tool call')}"))
-            case ExtensionError():
+            case events.ExtensionError():
                 self._parent.publish(event)
             case _:
                 pass
@@ -322,7 +306,7 @@ class _Record:
         self._is_registered = False
 
     def follow(self, api: ExtensionAPI) -> None:
-        api.on(ToolExecutionEnd, lambda *_: self._register())
+        api.on(events.ToolExecutionEnd, lambda *_: self._register())
 
     def end(self, *, yielded: bool) -> str:
         """Record the end, and return the list as text."""

@@ -22,18 +22,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
 from typing import IO, Any
 
-from tildone.agents.install import jsonc
-from tildone.agents.install.files import (
-    ArrayItem,
-    Edit,
-    ObjectMember,
-    WholeFile,
-    get,
-    hooks_of,
-    is_our_hook,
-    is_our_server,
-    read,
-)
+from tildone.agents.install import files, jsonc
 from tildone.agents.install.jsonc import InvalidJson
 from tildone.agents.integrations import PROBE, PROBE_CLIENT
 from tildone.base import Refused, value
@@ -65,44 +54,44 @@ class Launch:
         return self.command if isinstance(self.command, str) else " ".join(self.command)
 
 
-def expected_launches(edits: Iterable[Edit]) -> list[Launch]:
+def expected_launches(edits: Iterable[files.Edit]) -> list[Launch]:
     found: list[Launch] = []
     for edit in edits:
         match edit:
-            case ObjectMember():
+            case files.ObjectMember():
                 found += _launches(edit, edit.entry)
-            case ArrayItem():
+            case files.ArrayItem():
                 found += _launches(edit, [edit.entry])
-            case WholeFile():  # exhaustive
+            case files.WholeFile():  # exhaustive
                 found += _launches(edit, edit.text)
     return found
 
 
-def configured_launches(edits: Iterable[Edit]) -> list[Launch]:
+def configured_launches(edits: Iterable[files.Edit]) -> list[Launch]:
     """Return our commands that the settings files contain, in the places where these edits put them."""
     found: list[Launch] = []
     texts: dict[str, str | None] = {}
     for edit in edits:
         if edit.file not in texts:
-            texts[edit.file] = read(edit.file)
+            texts[edit.file] = files.read(edit.file)
         text = texts[edit.file]
         if text is not None and text.strip("\ufeff \t\r\n"):
-            found += _launches(edit, text if isinstance(edit, WholeFile) else get(edit, text))
+            found += _launches(edit, text if isinstance(edit, files.WholeFile) else files.get(edit, text))
     return found
 
 
-def _launches(edit: Edit, content: Any) -> Iterator[Launch]:
+def _launches(edit: files.Edit, content: Any) -> Iterator[Launch]:
     """Yield our commands in a value at the place of an edit, or in the text of a file that is ours alone."""
-    if isinstance(edit, WholeFile):
+    if isinstance(edit, files.WholeFile):
         try:
             yield from _whole_file(edit.file, content)
         except InvalidJson as error:
             raise Refused(f"{edit.file} cannot be parsed: {error}") from error
-    elif isinstance(edit, ArrayItem):
+    elif isinstance(edit, files.ArrayItem):
         yield from _hooks({edit.path[-1]: content})
-    elif edit.path == ("statusLine",) and is_our_hook(content):
+    elif edit.path == ("statusLine",) and files.is_our_hook(content):
         yield Launch(STATUS_LINE, str(content.get("command", "")), STATUS_EVENT)
-    elif is_our_server(content):
+    elif files.is_our_server(content):
         yield from _server(content)
 
 
@@ -120,7 +109,7 @@ def _hooks(by_event: Any) -> Iterator[Launch]:
     """Yield the commands of hooks. Coding agents list them by event, most of them in groups with a matcher."""
     for event, entries in by_event.items() if isinstance(by_event, dict) else ():
         for entry in _items(entries):
-            for hook in filter(is_our_hook, hooks_of(entry) or [entry]):
+            for hook in filter(files.is_our_hook, files.hooks_of(entry) or [entry]):
                 line = hook.get("command") or hook.get("bash")
                 if isinstance(line, str):
                     yield Launch(HOOKS, line, event)

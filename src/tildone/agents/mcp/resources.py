@@ -14,20 +14,11 @@ from tildone.plan.events import Event, PlanChanged, State, latest_state
 from tildone.plan.formats.markdown import EMPTY, lossless_checklist
 from tildone.plan.history.timeline import event_data, newest_events, row_data, timeline
 from tildone.plan.model import Task, progress
-from tildone.plan.text.safe import (
-    MAX_FRAME,
-    MAX_RESOURCE,
-    Part,
-    bounded_lines,
-    bounded_plan,
-    clipped,
-    escape_json,
-    safe_text,
-)
+from tildone.plan.text import safe
 
 JSON_VERSION = 1
 
-MAX_PLAN = (MAX_RESOURCE - MAX_FRAME) // 3
+MAX_PLAN = (safe.MAX_RESOURCE - safe.MAX_FRAME) // 3
 """How many characters of a plan or a log are in a resource. Some are written as up to six, which few are."""
 
 
@@ -85,9 +76,9 @@ def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> dict[str, str]:
 
 def _plan(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     # JSON and its comments in Markdown write some characters in up to six; a plan that large is told in part.
-    part = bounded_plan(snapshot.state.plan, MAX_PLAN)
+    part = safe.bounded_plan(snapshot.state.plan, MAX_PLAN)
     if parsed.as_json:
-        return protocol.JSON, escape_json(codec.pretty(_as_data(snapshot, part)))
+        return protocol.JSON, safe.escape_json(codec.pretty(_as_data(snapshot, part)))
     text = lossless_checklist(part.plan, escaped=True) + "".join(f"{line}\n" for line in part.omissions)
     return protocol.MARKDOWN, text or EMPTY
 
@@ -97,11 +88,11 @@ def _log(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     newest_first = list(zip(snapshot.recent, rows, strict=True))[::-1][: protocol.MAX_LOG_EVENTS]
     if parsed.as_json:
         events = _fitting_events([row_data(event, row, timestamp) for event, row in newest_first])
-        return protocol.JSON, escape_json(
+        return protocol.JSON, safe.escape_json(
             codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
         )
-    lines = [clipped(f"{row.when}  {row.who}  {'; '.join(row.what)}") for _, row in newest_first]
-    text = safe_text("\n".join(bounded_lines(lines, MAX_PLAN)))
+    lines = [safe.clipped(f"{row.when}  {row.who}  {'; '.join(row.what)}") for _, row in newest_first]
+    text = safe.safe_text("\n".join(safe.bounded_lines(lines, MAX_PLAN)))
     return protocol.TEXT, f"{text or 'No events yet.'}\n"
 
 
@@ -115,7 +106,7 @@ def _fitting_events(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return events
 
 
-def _as_data(snapshot: SessionSnapshot, part: Part) -> dict[str, object]:
+def _as_data(snapshot: SessionSnapshot, part: safe.Part) -> dict[str, object]:
     """Return the plan as data, with the number of tasks that were left out, if any."""
     done, changed = progress(snapshot.state.plan), snapshot.changed
     data: dict[str, object] = {

@@ -26,15 +26,8 @@ from tildone.cli.table import ParsedArgs
 from tildone.plan.model import Plan
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, wrap_text
+from tildone.run import hosting
 from tildone.run.host import Host
-from tildone.run.hosting import (
-    DEFAULT_DIALECT,
-    ExtensionSource,
-    extension_sources,
-    open_conversations,
-    open_host,
-    registration,
-)
 from tildone.run.rpc import run as run_rpc
 from tildone.run.shell_model import ShellModel
 from tildone.run.tools.permissions import PermissionPolicy
@@ -119,7 +112,7 @@ MIN_COLUMNS = 20
 
 @value
 class LoadedExtension:
-    source: ExtensionSource
+    source: hosting.ExtensionSource
     tools: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
@@ -130,7 +123,7 @@ def list_extensions(args: ParsedArgs) -> int:
     """Load each extension into a host that nobody talks to, and tell what came of it."""
     folder = working_folder()
     settings = settings_for(args)
-    sources = extension_sources(
+    sources = hosting.extension_sources(
         settings,
         args.values("extension"),
         folder=folder,
@@ -150,11 +143,11 @@ def list_extensions(args: ParsedArgs) -> int:
 
 def _host(args: ParsedArgs, settings: Settings, folder: str) -> Host:
     store = open_to_read(settings)
-    dialect = dialect_name(with_session(args, settings, store), store) or DEFAULT_DIALECT
-    return open_host(
+    dialect = dialect_name(with_session(args, settings, store), store) or hosting.DEFAULT_DIALECT
+    return hosting.open_host(
         replace(settings, dialect=dialect),
         MemoryStore(),
-        open_conversations(settings, folder, kept=False).new(),
+        hosting.open_conversations(settings, folder, kept=False).new(),
         cwd=folder,
         model=ShellModel(Plan, now, frozenset),
         mode="print",
@@ -162,9 +155,9 @@ def _host(args: ParsedArgs, settings: Settings, folder: str) -> Host:
     )
 
 
-def _load(host: Host, source: ExtensionSource) -> LoadedExtension:
+def _load(host: Host, source: hosting.ExtensionSource) -> LoadedExtension:
     tools, commands = dict(host.tools), dict(host.commands)
-    failures = host.load([(source.name, registration(source))])
+    failures = host.load([(source.name, hosting.registration(source))])
     if failures:
         return LoadedExtension(source, error=failures[0].error)
     added = tuple(name for name, tool in host.tools.items() if tools.get(name) is not tool)

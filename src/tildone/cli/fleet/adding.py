@@ -10,16 +10,7 @@ from tildone.app.importing import read_file, source_of
 from tildone.app.settings import Settings, project_root
 from tildone.base import MAX_DIGITS, NotFound, Refused, UsageError, nearest, replace, shortened, value
 from tildone.base.ids import now, timestamp
-from tildone.cli.fleet.opening import (
-    ATTEMPT_SECONDS,
-    MAX_LISTED,
-    Fleet,
-    fleet_if_any,
-    fleet_settings,
-    open_existing_fleet,
-    open_fleet,
-    patiently,
-)
+from tildone.cli.fleet import opening
 from tildone.cli.output import put, put_notice
 from tildone.cli.output.prompts import put_data, put_done, tell_reach
 from tildone.cli.output.titles import session_meant
@@ -67,7 +58,9 @@ def plan_file(path: str) -> PlanFile:
     return replace(file, plan=with_source(file.plan, source_of(path)))
 
 
-def new_run(fleet: Fleet, plan: NamedPlan, work: Work, hands: int, *, restart: bool) -> tuple[NewRun, Sequence[Fact]]:
+def new_run(
+    fleet: opening.Fleet, plan: NamedPlan, work: Work, hands: int, *, restart: bool
+) -> tuple[NewRun, Sequence[Fact]]:
     """Return the run of a plan, and what is to be recorded in its session before."""
     if plan.file is not None:
         session = _session_of(plan.word)
@@ -97,8 +90,8 @@ def check_commands(plan: Plan, agent: str, word: str) -> None:
         return
     tasks = [task for _, task in open_tasks(numbered(plan)) if task.check is None and not commands_of(task)]
     if tasks:
-        listed = "".join(f"\n  {printable(title_of(task))}" for task in tasks[:MAX_LISTED])
-        more = f"\n  and {len(tasks) - MAX_LISTED:,} more" if len(tasks) > MAX_LISTED else ""
+        listed = "".join(f"\n  {printable(title_of(task))}" for task in tasks[: opening.MAX_LISTED])
+        more = f"\n  and {len(tasks) - opening.MAX_LISTED:,} more" if len(tasks) > opening.MAX_LISTED else ""
         have = "a task has" if len(tasks) == 1 else f"{len(tasks):,} tasks have"
         raise Refused(
             f"{printable(word)}: {have} no command, and the agent shell has no model:{listed}{more}\n"
@@ -114,7 +107,7 @@ def _session_of(path: str) -> str:
     return session
 
 
-def _changes(fleet: Fleet, session: str, file: PlanFile, *, restart: bool) -> Sequence[PlanChanged]:
+def _changes(fleet: opening.Fleet, session: str, file: PlanFile, *, restart: bool) -> Sequence[PlanChanged]:
     state = latest_state(fleet.store.history(session))
     wanted = plan_from_file(state.plan, file, restart=restart)
     if wanted == state.plan:
@@ -195,7 +188,7 @@ def _priority(given: str) -> int:
 
 def add(args: ParsedArgs) -> int:
     hands = args.positive_int("hands", 1, MAX_HANDS)
-    work = work_of(args, fleet_settings(args))
+    work = work_of(args, opening.fleet_settings(args))
     plans = [
         NamedPlan(
             word,
@@ -205,7 +198,7 @@ def add(args: ParsedArgs) -> int:
         for word in args.positional
     ]
     # The names of the runs stay the same, so that a run whose answer was lost is not queued twice.
-    added = patiently(lambda: _added(args, plans, work, hands))
+    added = opening.patiently(lambda: _added(args, plans, work, hands))
     if args.has("json"):
         put_data(runs=[{"run": each[0].run, "session": each[0].session, "hands": len(each)} for each in added])
         return 0
@@ -216,7 +209,7 @@ def add(args: ParsedArgs) -> int:
 
 
 def _added(args: ParsedArgs, plans: Sequence[NamedPlan], work: Work, hands: int) -> list[list[Lease]]:
-    fleet = open_fleet(args, timeout=ATTEMPT_SECONDS)
+    fleet = opening.open_fleet(args, timeout=opening.ATTEMPT_SECONDS)
     try:
         restart = args.has("restart")
         return fleet.leases.add_all([new_run(fleet, plan, work, hands, restart=restart) for plan in plans])
@@ -229,7 +222,7 @@ MAX_NAME = 40
 
 
 def list_schedules(args: ParsedArgs) -> int:
-    fleet = fleet_if_any(args)
+    fleet = opening.fleet_if_any(args)
     found = fleet.leases.schedules() if fleet else []
     if args.has("json"):
         put_data(schedules=[_schedule_data(schedule) for schedule in found])
@@ -271,7 +264,7 @@ def add_schedule(args: ParsedArgs) -> int:
     if len(name) > MAX_NAME:
         raise UsageError(f"the name of a schedule has at most {MAX_NAME} characters, not {len(name)}")
     plan = numbered(plan_file(path).plan)
-    fleet = open_fleet(args)
+    fleet = opening.open_fleet(args)
     work = work_of(args, fleet.settings)
     check_commands(plan, work.agent, path)
     known = {schedule.name: schedule for schedule in fleet.leases.schedules()}
@@ -282,7 +275,7 @@ def add_schedule(args: ParsedArgs) -> int:
 
 
 def remove_schedules(args: ParsedArgs) -> int:
-    leases = open_existing_fleet(args).leases
+    leases = opening.open_existing_fleet(args).leases
     known = tuple(schedule.name for schedule in leases.schedules())
     for name in args.positional:
         if name not in known:

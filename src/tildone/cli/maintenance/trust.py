@@ -7,19 +7,9 @@ became of the file.
 
 import os
 
+from tildone.app import settings_file
 from tildone.app.opening import check_approvals
 from tildone.app.settings import PROJECT_FILE, data_folder, load_valid, project_root
-from tildone.app.settings_file import (
-    ProjectFile,
-    applicable,
-    files_of,
-    is_trusted,
-    read_project_file,
-    read_regular,
-    revoke,
-    set_trusted,
-    trusted_content,
-)
 from tildone.app.trust import Approvals
 from tildone.app.values import EXTENSIONS
 from tildone.app.who import PersonAct
@@ -47,19 +37,21 @@ def run(args: ParsedArgs) -> int:
         return trust_plan(args, args.positional[0])
     data = data_folder(os.environ)
     if args.has("revoke"):
-        for name in files_of(read_project_file(path, data).settings.get(EXTENSIONS, [])):
-            revoke(data, name)
-        return _put_revoked(args, path, changed=revoke(data, path))
+        for name in settings_file.files_of(settings_file.read_project_file(path, data).settings.get(EXTENSIONS, [])):
+            settings_file.revoke(data, name)
+        return _put_revoked(args, path, changed=settings_file.revoke(data, path))
     if not os.path.lexists(path):
         raise NotFound(f"there is no {path}")
-    file = read_project_file(path, data)
+    file = settings_file.read_project_file(path, data)
     if file.content is None or file.problems:
         raise Refused(f"{printable(file.problems[0])}; correct it first")
     if not args.has("json"):
-        _show_settings(file, changed=not file.trusted and trusted_content(data, path) is not None)
-    read = {name: read_regular(name, []) for name in files_of(file.settings.get(EXTENSIONS, []))}
+        _show_settings(file, changed=not file.trusted and settings_file.trusted_content(data, path) is not None)
+    read = {
+        name: settings_file.read_regular(name, []) for name in settings_file.files_of(file.settings.get(EXTENSIONS, []))
+    }
     contents = {name: content for name, content in read.items() if content is not None}
-    new = [name for name, content in contents.items() if not is_trusted(data, name, content)]
+    new = [name for name, content in contents.items() if not settings_file.is_trusted(data, name, content)]
     if not args.has("json"):
         for name in contents:
             put(f"  {printable(name)} is run by tildone run{'' if name in new else ' (trusted)'}")
@@ -71,7 +63,7 @@ def run(args: ParsedArgs) -> int:
             put("Nothing was changed.")
             return 1
         for name, content in {path: file.content, **contents}.items():
-            set_trusted(data, name, content)
+            settings_file.set_trusted(data, name, content)
     text = "Already trusted." if trusted else "Trusted. To take it back: tildone trust --revoke"
     return put_done(args, text, file=path, trusted=True, changed=not trusted, settings=_settings_data(file))
 
@@ -81,9 +73,9 @@ def _put_revoked(args: ParsedArgs, path: str, *, changed: bool) -> int:
     return put_done(args, text, file=path, trusted=False, changed=changed)
 
 
-def _show_settings(file: ProjectFile, *, changed: bool) -> None:
+def _show_settings(file: settings_file.ProjectFile, *, changed: bool) -> None:
     put(f"{printable(file.path)}{' has changed since it was trusted; it' if changed else ''} sets:")
-    anyway = {} if file.trusted else applicable(file, {})
+    anyway = {} if file.trusted else settings_file.applicable(file, {})
     for name, setting in _settings_data(file).items():
         note = "  (applies without trust)" if name in anyway else ""
         put(f"  {printable(f'{name} = {codec.dump(setting)}')}{note}")
@@ -91,7 +83,7 @@ def _show_settings(file: ProjectFile, *, changed: bool) -> None:
         put("  nothing")
 
 
-def _settings_data(file: ProjectFile) -> dict[str, object]:
+def _settings_data(file: settings_file.ProjectFile) -> dict[str, object]:
     """The settings, without the password in the address of a store."""
     return {
         name: parse_address(setting).redacted if name == "store" else setting for name, setting in file.settings.items()
@@ -102,7 +94,7 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
     path = os.path.realpath(os.path.join(working_folder(), name))
     data, settings = data_folder(os.environ), settings_for(args)
     approvals = check_approvals(settings)
-    before = trusted_content(data, path)
+    before = settings_file.trusted_content(data, path)
     if args.has("revoke"):
         return _revoke_plan(args, data, path, approvals)
     content = _content(name, path)
@@ -123,7 +115,7 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
                 put_warnings(running.approve(session, [each.check for each in new])[1])
         for check in dropped:
             approvals.revoke(check)
-        set_trusted(data, path, content)
+        settings_file.set_trusted(data, path, content)
     if args.has("json"):
         listed = [{"number": each.number or None, "check": check_to_json(each.check)} for each in checks]
         put_data(file=path, trusted=bool(checks), changed=changed, checks=listed)
@@ -148,10 +140,10 @@ def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed
 
 
 def _revoke_plan(args: ParsedArgs, data: str, path: str, approvals: Approvals) -> int:
-    checks = _checks_or_none(path, trusted_content(data, path))
+    checks = _checks_or_none(path, settings_file.trusted_content(data, path))
     for check in checks:
         approvals.revoke(check)
-    _put_revoked(args, path, changed=revoke(data, path))
+    _put_revoked(args, path, changed=settings_file.revoke(data, path))
     for check in () if args.has("json") else checks:
         put(f"  {printable(check_text(check))}{' is still allowed by check_allow' * approvals.is_allowed(check)}")
     return 0
@@ -161,7 +153,7 @@ def _content(name: str, path: str) -> bytes:
     if not os.path.exists(path):
         raise NotFound(f"there is no {printable(name)}")
     problems: list[str] = []
-    content = read_regular(path, problems)
+    content = settings_file.read_regular(path, problems)
     if content is None:
         raise Refused(printable(problems[0]))
     return content

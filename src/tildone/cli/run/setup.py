@@ -55,20 +55,12 @@ from tildone.plan.model import Phase, Plan, Rules, Task, open_tasks, progress, w
 from tildone.plan.runs import LEASE_VARIABLE
 from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import MAX_START, printable, safe_text
+from tildone.run import hosting
 from tildone.run.asking import limited_model
 from tildone.run.events import ExtensionError
 from tildone.run.extension import UI, ConversationStart
 from tildone.run.extensions.skeleton import SESSION
 from tildone.run.host import ExtensionAPI, ExtensionContext, Host
-from tildone.run.hosting import (
-    AGENT,
-    RunPlan,
-    extension_sources,
-    open_conversations,
-    open_host,
-    registration,
-    stored_options,
-)
 from tildone.run.kit.definition import Aborted
 from tildone.run.messages import AssistantMessage, JsonObject, UserMessage
 from tildone.run.metering import HostTraces, open_host_traces
@@ -109,7 +101,7 @@ class PersonCommands:
         self,
         host: Host,
         conversations: Conversations,
-        choice: RunPlan,
+        choice: hosting.RunPlan,
         plan: Callable[[], Plan],
         *,
         remember: Callable[[JsonObject], None],
@@ -383,14 +375,14 @@ class RunSetup:
         arguments = parse_arguments(given)
         if arguments.stored:
             check_writable(arguments.settings.session_dir)
-        self.conversations = open_conversations(arguments.settings, arguments.cwd, kept=arguments.stored)
+        self.conversations = hosting.open_conversations(arguments.settings, arguments.cwd, kept=arguments.stored)
         chosen = choose_conversation(self.conversations, given)
         self.transcript, self.start_reason = chosen.transcript, chosen.reason
-        stored = stored_options(self.transcript)
+        stored = hosting.stored_options(self.transcript)
         arguments = self._arguments = with_options(arguments, with_stored_options(given, stored))
         settings = arguments.settings
         self._host: Host | None = None
-        self._plan = RunPlan(settings, is_given=given.has(SESSION))
+        self._plan = hosting.RunPlan(settings, is_given=given.has(SESSION))
         if arguments.file or (arguments.task is None and self.start_reason == STARTUP):
             self._plan.use_plan(self.transcript)
         copied = arguments.task is None and arguments.file is None
@@ -435,7 +427,7 @@ class RunSetup:
             allow_write=given.values("allow-write"),
             pass_env=given.values("pass-env"),
         )
-        host = open_host(
+        host = hosting.open_host(
             arguments.settings,
             self.store,
             self.transcript,
@@ -464,14 +456,14 @@ class RunSetup:
     def _load_extensions(self, host: Host) -> None:
         """Load the person's extensions. The run goes on without those that fail; programs are told by an event."""
         arguments = self._arguments
-        sources = extension_sources(
+        sources = hosting.extension_sources(
             arguments.settings,
             arguments.given.values("extension"),
             folder=arguments.cwd,
             data=data_folder(os.environ),
             all_origins=not arguments.given.has("no-extensions"),
         )
-        failures = host.load([(source.name, registration(source)) for source in sources])
+        failures = host.load([(source.name, hosting.registration(source)) for source in sources])
         for failure in failures:
             self._say(printable(f"the extension {failure.extension} is not loaded: {failure.error}"))
         if failures and arguments.mode in ("json", "rpc"):
@@ -545,7 +537,7 @@ class RunSetup:
             raise UsageError(describe_missing(missing))
 
         def taken() -> frozenset[int]:
-            return tasks_of_others(self.settings, self.store, str(AgentId(AGENT, self._open.id)))
+            return tasks_of_others(self.settings, self.store, str(AgentId(hosting.AGENT, self._open.id)))
 
         return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
 

@@ -24,18 +24,9 @@ from tildone.plan.faults import HasCheck, MissingField, TextTooLong, TooManyActi
 from tildone.plan.model import Focus, Plan, Rules, Status, Task, flat, has_checks, open_tasks, progress, without_numbers
 from tildone.plan.ops import Write
 from tildone.plan.reduce import reduce
+from tildone.plan.text import safe
 from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.proofs import results
-from tildone.plan.text.safe import (
-    MAX_FRAME,
-    MAX_NUDGE,
-    MAX_TEXT,
-    bounded_plan,
-    clipped,
-    escape_json,
-    shown_text,
-    single_line,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -123,7 +114,7 @@ def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa:
 def _shown_texts(plan: Plan) -> dict[str, str]:
     """Return the texts that a model reads in another form, by that form: it may send either back."""
     texts = {task.text for task in plan.tasks}
-    return {shown: text for text in texts if (shown := shown_text(text).strip()) not in texts}
+    return {shown: text for text in texts if (shown := safe.shown_text(text).strip()) not in texts}
 
 
 def _first_fault(params: Params, plan: Plan) -> Fault | None:
@@ -216,7 +207,7 @@ RECAP_SECTIONS = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED
 MAX_RECAP = 299
 """How long the recap at the end of a request may be: the original advises fewer than 300 characters."""
 
-MAX_SHOWN = MAX_NUDGE - 2 * MAX_FRAME
+MAX_SHOWN = safe.MAX_NUDGE - 2 * safe.MAX_FRAME
 """How many characters of a list a model is told, in a nudge and in a reply alike."""
 
 EXPECTED = {
@@ -250,7 +241,7 @@ def short_recap(plan: Plan) -> str:
 
 
 def _cut(plan: Plan, size: int) -> Plan:
-    return flat(*(replace(task, text=clipped(task.text, size)) for task in plan.tasks))
+    return flat(*(replace(task, text=safe.clipped(task.text, size)) for task in plan.tasks))
 
 
 def lines(plan: Plan) -> list[str]:
@@ -262,7 +253,7 @@ def part(plan: Plan) -> Part:
 
     The model sends back what it was told, so texts are not cut; the other tasks count as unknown to it, and are kept.
     """
-    return bounded_plan(plan, MAX_SHOWN, MAX_TEXT)
+    return safe.bounded_plan(plan, MAX_SHOWN, safe.MAX_TEXT)
 
 
 def sentence(fault: Fault) -> str:
@@ -307,7 +298,7 @@ def completion(call: CompletedCall, number: int, timestamp: str) -> str:
     total = len(plan.tasks)
     finished = [f"- {text}" for text in _texts(plan, Status.COMPLETED)]
     dropped = [f"- ~~{text}~~" for text in _texts(plan, Status.ABANDONED)]
-    block = [f"# task{number}-{timestamp}", "", f"总任务概述：{single_line(call.params['summary'].strip())}"]
+    block = [f"# task{number}-{timestamp}", "", f"总任务概述：{safe.single_line(call.params['summary'].strip())}"]
     if finished:
         block += ["", f"[{len(finished)}/{total}] Completed: 完成的任务.", *finished]
     if dropped:
@@ -316,7 +307,7 @@ def completion(call: CompletedCall, number: int, timestamp: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return clipped(single_line(text))
+    return safe.clipped(safe.single_line(text))
 
 
 def _texts(plan: Plan, status: Status) -> Iterator[str]:
@@ -346,7 +337,7 @@ def write_reply(call: CompletedCall) -> Reply:
     data: Details = {
         "todos": todos,
         "recap": short_recap(plan),
-        "summary": clipped(call.params["summary"].strip(), MAX_ECHO_CHARACTERS),
+        "summary": safe.clipped(call.params["summary"].strip(), MAX_ECHO_CHARACTERS),
     }
     block = ["--- TODO UPDATE ---", *lines(told.plan), *told.omissions, "-------------------"]
     if call.saved_to is not None:
@@ -381,16 +372,16 @@ def _refusal(message: str, given: object, elapsed_ms: int, code: str = "INVALID_
         {
             "status": "error",
             "data": {},
-            "text": clipped(message),
+            "text": safe.clipped(message),
             "stats": {"time_ms": elapsed_ms},
             "context": _context(given),
-            "error": {"code": code, "message": clipped(message)},
+            "error": {"code": code, "message": safe.clipped(message)},
         }
     )
 
 
 def _reply(envelope: Details) -> Reply:
-    return Reply(escape_json(pretty(envelope)), envelope, is_error=envelope["status"] == "error")
+    return Reply(safe.escape_json(pretty(envelope)), envelope, is_error=envelope["status"] == "error")
 
 
 def _context(given: object) -> Details:

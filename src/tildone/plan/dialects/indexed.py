@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
 from tildone.base.schema import SchemaProblem
+from tildone.plan import faults
 from tildone.plan.dialects import TEXT, Dialect, Hints, Phrasing, Reply, Tool, array, enumeration, record, safe_dialect
-from tildone.plan.faults import (
-    BadPosition,
-    HasCheck,
-    MissingField,
-    NoTasks,
-    OutOfRange,
-    TextTooLong,
-    TooManyTasks,
-    UnknownValue,
-)
 from tildone.plan.model import (
     Phase,
     Plan,
@@ -107,37 +98,37 @@ def write_steps(params: Params) -> Sequence[Step]:
     tasks = tuple(Task(item["text"]) for item in params["todos"])
     too_long = first_too_long((task.text for task in tasks), RULES)
     if too_long is not None:
-        return (TextTooLong(too_long, MAX_TEXT_UNITS),)
+        return (faults.TextTooLong(too_long, MAX_TEXT_UNITS),)
     match params["mode"]:
         case "replace":
             return (Write((Phase("", tasks),) if tasks else ()),)
         case "append":
             return (Append(tasks),)
         case "insert" if params.get("index") is None:
-            return (MissingField("index", "insert"),)
+            return (faults.MissingField("index", "insert"),)
         case "insert":
             at = _position(params["index"])
-            return (at if isinstance(at, UnknownValue) else Insert(tasks, at),)
+            return (at if isinstance(at, faults.UnknownValue) else Insert(tasks, at),)
         case mode:
-            return (UnknownValue("mode", str(mode)),)
+            return (faults.UnknownValue("mode", str(mode)),)
 
 
 def edit_steps(params: Params) -> Sequence[Step]:
     """Return the changes of an `edit_todos` call. Positions are checked before the action."""
     positions = [_position(index) for index in params.get("indices") or ()]
     if not positions:
-        return (MissingField("indices", "edit"),)
-    wrong = next((position for position in positions if isinstance(position, UnknownValue)), None)
+        return (faults.MissingField("indices", "edit"),)
+    wrong = next((position for position in positions if isinstance(position, faults.UnknownValue)), None)
     if wrong is not None:
         return (wrong,)
     indices = tuple(position for position in positions if isinstance(position, int))
     action = params["action"]
     if action not in ACTIONS:
-        return Mark(At(indices), Status.PENDING), UnknownValue("action", str(action))
+        return Mark(At(indices), Status.PENDING), faults.UnknownValue("action", str(action))
     return (Mark(At(indices), ACTIONS[action]),)
 
 
-def _position(given: object) -> int | UnknownValue:
+def _position(given: object) -> int | faults.UnknownValue:
     """Return a position, or the fault of a value that is none: the schema refuses it, but a host may pass it on."""
     try:
         position = int(given) if isinstance(given, str) else given
@@ -147,7 +138,7 @@ def _position(given: object) -> int | UnknownValue:
         position = int(position)
     if isinstance(position, int) and not isinstance(position, bool):
         return position
-    return UnknownValue("index", str(given))
+    return faults.UnknownValue("index", str(given))
 
 
 def no_empty_texts(params: Params) -> Sequence[SchemaProblem]:
@@ -239,26 +230,26 @@ def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:
 def _messages(fault: Fault, *, inserting: bool) -> tuple[str, str]:
     short = ""
     match fault:
-        case TextTooLong(index, limit):
+        case faults.TextTooLong(index, limit):
             message = f"todo item at index {index} exceeds maximum text length ({limit} characters)"
             short = "text too long"
-        case MissingField("index"):
+        case faults.MissingField("index"):
             message, short = "'index' is required for the 'insert' mode", "index required for insert"
-        case MissingField():
+        case faults.MissingField():
             message, short = "'indices' is required for start/complete/abandon actions", "indices required"
-        case TooManyTasks(adding, limit, current):
+        case faults.TooManyTasks(adding, limit, current):
             doing = "inserting" if inserting else "appending"
             message = f"{doing} {adding} item(s) would exceed maximum of {limit} todos (currently {current})"
             short = "max todos exceeded"
-        case BadPosition(at, last):
+        case faults.BadPosition(at, last):
             message = f"index {at} out of range (0 to {last})"
-        case OutOfRange(indices, last):
+        case faults.OutOfRange(indices, last):
             message = f"indices [{_joined(indices)}] out of range (0 to {last})"
-        case NoTasks():
+        case faults.NoTasks():
             message = "no todos exist"
-        case UnknownValue(field, word):
+        case faults.UnknownValue(field, word):
             message = f"unknown {field} '{word}'"
-        case HasCheck():
+        case faults.HasCheck():
             message = describe_fault(fault)
         case other:
             raise AssertionError(other)

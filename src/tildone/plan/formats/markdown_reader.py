@@ -10,18 +10,7 @@ import re
 from collections.abc import Iterator
 
 from tildone.base import replace, value
-from tildone.plan.formats import JS_WHITESPACE, ImportedPlan, WarningCollector
-from tildone.plan.formats.markdown import (
-    COMMENT,
-    OPENING,
-    Attributes,
-    is_attribute,
-    restore_attributes,
-    restore_notes,
-    restore_text,
-    split_notes,
-    with_line,
-)
+from tildone.plan.formats import JS_WHITESPACE, ImportedPlan, WarningCollector, markdown
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.plan.text.safe import printable, single_line
 
@@ -98,7 +87,7 @@ _UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
 _LINE_END = "\r?\n"
 _HEADING = f"#{{1,6}}[{JS_WHITESPACE}]+({_ANY}+)"
 _TASK = f"[-*+][{JS_WHITESPACE}]*\\[({_UNIT}?)\\][{JS_WHITESPACE}]+({_ANY}+)"
-_OF_PLAN = ("$", "(folder", "(seconds", "(retries", "(watch", OPENING)
+_OF_PLAN = ("$", "(folder", "(seconds", "(retries", "(watch", markdown.OPENING)
 _NOTE = f"[{JS_WHITESPACE}]*>[{JS_WHITESPACE}]?({_ANY}*)"
 
 
@@ -137,15 +126,15 @@ class _ParsedTask:
 
     def add_note_line(self, line: str) -> None:
         """Add a line of a note, or the comment after the notes."""
-        comment = re.fullmatch(COMMENT, line)
+        comment = re.fullmatch(markdown.COMMENT, line)
         if comment is None or comment[1]:
             self._lines.append(line)
             return
-        self._notes += restore_notes(self._lines, comment[2])
+        self._notes += markdown.restore_notes(self._lines, comment[2])
         self._lines = []
 
     def task(self) -> Task:
-        task = Task(self._text, self._status, (*self._notes, *split_notes(self._lines)))
+        task = Task(self._text, self._status, (*self._notes, *markdown.split_notes(self._lines)))
         found = self.attributes.found
         return replace(task, check=found.check, after=found.after, **found.words)
 
@@ -155,7 +144,7 @@ class _ParsedAttributes:
 
     def __init__(self) -> None:
         self._lines: list[tuple[int, str]] = []
-        self.found = Attributes()
+        self.found = markdown.Attributes()
 
     def add(self, number: int, line: str) -> None:
         self._lines.append((number, line))
@@ -163,12 +152,12 @@ class _ParsedAttributes:
     def problems(self, tasks: int) -> Iterator[LineProblem]:
         """Parse all lines; yield the problems with them. `tasks` is how many tasks there are."""
         try:
-            self.found = restore_attributes([line for _, line in self._lines])
+            self.found = markdown.restore_attributes([line for _, line in self._lines])
         except ValueError:
-            found = Attributes()
+            found = markdown.Attributes()
             for number, line in self._lines:
                 try:
-                    found = with_line(found, line)
+                    found = markdown.with_line(found, line)
                 except ValueError as problem:
                     yield LineProblem(number, str(problem))
         if any(not 0 < position <= tasks for position in self.found.after):
@@ -209,7 +198,7 @@ class _ChecklistParser:
 
     def _parse_attribute(self, number: int, line: str, stripped: str) -> bool:
         """Parse a line about the task above it or, before all others, about the plan; False if it is no such line."""
-        if not is_attribute(stripped) and not stripped.startswith(OPENING):
+        if not markdown.is_attribute(stripped) and not stripped.startswith(markdown.OPENING):
             return False
         if self._task is not None and line[:1] in JS_WHITESPACE:
             self._task.attributes.add(number, stripped)
@@ -221,12 +210,12 @@ class _ChecklistParser:
 
     def _parse_element(self, line: str) -> str | None:
         heading, task = re.fullmatch(_HEADING, line), re.fullmatch(_TASK, line)
-        name = restore_text(heading[1]) if heading else None
+        name = markdown.restore_text(heading[1]) if heading else None
         if name is not None:
             self._phases.append((name, []))
             return None
         if task:
-            return self._begin_task(task[1], restore_text(task[2]))
+            return self._begin_task(task[1], markdown.restore_text(task[2]))
         return "not a heading (# name), a task (- [ ] text) or a note (> text)"
 
     def _begin_task(self, mark: str, text: str | None) -> str | None:
@@ -335,7 +324,7 @@ class _MarkdownParser:
             self._begin_phase(number - 1, title)
         elif item and (self._items or indentation(line) < TAB_COLUMNS):
             self._parse_item(number, line, item[2] or "")
-        elif is_attribute(content) and (owner := self._owner(line)):
+        elif markdown.is_attribute(content) and (owner := self._owner(line)):
             self._add_attribute(number, owner[0], content)
         elif content and (rule or not self._continue_task(line, wrapped)):
             self._parse_other(number, line)
@@ -344,7 +333,7 @@ class _MarkdownParser:
     def _add_attribute(self, number: int, task: _FoundTask, line: str) -> None:
         """Add a check or another attribute to a task; a warning if it has no meaning."""
         try:
-            restore_attributes([*task.attributes, line])
+            markdown.restore_attributes([*task.attributes, line])
         except ValueError as problem:
             self._warnings.add(f"an attribute of a task is not imported: {problem}", number)
         else:

@@ -19,15 +19,8 @@ from tildone.plan.gate import GiveUp, GoOn, Rest, Tick, Turn, countdown
 from tildone.plan.text import lists as indexed_tools
 from tildone.plan.text import safe as widget
 from tildone.plan.text.safe import NO_TODOS, numbered_list
+from tildone.run import extension
 from tildone.run.events import AgentEnd
-from tildone.run.extension import (
-    AgentStartReply,
-    BeforeAgentStart,
-    BranchChange,
-    ConversationEnd,
-    ConversationStart,
-    Interruption,
-)
 from tildone.run.extensions.skeleton import DialectExtension, OpenSession, definition, limit_notice, with_refusals
 from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, RenderOptions, Text
@@ -60,11 +53,11 @@ class IndexedExtension(DialectExtension):
         self._timers: list[Callable[[], None]] = []
 
     def register_hooks(self) -> None:
-        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(extension.BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
-        self.api.on(Interruption, self.interrupted)
+        self.api.on(extension.Interruption, self.interrupted)
         # The user interface ends, too: as in the original, its widget stays as it is.
-        self.api.on(ConversationEnd, self.conversation_ended)
+        self.api.on(extension.ConversationEnd, self.conversation_ended)
         for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
             self.api.register_message_renderer(custom_type, partial(_shown_message, custom_type))
 
@@ -94,22 +87,22 @@ class IndexedExtension(DialectExtension):
             return Text(indexed_tools.listing(result.text))
         return with_refusals(Text(indexed_tools.result(result.text, result.details, STATUSES)), result)
 
-    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, event: extension.ConversationStart, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the conversation, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
         self.session.reset_counts(by_person=False)
 
-    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, event: extension.BranchChange, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the branch, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
         self.session.reset_counts(by_person=False)
 
-    def add_context(self, event: BeforeAgentStart, ctx: ExtensionContext) -> AgentStartReply | None:
+    def add_context(self, event: extension.BeforeAgentStart, ctx: ExtensionContext) -> extension.AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""
         reply = super().add_context(event, ctx)
-        return AgentStartReply(CustomMessage(CONTEXT_TYPE, self.session.context() or "")) if reply else None
+        return extension.AgentStartReply(CustomMessage(CONTEXT_TYPE, self.session.context() or "")) if reply else None
 
     def current_list(self) -> str:
         """Return the list with the positions by which the model names its items."""
@@ -142,18 +135,18 @@ class IndexedExtension(DialectExtension):
             case Rest():  # exhaustive
                 pass
 
-    def interrupted(self, _event: Interruption, ctx: ExtensionContext) -> None:
+    def interrupted(self, _event: extension.Interruption, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, and remove its widget: the person has taken over."""
         if self._stop_countdown() and ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
-    def cancel(self, _event: ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
+    def cancel(self, _event: extension.ConversationStart | extension.BranchChange, ctx: ExtensionContext) -> None:
         """Cancel the countdown: the plan was replaced."""
         self._stop_countdown()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
-    def conversation_ended(self, _event: ConversationEnd, _ctx: ExtensionContext) -> None:
+    def conversation_ended(self, _event: extension.ConversationEnd, _ctx: ExtensionContext) -> None:
         self._stop_countdown()
 
     def _start_countdown(self, turn: Turn, ctx: ExtensionContext) -> None:

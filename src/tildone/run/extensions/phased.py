@@ -7,17 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tildone.app.commands import (
-    Answer,
-    CopyText,
-    FailureReason,
-    Level,
-    Message,
-    OpenEditor,
-    ReadFile,
-    WriteFile,
-    refusal,
-)
+from tildone.app import commands
 from tildone.app.settings import Settings as Configuration
 from tildone.app.slash import FILE, after_request, command, request_failed
 from tildone.base import Refused, StoreError, UsageError, replace, value
@@ -39,17 +29,8 @@ from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.safe import clipped, printable
 from tildone.plan.text.safe import reminder as as_reminder
 from tildone.plan.text.styles import THEME, Theme
+from tildone.run import extension
 from tildone.run.events import ToolExecutionEnd
-from tildone.run.extension import (
-    AgentStartReply,
-    BeforeAgentStart,
-    BeforeSettle,
-    BranchChange,
-    ConversationEnd,
-    ConversationStart,
-    KeepGoing,
-    ToolResultReady,
-)
 from tildone.run.extensions.skeleton import (
     GO_ON,
     NO_RULES,
@@ -266,7 +247,7 @@ Copy = Callable[[str], bool]
 
 NAME = "todo"
 DESCRIPTION = "Show or change the plan; /todo help tells how"
-NOTIFICATION_KINDS = {Level.STATUS: "info", Level.WARNING: "warning", Level.ERROR: "error"}
+NOTIFICATION_KINDS = {commands.Level.STATUS: "info", commands.Level.WARNING: "warning", commands.Level.ERROR: "error"}
 
 EDITOR_TITLE = "The plan, as Markdown"
 CONFLICT_TITLE = "The plan changed while you edited it: what you save now takes its place"
@@ -291,25 +272,27 @@ class TodoCommand:
         base = self._latest(ctx)
         answer = command(typed, base)
         match answer.request:
-            case OpenEditor() as request:
+            case commands.OpenEditor() as request:
                 base, answer = await self._edit(request, base, ctx)
-            case CopyText(text) as request:
+            case commands.CopyText(text) as request:
                 copied = await asyncio.to_thread(self.copy, text)
                 answer = (
                     after_request(request)
                     if copied
                     else request_failed(request, "no clipboard can be reached from here")
                 )
-            case WriteFile() as request:
+            case commands.WriteFile() as request:
                 answer = _write_file(request, ctx.cwd)
-            case ReadFile() as request:
+            case commands.ReadFile() as request:
                 answer = _read_file(request, ctx.cwd)
             case None:  # exhaustive
                 pass
         for message in self._commit(base, answer, ctx):
             ctx.ui.notify(message.text, NOTIFICATION_KINDS[message.level])
 
-    async def _edit(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
+    async def _edit(
+        self, request: commands.OpenEditor, base: Plan, ctx: ExtensionContext
+    ) -> tuple[Plan, commands.Answer]:
         """Let the person edit the plan; return the plan that is replaced, and the answer.
 
         The editor opens again if the text cannot be parsed and the person agrees, or if the plan was changed meanwhile,
@@ -321,7 +304,7 @@ class TodoCommand:
             if typed is None:
                 return base, request_failed(request, "the editor was closed without saving, or there is none")
             draft, answer = typed, after_request(request, typed.removesuffix("\n"))
-            if answer.failure is FailureReason.UNREADABLE:
+            if answer.failure is commands.FailureReason.UNREADABLE:
                 if not await ctx.ui.confirm("Edit it again?", answer.messages[0].text):
                     return base, answer
             elif base == (now := self._latest(ctx)):
@@ -329,13 +312,15 @@ class TodoCommand:
             else:
                 title, base = CONFLICT_TITLE, now
 
-    def _commit(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
+    def _commit(self, base: Plan, answer: commands.Answer, ctx: ExtensionContext) -> tuple[commands.Message, ...]:
         """Apply the changes, record them in the conversation, report them to the model; return the messages to show."""
         if answer.steps is None:
             return answer.messages
         outcome = self._conversation_plan.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
         if outcome.faults:
-            return refusal(FailureReason.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))).messages
+            return commands.refusal(
+                commands.FailureReason.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))
+            ).messages
         self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})
         content = (TextBlock(edit_reminder(outcome.after)),)
         self._api.send_message(DeveloperMessage(content, attribution="user"))
@@ -346,7 +331,7 @@ class TodoCommand:
         return self._conversation_plan.latest(records_of_plan(ctx.conversation))
 
 
-def _write_file(request: WriteFile, directory: str) -> Answer:
+def _write_file(request: commands.WriteFile, directory: str) -> commands.Answer:
     path = os.path.join(directory, request.path)
     try:
         if request.path == FILE:
@@ -373,7 +358,7 @@ def _is_replaceable(path: str) -> bool:
         return False
 
 
-def _read_file(request: ReadFile, directory: str) -> Answer:
+def _read_file(request: commands.ReadFile, directory: str) -> commands.Answer:
     try:
         with open(os.path.join(directory, request.path), "rb") as file:
             text = file.read().decode("utf-8-sig")
@@ -420,8 +405,8 @@ class PhasedExtension(DialectExtension):
     def register(self) -> None:
         """Register with the host. If phases are disabled, results of another `todo_write` still count."""
         self.follow_conversation()
-        self.api.on(ConversationEnd, lambda *_: self.clearing.forget())
-        self.api.on(ToolResultReady, self.process_result)
+        self.api.on(extension.ConversationEnd, lambda *_: self.clearing.forget())
+        self.api.on(extension.ToolResultReady, self.process_result)
         if self.settings.enabled:
             self.register_tools()
             self.register_hooks()
@@ -443,8 +428,8 @@ class PhasedExtension(DialectExtension):
     def register_hooks(self) -> None:
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
         self.api.on(ToolExecutionEnd, self.show_result)
-        self.api.on(BeforeAgentStart, self.add_context)
-        self.api.on(BeforeSettle, self.nudge)
+        self.api.on(extension.BeforeAgentStart, self.add_context)
+        self.api.on(extension.BeforeSettle, self.nudge)
 
     def open(self, ctx: ExtensionContext) -> Session:
         return self.conversation_plan.open_shared(ctx.conversation.id, records_of_plan(ctx.conversation))
@@ -452,7 +437,7 @@ class PhasedExtension(DialectExtension):
     def restore(self, plan: Plan) -> None:
         self.conversation_plan.adopt(plan)
 
-    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, event: extension.ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, without its finished tasks; a shared plan keeps them."""
         self.clearing.forget()
         shared = self.conversation_plan.is_shared(ctx.conversation.id)
@@ -463,7 +448,7 @@ class PhasedExtension(DialectExtension):
             self.conversation_plan.open(ctx.conversation.id, records_of_plan(ctx.conversation))
         self._show_panel(self.conversation_plan.plan, ctx)
 
-    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, event: extension.BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan at this point of the conversation, without its finished tasks; a shared plan keeps them."""
         self.clearing.forget()
         if self.conversation_plan.is_shared(ctx.conversation.id):
@@ -493,7 +478,7 @@ class PhasedExtension(DialectExtension):
         self.clearing.plan_changed(ctx)
         return reply
 
-    def process_result(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
+    def process_result(self, event: extension.ToolResultReady, ctx: ExtensionContext) -> None:
         """Report a failed `todo_write` to the model; adopt the plan from a result of another extension."""
         if event.tool_name != TODO_WRITE.name:
             return
@@ -525,7 +510,9 @@ class PhasedExtension(DialectExtension):
         if plan is not None:
             self._show_panel(plan, ctx)
 
-    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+    def add_context(
+        self, _event: extension.BeforeAgentStart, _ctx: ExtensionContext
+    ) -> extension.AgentStartReply | None:
         """Reset the count of reminders, and report the plan to the model if it was changed elsewhere."""
         self._reminder_count = 0
         self._shown = self.conversation_plan.plan
@@ -533,9 +520,9 @@ class PhasedExtension(DialectExtension):
             return None
         plan = self.conversation_plan.mark_seen()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
-        return AgentStartReply(CustomMessage(EDIT_TYPE, edit_reminder(plan)))
+        return extension.AgentStartReply(CustomMessage(EDIT_TYPE, edit_reminder(plan)))
 
-    def nudge(self, event: BeforeSettle, ctx: ExtensionContext) -> KeepGoing | None:
+    def nudge(self, event: extension.BeforeSettle, ctx: ExtensionContext) -> extension.KeepGoing | None:
         """Remind an agent that stops with open tasks, a limited number of times per prompt."""
         plan = self.conversation_plan.plan
         remaining = [task for _, task in open_tasks(plan)]
@@ -556,7 +543,7 @@ class PhasedExtension(DialectExtension):
         todos = [{"content": task.text, "status": task.status.value} for task in remaining]
         self.api.publish("todo_reminder", todos=todos, attempt=self._reminder_count, maxAttempts=limit)
         content = (TextBlock(reminder(plan, self._reminder_count, limit)),)
-        return KeepGoing([DeveloperMessage(content, attribution="agent")])
+        return extension.KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
         self.clearing.plan_changed(ctx)

@@ -16,15 +16,7 @@ from tildone.plan.dialects.native import STOPPED
 from tildone.plan.events import Directive
 from tildone.plan.gate import Rest, RestReason, Turn, decide, ends_with_question
 from tildone.plan.text.proofs import doing
-from tildone.run.events import (
-    AgentEnd,
-    AgentSettled,
-    AgentStart,
-    MessageEnd,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    TurnStart,
-)
+from tildone.run import events
 from tildone.run.extension import BlockCall, ConversationEnd, ConversationStart, SubagentTurn, ToolCallRequest
 from tildone.run.extensions.skeleton import OpenSession
 from tildone.run.host import ExtensionAPI, ExtensionContext
@@ -55,12 +47,12 @@ class PresenceTeller:
 
     def register(self) -> None:
         self.api.on(ConversationStart, self.enter)
-        self.api.on(AgentStart, self.work)
-        self.api.on(ToolExecutionStart, self.call)
-        self.api.on(ToolExecutionEnd, self.called)
-        self.api.on(MessageEnd, self.count)
-        self.api.on(AgentEnd, self.end_turn)
-        self.api.on(AgentSettled, self.rest)
+        self.api.on(events.AgentStart, self.work)
+        self.api.on(events.ToolExecutionStart, self.call)
+        self.api.on(events.ToolExecutionEnd, self.called)
+        self.api.on(events.MessageEnd, self.count)
+        self.api.on(events.AgentEnd, self.end_turn)
+        self.api.on(events.AgentSettled, self.rest)
         self.api.on(ConversationEnd, self.leave)
 
     def enter(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
@@ -71,20 +63,20 @@ class PresenceTeller:
         self._presence = Presence(agent, self._session.name, HOST, machine_name())
         self._usage = Usage()
 
-    def work(self, _event: AgentStart, ctx: ExtensionContext) -> None:
+    def work(self, _event: events.AgentStart, ctx: ExtensionContext) -> None:
         self._change(ctx, "", why="")
 
-    def call(self, event: ToolExecutionStart, ctx: ExtensionContext) -> None:
+    def call(self, event: events.ToolExecutionStart, ctx: ExtensionContext) -> None:
         self._change(ctx, doing(event.tool_name, event.args))
 
-    def called(self, _event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
+    def called(self, _event: events.ToolExecutionEnd, ctx: ExtensionContext) -> None:
         self._change(ctx, "")
 
-    def count(self, event: MessageEnd, _ctx: ExtensionContext) -> None:
+    def count(self, event: events.MessageEnd, _ctx: ExtensionContext) -> None:
         if isinstance(event.message, AssistantMessage):
             self._usage = add_usage(self._usage, event.message.usage)
 
-    def end_turn(self, event: AgentEnd, _ctx: ExtensionContext) -> None:
+    def end_turn(self, event: events.AgentEnd, _ctx: ExtensionContext) -> None:
         last = last_answer(event.messages)
         reason = last.stop_reason if last is not None else None
         self._turn = Turn(
@@ -93,7 +85,7 @@ class PresenceTeller:
             asked=last is not None and ends_with_question(text_of(last)),
         )
 
-    def rest(self, _event: AgentSettled, ctx: ExtensionContext) -> None:
+    def rest(self, _event: events.AgentSettled, ctx: ExtensionContext) -> None:
         """Tell why the agent rests; until it works again, it gives no more signs of life."""
         if self._session is None:
             return
@@ -163,7 +155,7 @@ class Steering:
 
     def register(self) -> None:
         self.api.on(ConversationStart, self.register_agent)
-        self.api.on(TurnStart, self.check_directive)
+        self.api.on(events.TurnStart, self.check_directive)
         self.api.on(SubagentTurn, self.check_directive)
         self.api.on(ToolCallRequest, self.check_directive)
         self.api.on(ConversationEnd, self.remove_agent)
@@ -187,7 +179,7 @@ class Steering:
                 self._agents.remove(self._id)
 
     def check_directive(
-        self, _event: TurnStart | SubagentTurn | ToolCallRequest, ctx: ExtensionContext
+        self, _event: events.TurnStart | SubagentTurn | ToolCallRequest, ctx: ExtensionContext
     ) -> BlockCall | None:
         """Abort the turn if the agent was told to stop."""
         if self._session is None or self._session.state.directive is not Directive.STOP:

@@ -46,34 +46,7 @@ from tildone.run.kit.definition import (
     text_result,
 )
 from tildone.run.messages import JsonObject
-from tildone.run.tools.commands import (
-    ENVIRONMENT,
-    CommandOutput,
-    Ending,
-    OutputExcerpt,
-    RunningCommand,
-    shell_arguments,
-)
-from tildone.run.tools.files import (
-    RELATIVE,
-    Hunk,
-    PreparedChange,
-    Replacement,
-    ToolFailure,
-    apply_replacements,
-    content,
-    decodable_name,
-    display_path,
-    encoding_of,
-    hunks,
-    is_binary,
-    open_resolved,
-    os_failure,
-    read_descriptor,
-    similar_paths,
-    unified_diff,
-    whole_file,
-)
+from tildone.run.tools import commands, files
 from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy, PlanOf
 
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
@@ -168,7 +141,7 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
     ) -> ToolResult:
         first, count = params.get("offset", 1), params.get("limit", MAX_LINES)
         if first < 1 or count < 1:
-            raise ToolFailure("offset and limit count from 1")
+            raise files.ToolFailure("offset and limit count from 1")
         real = await guard.file(params["path"], "read", ctx, signal)
         return await asyncio.to_thread(_read, real, ctx.cwd, int(first), int(count))
 
@@ -198,24 +171,24 @@ def _read_call(args: object) -> Component:
 
 
 def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
-    shown = display_path(real, cwd)
+    shown = files.display_path(real, cwd)
     try:
-        if not RELATIVE and os.path.isdir(real):
+        if not files.RELATIVE and os.path.isdir(real):
             return _windowed(_entries(real), shown, first, count, noun="entry")
-        with open_resolved(real) as opened:
+        with files.open_resolved(real) as opened:
             if stat.S_ISDIR(os.fstat(opened).st_mode):
                 return _windowed(_entries(opened), shown, first, count, noun="entry")
-            data = read_descriptor(opened, shown)
+            data = files.read_descriptor(opened, shown)
     except FileNotFoundError:
-        raise ToolFailure(_missing(real, shown, os.path.realpath(cwd))) from None
+        raise files.ToolFailure(_missing(real, shown, os.path.realpath(cwd))) from None
     except OSError as error:
-        raise os_failure(shown, error) from error
+        raise files.os_failure(shown, error) from error
     is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
     mime_type = "image/webp" if is_webp else next((kind for magic, kind in _IMAGES if data.startswith(magic)), "")
     if mime_type:
         return _image(data, mime_type, shown)
-    if is_binary(data):
-        raise ToolFailure(
+    if files.is_binary(data):
+        raise files.ToolFailure(
             f"{shown} is a binary file ({format_size(len(data))}); look into it with bash (file, strings, xxd)"
         )
     text, notes = _text_and_notes(data)
@@ -225,7 +198,7 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
 
 
 def _missing(real: str, shown: str, root: str) -> str:
-    similar = [display_path(path, root) for path in similar_paths(real, root)]
+    similar = [files.display_path(path, root) for path in files.similar_paths(real, root)]
     return f"{shown} does not exist. Did you mean {' or '.join(similar)}?" if similar else f"{shown} does not exist"
 
 
@@ -234,7 +207,7 @@ def _entries(directory: int | str) -> str:
         is_folder = {entry.name: _is_folder(entry) for entry in found}
     names, folders = set(is_folder), {name for name in is_folder if is_folder[name]}
     ordered = [f"{name}/" for name in sorted(folders)] + sorted(names - folders)
-    return "".join(f"{single_line(decodable_name(name))}\n" for name in ordered)
+    return "".join(f"{single_line(files.decodable_name(name))}\n" for name in ordered)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -247,7 +220,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
     if len(data) > MAX_IMAGE_BYTES:
         at_most = format_size(MAX_IMAGE_BYTES)
-        raise ToolFailure(
+        raise files.ToolFailure(
             f"{shown} is an image of {format_size(len(data))}; at most {at_most} can be shown. Make it smaller."
         )
     summary = f"{mime_type}, {format_size(len(data))}"
@@ -257,7 +230,7 @@ def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
 
 def _text_and_notes(data: bytes) -> tuple[str, list[str]]:
     """Return the text of a file, and notes about its encoding."""
-    encoding = encoding_of(data)
+    encoding = files.encoding_of(data)
     rest = data[len(encoding.bom) :]
     notes = [] if encoding.name == "utf-8" else [f"The file is in {encoding.name.upper()}"]
     try:
@@ -274,7 +247,7 @@ def _windowed(
     lines = text.split("\n")
     total = len(lines) - (not lines[-1])
     if first > max(total, 1):
-        raise ToolFailure(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
+        raise files.ToolFailure(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
     stop = first - 1 + count
     kept = keep_head("\n".join(lines[first - 1 : stop]) + ("\n" if stop < len(lines) else ""))
     last = first - 1 + kept.output_lines
@@ -324,9 +297,9 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
     ) -> ToolResult:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown = display_path(real, ctx.cwd)
+        shown = files.display_path(real, ctx.cwd)
         async with locks.setdefault(real, asyncio.Lock()):
-            change = await asyncio.to_thread(whole_file, real, shown, data)
+            change = await asyncio.to_thread(files.whole_file, real, shown, data)
             await guard.change(change, ctx, signal)
             await asyncio.to_thread(change.write)
         lines = keep_head(params["content"]).total_lines
@@ -355,7 +328,9 @@ def utf8(text: str, name: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise ToolFailure(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
+        raise files.ToolFailure(
+            f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}"
+        ) from error
 
 
 def _write_call(args: object) -> Component:
@@ -392,11 +367,11 @@ def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
         ctx: ExtensionContext,
     ) -> ToolResult:
         if not params["old_text"]:
-            raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
+            raise files.ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
         async with locks.setdefault(real, asyncio.Lock()):
-            change, result = await asyncio.to_thread(_prepared, real, display_path(real, ctx.cwd), params)
+            change, result = await asyncio.to_thread(_prepared, real, files.display_path(real, ctx.cwd), params)
             await guard.change(change, ctx, signal)
             await asyncio.to_thread(change.write)
         return result
@@ -427,42 +402,42 @@ def _edit_call(args: object) -> Component:
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
 
 
-def _prepared(real: str, shown: str, params: JsonObject) -> tuple[PreparedChange, ToolResult]:
-    data = content(real, shown)
+def _prepared(real: str, shown: str, params: JsonObject) -> tuple[files.PreparedChange, ToolResult]:
+    data = files.content(real, shown)
     if data is None:
-        raise ToolFailure(f"{shown} does not exist; to make a file, use write")
-    if is_binary(data):
-        raise ToolFailure(f"{shown} is a binary file")
-    encoding = encoding_of(data)
+        raise files.ToolFailure(f"{shown} does not exist; to make a file, use write")
+    if files.is_binary(data):
+        raise files.ToolFailure(f"{shown} is a binary file")
+    encoding = files.encoding_of(data)
     try:
         text = encoding.decode(data)
     except UnicodeDecodeError as error:
-        raise ToolFailure(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
+        raise files.ToolFailure(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
     changes = _replacements(text, shown, params)
-    after = apply_replacements(text, changes)
+    after = files.apply_replacements(text, changes)
     if after == text:
-        raise ToolFailure("old_text and new_text are the same")
-    found = hunks(text, changes)
-    change = PreparedChange(real, shown, data, encoding.encode(after), lambda: (_showable(text), found))
+        raise files.ToolFailure("old_text and new_text are the same")
+    found = files.hunks(text, changes)
+    change = files.PreparedChange(real, shown, data, encoding.encode(after), lambda: (_showable(text), found))
     return change, _edited(text, changes, found, shown)
 
 
-def _replacements(text: str, shown: str, params: JsonObject) -> list[Replacement]:
+def _replacements(text: str, shown: str, params: JsonObject) -> list[files.Replacement]:
     """Return a replacement for every match of the old text; line ends match any, and the new text adopts them."""
     old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
     found = list(re.finditer(old, text))
     if not found:
-        raise ToolFailure(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
+        raise files.ToolFailure(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
     if len(found) > 1 and not params.get("all"):
         lines = ", ".join(str(text.count("\n", 0, place.start()) + 1) for place in found[:_MAX_LINES_NAMED])
         more = ", …" if len(found) > _MAX_LINES_NAMED else ""
-        raise ToolFailure(
+        raise files.ToolFailure(
             f"old_text stands {len(found)} times in {shown}, on lines {lines}{more}. "
             "Give more of the text around the one you mean, or set all to true."
         )
     feeds = text.count("\n")
     usual = None if not feeds else "\r\n" if text.count("\r\n") * 2 > feeds else "\n"
-    return [Replacement(*place.span(), _with_line_ends(params["new_text"], place[0], usual)) for place in found]
+    return [files.Replacement(*place.span(), _with_line_ends(params["new_text"], place[0], usual)) for place in found]
 
 
 def _with_line_ends(new: str, old: str, usual: str | None) -> str:
@@ -488,13 +463,13 @@ def _hint(text: str, old: str) -> str:
     return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _MAX_LINE_CHARACTERS)}"
 
 
-def _edited(text: str, changes: list[Replacement], found: list[Hunk], shown: str) -> ToolResult:
+def _edited(text: str, changes: list[files.Replacement], found: list[files.Hunk], shown: str) -> ToolResult:
     added, removed = sum(len(hunk.new) for hunk in found), sum(len(hunk.old) for hunk in found)
     places = format_count(len(changes), "place")
     summary = f"{places}, +{added} -{removed}"
     details = {
         "summary": summary,
-        "diff": keep_head(_showable(unified_diff(text, found, shown))).content,
+        "diff": keep_head(_showable(files.unified_diff(text, found, shown))).content,
         "firstChangedLine": found[0].at + 1,
         "added": added,
         "removed": removed,
@@ -532,16 +507,18 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
     ) -> ToolResult:
         line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT_SECONDS)
         if not line:
-            raise ToolFailure("The command is empty")
+            raise files.ToolFailure("The command is empty")
         if seconds <= 0:
-            raise ToolFailure("timeout must be more than 0 seconds")
+            raise files.ToolFailure("timeout must be more than 0 seconds")
         await guard.command(line, ctx, signal)
         if signal:
             signal.raise_if_aborted()
         started = monotonic()
-        output = CommandOutput(guard.create_output_file, Redactor(os.environ))
+        output = commands.CommandOutput(guard.create_output_file, Redactor(os.environ))
         environ = command_environment(os.environ, guard.policy.pass_env)
-        command = RunningCommand(shell_arguments(line), ctx.cwd, {**environ, **ENVIRONMENT}, output)
+        command = commands.RunningCommand(
+            commands.shell_arguments(line), ctx.cwd, {**environ, **commands.ENVIRONMENT}, output
+        )
 
         def update() -> None:
             part = output.excerpt()
@@ -594,7 +571,11 @@ def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None
 
 
 def _finished(
-    command: RunningCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, duration_ms: int
+    command: commands.RunningCommand,
+    ending: commands.Ending,
+    excerpt: commands.OutputExcerpt,
+    seconds: float,
+    duration_ms: int,
 ) -> ToolResult:
     failed = _failure(command.exit_code, ending, seconds)
     notes = [note for note in (_truncation_note(excerpt), _still_running(command), failed) if note]
@@ -602,7 +583,7 @@ def _finished(
     details = {
         "summary": failed or f"Done: {format_count(excerpt.total_lines, 'line')}",
         "ending": ending.value,
-        "exitCode": command.exit_code if ending is Ending.EXIT else None,
+        "exitCode": command.exit_code if ending is commands.Ending.EXIT else None,
         "durationMs": duration_ms,
         "truncated": excerpt.path is not None,
         "totalLines": excerpt.total_lines,
@@ -613,20 +594,20 @@ def _finished(
     return ToolResult((TextContent(text),), details, is_error=bool(failed))
 
 
-def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
+def _failure(exit_code: int | None, ending: commands.Ending, seconds: float) -> str:
     """Return why the command failed; empty if it succeeded."""
     match ending:
-        case Ending.ABORT:
+        case commands.Ending.ABORT:
             return "Aborted"
-        case Ending.TIMEOUT:
+        case commands.Ending.TIMEOUT:
             return f"Ended after {seconds:g} seconds: give a longer timeout if it needs more"
-        case Ending.EXIT:
+        case commands.Ending.EXIT:
             if exit_code is not None and exit_code < 0:
                 return f"Ended by signal {-exit_code} ({strsignal(-exit_code)})"
             return f"Exit code {exit_code}" if exit_code else ""
 
 
-def _truncation_note(excerpt: OutputExcerpt) -> str:
+def _truncation_note(excerpt: commands.OutputExcerpt) -> str:
     if excerpt.path is None:
         return ""
     lines = f"The last {format_count(excerpt.lines)} of {format_count(excerpt.total_lines, 'line')}"
@@ -634,7 +615,7 @@ def _truncation_note(excerpt: OutputExcerpt) -> str:
     return f"{lines}; {kept} is in {excerpt.path}"
 
 
-def _still_running(command: RunningCommand) -> str:
+def _still_running(command: commands.RunningCommand) -> str:
     """Return a note about processes that are still running, so that a model can end them."""
     left = command.running_processes()
     if not left:

@@ -38,17 +38,7 @@ from tildone.plan.text.safe import printable, printable_lines
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.host import ExtensionContext
 from tildone.run.kit.definition import AbortSignal
-from tildone.run.tools.files import (
-    EVERY_FILE,
-    PreparedChange,
-    ToolFailure,
-    decodable_name,
-    is_below,
-    is_in_git,
-    matches_path,
-    resolve_path,
-    show_change,
-)
+from tildone.run.tools import files
 
 WINDOWS = sys.platform == "win32"
 
@@ -289,12 +279,12 @@ class PermissionGuard:
 
     async def file(self, path: str, access: Access, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
         """Return the resolved path, if it may be accessed."""
-        real = resolve_path(path, ctx.cwd)
+        real = files.resolve_path(path, ctx.cwd)
         action = f"{access} {real}"
 
         def is_allowed() -> bool:
             is_own_output = access == "read" and real in self._output_files
-            allowed = self.policy.outside or is_own_output or is_below(real, ctx.cwd)
+            allowed = self.policy.outside or is_own_output or files.is_below(real, ctx.cwd)
             return allowed or action in self._granted(ctx).actions
 
         verb = "Read" if access == "read" else "Change"
@@ -305,25 +295,25 @@ class PermissionGuard:
         await self._require(is_allowed, request, refusal, ctx, signal, lambda grants: grants.actions.add(action))
         return real
 
-    async def change(self, change: PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
+    async def change(self, change: files.PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """Check that the file may be changed; the person is shown the diff."""
-        ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
+        ordinary = files.is_below(change.path, ctx.cwd) and not files.is_in_git(change.path, ctx.cwd)
 
         def is_allowed() -> bool:
             granted = self._granted(ctx)
             patterns = (*self.policy.allow_write, *granted.files)
-            matched = any(matches_path(change.path, ctx.cwd, pattern) for pattern in patterns)
+            matched = any(files.matches_path(change.path, ctx.cwd, pattern) for pattern in patterns)
             return matched or f"change {change.path}" in granted.actions
 
         def grant(grants: _Grants) -> None:
             if ordinary:
-                grants.files = (*grants.files, EVERY_FILE)
+                grants.files = (*grants.files, files.EVERY_FILE)
             else:
                 grants.actions.add(f"change {change.path}")
 
         if is_allowed():
             return
-        shown = await asyncio.to_thread(show_change, change)
+        shown = await asyncio.to_thread(files.show_change, change)
         verb = "Create" if change.is_new else "Change"
         counts = f"  +{shown.added} −{shown.removed}" if shown.added or shown.removed else ""
         request = PermissionRequest(
@@ -385,10 +375,10 @@ class PermissionGuard:
         reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
         what, remedy = refusal
         if reply is None:
-            raise ToolFailure(f"Not allowed: {what}\n{remedy}")
+            raise files.ToolFailure(f"Not allowed: {what}\n{remedy}")
         if reply.answer is PermissionAnswer.NO:
             reason = f"\nTheir reason: {reply.reason}" if reply.reason else ""
-            raise ToolFailure(f"Denied by the person who was asked: {what}{reason}")
+            raise files.ToolFailure(f"Denied by the person who was asked: {what}{reason}")
 
     async def _reply(
         self,
@@ -414,11 +404,11 @@ class PermissionGuard:
 
 def _with_target(path: str, real: str) -> str:
     """Return a path as it was given, with its target if that differs."""
-    return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
+    return path if os.path.normpath(path) == real else f"{path}, which leads to {files.decodable_name(real)},"
 
 
-def _write_refusal(change: PreparedChange, *, ordinary: bool) -> tuple[str, str]:
-    every = f", or with --allow-write '{EVERY_FILE}' for every file in the working directory" if ordinary else ""
+def _write_refusal(change: files.PreparedChange, *, ordinary: bool) -> tuple[str, str]:
+    every = f", or with --allow-write '{files.EVERY_FILE}' for every file in the working directory" if ordinary else ""
     remedy = f"Start with --allow-write {shlex.quote(change.shown)} to allow it{every}."
     return (f"changing {change.shown}", remedy)
 

@@ -33,15 +33,7 @@ from tildone.log.needs import Need
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.events import AgentUsage, Author, Event, State, latest_state
-from tildone.plan.history.stats import (
-    BoundedNames,
-    FleetNow,
-    Key,
-    PlanTally,
-    counter_families,
-    fleet_families,
-    session_families,
-)
+from tildone.plan.history import stats
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Ask, Lease, LeaseState
 from tildone.plan.text.charts import exposition
@@ -503,11 +495,11 @@ class StoreCounts:
         self._lock = Lock()
         self._revision: int | None = None
         self._heads: dict[str, str | None] = {}
-        self._tallies: OrderedDict[str, PlanTally] = OrderedDict()
-        self._counts: dict[Key, float] = {}
-        self._agents, self._models = BoundedNames(MAX_AGENTS), BoundedNames(MAX_MODELS)
+        self._tallies: OrderedDict[str, stats.PlanTally] = OrderedDict()
+        self._counts: dict[stats.Key, float] = {}
+        self._agents, self._models = stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
 
-    def read(self) -> Mapping[Key, float]:
+    def read(self) -> Mapping[stats.Key, float]:
         """Count what is new, and return the counts. Raises StoreError if unreadable; the next call counts the rest."""
         with self._lock:
             revision = self._store.records.revision()
@@ -549,14 +541,14 @@ class StoreCounts:
             found.append(event)
         return found if counted is None else []
 
-    def _tally(self, session: str, head: str | None) -> PlanTally:
+    def _tally(self, session: str, head: str | None) -> stats.PlanTally:
         """Return what counts the events of a session after a head."""
         used: dict[str, AgentUsage] = {}
         before = list(islice(self._store.history(session, head), MAX_SEARCHED)) if head else []
         for event in before:
             if event.usage is not None:
                 used.setdefault(event.author.agent, event.usage)
-        return PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
+        return stats.PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
 
 
 SILENT_LEASES = 2
@@ -581,9 +573,9 @@ class Metrics:
         found = index.counts()
         states = {str(word.value): found.get(word, 0) for word in SessionWord}
         questions = len(index.needs())
-        families = session_families(states, None if leases else questions)
+        families = stats.session_families(states, None if leases else questions)
         if leases:
             silent_after = SILENT_LEASES * leases.settings().lease
-            fleet = FleetNow(leases.active(), leases.workers(), now(), silent_after, leases.size())
-            families += fleet_families(fleet, questions)
-        return exposition([*families, *counter_families(self._counts.read())])
+            fleet = stats.FleetNow(leases.active(), leases.workers(), now(), silent_after, leases.size())
+            families += stats.fleet_families(fleet, questions)
+        return exposition([*families, *stats.counter_families(self._counts.read())])

@@ -8,15 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.responses import Response
 
-from tildone.app import moves
-from tildone.app.answering import (
-    RunAnswer,
-    answer_need,
-    answer_question,
-    logged_answer,
-    logged_questions,
-    offered_answers,
-)
+from tildone.app import answering, moves
 from tildone.app.checks import changed_meanwhile, owner, typed_check
 from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
@@ -78,7 +70,7 @@ def answer(visit: Visit) -> ApiAnswer:
     """Answer a question of an agent. Of several answers, the first one wins."""
     board = visit.board
     try:
-        found = answer_need(board.settings, board.store, visit.item, visit.text("answer"), visit.visitor.name)
+        found = answering.answer_need(board.settings, board.store, visit.item, visit.text("answer"), visit.visitor.name)
     except NeedAnswered as error:
         raise _answered(error.need) from error
     except NotFound as error:
@@ -167,14 +159,16 @@ def answer_run(visit: Visit) -> ApiAnswer:
     asked = board.fleet.asked(run, name)
     if asked is None:
         raise _gone(visit, run, name)
-    [question] = logged_questions(board.store, asked.lease.session, run, [name])
+    [question] = answering.logged_questions(board.store, asked.lease.session, run, [name])
     if question.text != visit.text("seen"):
         raise Problem(409, "The question has changed meanwhile.", "Read it again.")
     who = _person(visit)
     try:
-        answer_question(board.settings, board.store, _leases(visit), question, RunAnswer(given, who))
+        answering.answer_question(
+            board.settings, board.store, _leases(visit), question, answering.RunAnswer(given, who)
+        )
     except UsageError as error:
-        offered = ", ".join(offered_answers(question)) or "any text"
+        offered = ", ".join(answering.offered_answers(question)) or "any text"
         raise Problem(422, f"The answers are: {offered}.", faults=["That is no answer."]) from error
     except Refused as error:
         board.refresh()
@@ -308,7 +302,7 @@ def _person(visit: Visit) -> str:
 def _gone(visit: Visit, run: str, question: str) -> Problem:
     """Return why a question is not open: somebody has answered it, or there is none."""
     views = visit.board.fleet.leases("").look(run) if visit.board.fleet.exists else []
-    found = logged_answer(visit.board.store, views[0].lease.session, run, question) if views else None
+    found = answering.logged_answer(visit.board.store, views[0].lease.session, run, question) if views else None
     if found is None:
         return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
     fact, at = found

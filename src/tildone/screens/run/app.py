@@ -41,17 +41,8 @@ from tildone.screens.run.drawing import (
 from tildone.screens.run.questions import QUIET_SECONDS, AskedQuestion, QuestionPanel
 from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanPane
+from tildone.screens.widgets import prompt
 from tildone.screens.widgets.keys import PALETTES, Palette
-from tildone.screens.widgets.prompt import (
-    DetailReader,
-    HelpScreen,
-    Pane,
-    ScreenKey,
-    SessionDetail,
-    first_key,
-    help_lines,
-    key_bindings,
-)
 from tildone.screens.widgets.rows import Lines, RowList
 
 ABOUT = {
@@ -186,14 +177,14 @@ class RunApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tildone run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *key_bindings((key for key in APP_KEYS if key.name != ESCAPE), priority=True),
-        *key_bindings(key for key in APP_KEYS if key.name == ESCAPE),
+        *prompt.key_bindings((key for key in APP_KEYS if key.name != ESCAPE), priority=True),
+        *prompt.key_bindings(key for key in APP_KEYS if key.name == ESCAPE),
         Binding("ctrl+q", "nothing", show=False, priority=True),
     ]
 
     @dataclass
     class PlanRead(Message):
-        detail: SessionDetail
+        detail: prompt.SessionDetail
 
     @dataclass
     class PlanLost(Message):
@@ -206,7 +197,7 @@ class RunApp(App[None]):
         super().__init__(ansi_color=palette.is_ansi)
         self.backend, self.code = backend, 0
         self.keys = {**ALL_BINDINGS, **dict(backend.settings.keys)}
-        self.detail = SessionDetail("")
+        self.detail = prompt.SessionDetail("")
         # A key that the last block offers is taken unless the person is typing.
         self.composer = Composer(
             self.keys, lambda key: self._quiet_before >= QUIET_SECONDS and self.conversation.view.offer(key)
@@ -278,7 +269,7 @@ class RunApp(App[None]):
         self._completer = EditorCompleter(folder, commands.listed, lambda: self.detail.plan, commands.arguments)
         self._follower = PlanFollower(
             self.backend.store,
-            DetailReader(self.backend.store, when=lambda _: "", patience=self.lines.patience),
+            prompt.DetailReader(self.backend.store, when=lambda _: "", patience=self.lines.patience),
             lambda: self.backend.settings.session,
             lambda detail: self.post_message(self.PlanRead(detail)),
             lambda reason: self.post_message(self.PlanLost(reason)),
@@ -406,13 +397,13 @@ class RunApp(App[None]):
 
     def action_palette(self) -> None:
         # A key of a screen over this one is chosen there.
-        actions = {key.name: key for key in listed_first(self._pane) if key.pane is not Pane.TREE}
-        commands = {f"/{name}": ScreenKey(f"/{name}", about, "") for name, about in self.commands.listed()}
+        actions = {key.name: key for key in listed_first(self._pane) if key.pane is not prompt.Pane.TREE}
+        commands = {f"/{name}": prompt.ScreenKey(f"/{name}", about, "") for name, about in self.commands.listed()}
         keys = {**self.keys, **dict.fromkeys(commands, "")}
-        panes: dict[Pane, DOMNode] = {
-            Pane.EDITOR: self.composer,
-            Pane.TRANSCRIPT: self.conversation.view,
-            Pane.PLAN: self.plan,
+        panes: dict[prompt.Pane, DOMNode] = {
+            prompt.Pane.EDITOR: self.composer,
+            prompt.Pane.TRANSCRIPT: self.conversation.view,
+            prompt.Pane.PLAN: self.plan,
         }
 
         def run(name: str | None) -> None:
@@ -451,7 +442,7 @@ class RunApp(App[None]):
             self.plan.asking.question.ask("A turn is running. Leave all the same?", answers, self.focus_pane)
         else:
             self.action_escape()
-            self.say(Notice(f"{first_key(self.keys, 'app.clear')} again leaves"))
+            self.say(Notice(f"{prompt.first_key(self.keys, 'app.clear')} again leaves"))
 
     action_leave = leave
 
@@ -486,10 +477,10 @@ class RunApp(App[None]):
         """Do nothing: some terminals use the key."""
 
     @property
-    def _pane(self) -> Pane:
+    def _pane(self) -> prompt.Pane:
         if self.plan.rows.has_focus:
-            return Pane.PLAN
-        return Pane.TRANSCRIPT if self.conversation.view.has_focus else Pane.EDITOR
+            return prompt.Pane.PLAN
+        return prompt.Pane.TRANSCRIPT if self.conversation.view.has_focus else prompt.Pane.EDITOR
 
     @property
     def _plan_is_over(self) -> bool:
@@ -576,9 +567,9 @@ class RunApp(App[None]):
     def _show_keys(self) -> None:
         pane, keys = self._pane, self.keys
         self.push_screen(
-            HelpScreen(
+            prompt.HelpScreen(
                 self._palette,
-                lambda columns: help_lines(KEYS, pane, keys, columns, FIXED),
+                lambda columns: prompt.help_lines(KEYS, pane, keys, columns, FIXED),
                 "esc closes this; /help lists the commands",
             )
         )
@@ -601,7 +592,7 @@ class RunApp(App[None]):
         later = not again and bool(self.conversation.running_calls) and self.conversation.ui.question is None
         self.conversation.stop(later=later)
         if later:
-            key = first_key(self.keys, ESCAPE)
+            key = prompt.first_key(self.keys, ESCAPE)
             self.say(Notice(f"The turn ends with this command; {key} twice stops the command, too."))
 
     def _question_opened(self, question: AskedQuestion[Any] | None) -> None:

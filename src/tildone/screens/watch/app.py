@@ -28,18 +28,9 @@ from tildone.screens.watch.actions import FOOTERS, KEYS
 from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.need_panel import NARROW, agents_text, listed, session_rows, summary
 from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanList, PlanPane, SessionList
+from tildone.screens.widgets import prompt
 from tildone.screens.widgets.keys import PALETTES, Line, spread, width_of
 from tildone.screens.widgets.plan import PlanOptions, event_lines, fact_lines, plan_rows, preview_lines, title_line
-from tildone.screens.widgets.prompt import (
-    DetailReader,
-    HelpScreen,
-    Pane,
-    SessionDetail,
-    first_key,
-    footer_line,
-    help_lines,
-    shown_keys,
-)
 from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
 REDRAW_SECONDS, RETRY_SECONDS, NOTICE_SECONDS = 5, 1, 8
@@ -90,12 +81,12 @@ class WatchApp(App[None]):
 
     @dataclass
     class DetailRead(Message):
-        detail: SessionDetail
+        detail: prompt.SessionDetail
 
     def __init__(
         self,
         index: SessionIndex,
-        reader: DetailReader,
+        reader: prompt.DetailReader,
         editor: Editor,
         start: Start,
         *,
@@ -108,7 +99,7 @@ class WatchApp(App[None]):
         self._palette, self._patience = palette, reader.patience
         self.keys = {**ALL_BINDINGS, **start.keys}
         self._is_read = False
-        self._detail = SessionDetail("")
+        self._detail = prompt.SessionDetail("")
         self._not_live_since, self._retry_at = "", 0
         self._in_plan = start.opened
         self._list_words = ""
@@ -147,10 +138,10 @@ class WatchApp(App[None]):
         return self._index.row(self.session_list.key)
 
     @property
-    def detail(self) -> SessionDetail:
+    def detail(self) -> prompt.SessionDetail:
         """The session that is shown, in detail; empty until it is read."""
         name = self.session_list.key
-        return self._detail if self._detail.name == name else SessionDetail(name)
+        return self._detail if self._detail.name == name else prompt.SessionDetail(name)
 
     @property
     def is_drawn(self) -> bool:
@@ -217,7 +208,7 @@ class WatchApp(App[None]):
             return [spread(title_line(session, columns - width_of(mark) - 1), mark, columns)]
 
         self._texts["plan-title"].show(title)
-        names, key = ", ".join(map(owner_name, self.plan_pane.proposed)), first_key(self.keys, "task.approve")
+        names, key = ", ".join(map(owner_name, self.plan_pane.proposed)), prompt.first_key(self.keys, "task.approve")
         proposed = f"{names} (proposed checks; {key} shows them)" if names else ""
         self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now(), proposed))
         events = event_lines(detail)
@@ -263,7 +254,7 @@ class WatchApp(App[None]):
         self._retry_at = self._now() + STORE_RETRY_SECONDS * SECOND
         if self._countdown is None:
             self._countdown = self.set_interval(1, self.draw)
-        key = shown_keys(self.keys[f"watch.resume{'Agent' if self._in_plan else ''}"])[0]
+        key = prompt.shown_keys(self.keys[f"watch.resume{'Agent' if self._in_plan else ''}"])[0]
         hint = (Span("  "), Span(key, bold=True), Span(" tries now", Role.MUTED))
         self._notices += 1
         self._draw_notice((Span(f" {printable(message.reason)}", Role.ERROR), *hint))
@@ -286,7 +277,7 @@ class WatchApp(App[None]):
 
     @on(RowList.Selected)
     def on_selected(self) -> None:
-        copy, end = (shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
+        copy, end = (prompt.shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
         self.notify_change(Notice(f"Selected: {copy} copies it, {end} ends the selection."))
 
     @on(RowList.CopyWanted)
@@ -335,11 +326,16 @@ class WatchApp(App[None]):
         self.plan_pane.action_redo()
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(self._palette, lambda columns: help_lines(KEYS, self._pane, self.keys, columns)))
+        self.push_screen(
+            prompt.HelpScreen(self._palette, lambda columns: prompt.help_lines(KEYS, self._pane, self.keys, columns))
+        )
 
     def action_palette(self) -> None:
         pane = self.plan_pane if self._in_plan else self.session_list
-        actions = [*(key for key in KEYS if key.pane is self._pane), *(key for key in KEYS if key.pane is Pane.ANY)]
+        actions = [
+            *(key for key in KEYS if key.pane is self._pane),
+            *(key for key in KEYS if key.pane is prompt.Pane.ANY),
+        ]
 
         def run(name: str | None) -> None:
             chosen = next((key for key in actions if key.name == name), None)
@@ -370,8 +366,8 @@ class WatchApp(App[None]):
         self.draw()
 
     @property
-    def _pane(self) -> Pane:
-        return Pane.PLAN if self._in_plan else Pane.LIST
+    def _pane(self) -> prompt.Pane:
+        return prompt.Pane.PLAN if self._in_plan else prompt.Pane.LIST
 
     def _lay_out(self, size: Size) -> None:
         """Show both panes or one, and as many of the lines around them as there is room for."""
@@ -390,7 +386,7 @@ class WatchApp(App[None]):
         for name, height in heights.items():
             self._texts[name].display = height > 0
             self._texts[name].styles.height = height
-        self._texts["footer"].show(lambda columns: [footer_line(FOOTERS[self._pane], columns, self.keys)])
+        self._texts["footer"].show(lambda columns: [prompt.footer_line(FOOTERS[self._pane], columns, self.keys)])
 
     def _draw_notice(self, line: Line) -> None:
         self._texts["message"].show(lambda _: [line])

@@ -36,24 +36,19 @@ from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span
 from tildone.screens.watch.actions import APP_KEYS, KEYS, PLAN_KEYS
 from tildone.screens.watch.need_panel import NeedPanel
+from tildone.screens.widgets import prompt
 from tildone.screens.widgets.keys import Line, Palette
 from tildone.screens.widgets.plan import PHASE, PLAN_ROW, SIGN_COLUMN, PlanOptions
-from tildone.screens.widgets.prompt import (
-    Pane,
-    Prompt,
-    QuestionLine,
-    SessionDetail,
-    copied_words,
-    copy_by_tool,
-    key_bindings,
-    shown_in_field,
-)
 from tildone.screens.widgets.rows import RowList
 
 
 class Asking:
     def __init__(self, palette: Palette) -> None:
-        self.prompt, self.question, self.need_panel = Prompt(palette), QuestionLine(palette), NeedPanel(palette)
+        self.prompt, self.question, self.need_panel = (
+            prompt.Prompt(palette),
+            prompt.QuestionLine(palette),
+            NeedPanel(palette),
+        )
 
 
 class PlanChecks:
@@ -112,13 +107,13 @@ BEFORE_MARK, AFTER_MARK = "↑", "↓"
 
 
 class SessionList(RowList):
-    BINDINGS = key_bindings(key for key in KEYS if key.pane in (Pane.LIST, Pane.ANY))
+    BINDINGS = prompt.key_bindings(key for key in KEYS if key.pane in (prompt.Pane.LIST, prompt.Pane.ANY))
 
 
 class PlanList(RowList):
     """The tasks of a plan. A drag that begins at the sign of a task moves the task; any other selects text."""
 
-    BINDINGS = key_bindings(APP_KEYS)
+    BINDINGS = prompt.key_bindings(APP_KEYS)
 
     @dataclass
     class Dropped(Message):
@@ -224,7 +219,7 @@ class AroundPlan:
     """
 
     session: Callable[[], SessionRow | None]
-    detail: Callable[[], SessionDetail]
+    detail: Callable[[], prompt.SessionDetail]
     draw: Callable[[], object]
     notify: Callable[[Notice], object]
     focus: Callable[[], object]
@@ -246,7 +241,7 @@ class Owner:
 class PlanPane(Vertical):
     """The plan. Changes are made in a thread, one after the other."""
 
-    BINDINGS: ClassVar[list[BindingType]] = key_bindings(PLAN_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = prompt.key_bindings(PLAN_KEYS)
 
     def __init__(self, rows: RowList, editor: Editor, asking: Asking, around: AroundPlan, name: str) -> None:
         super().__init__(id=name)
@@ -307,7 +302,7 @@ class PlanPane(Vertical):
 
     def copy_text(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.change(lambda: Notice(copied_words(text, certain=copy_by_tool(text)).capitalize()))
+        self.change(lambda: Notice(prompt.copied_words(text, certain=prompt.copy_by_tool(text)).capitalize()))
 
     @on(PlanList.Dropped)
     def on_dropped(self, message: PlanList.Dropped) -> None:
@@ -544,7 +539,7 @@ class PlanPane(Vertical):
 
         def done(line: str) -> None:
             # What cannot be shown as it is stays as it is, unless the person changed it.
-            if line.strip() != shown_in_field(shown):
+            if line.strip() != prompt.shown_in_field(shown):
                 self.change(partial(apply, edit(line)))
 
         def end() -> None:
@@ -560,7 +555,7 @@ class PlanPane(Vertical):
     def _edit(self, session: str, number: int, *, was: str, text: str) -> None:
         def done(typed: str) -> None:
             # A text that cannot be shown as it is stays as it is, unless the person changed it.
-            if typed != shown_in_field(text) or text != was:
+            if typed != prompt.shown_in_field(text) or text != was:
                 self._rename(session, number, was=was, shown=typed)
 
         self.asking.prompt.ask(f"#{number}:", text, done, self._around.focus)
@@ -593,7 +588,7 @@ class PlanPane(Vertical):
 
         def done(line: str) -> None:
             # A command that cannot be shown as it is stays as it is, unless the person changed it.
-            if line != shown_in_field(shown):
+            if line != prompt.shown_in_field(shown):
                 self.change(partial(set_check, line, was), self._look_again)
 
         who = "The plan" if owner.number == PLAN else owner.name

@@ -19,19 +19,10 @@ from tildone.base.private import PRIVATE_FILE
 from tildone.log.kept import with_seen
 from tildone.plan import codec
 from tildone.plan.events import Event, SessionInfo
+from tildone.stores.pi import session_file
 from tildone.stores.pi.entries import PlanInEntry
 from tildone.stores.pi.history import Draft, History
 from tildone.stores.pi.outline import FileReplaced
-from tildone.stores.pi.session_file import (
-    VERSION,
-    checked_header,
-    file_name,
-    format_line,
-    format_timestamp,
-    header,
-    parse_line,
-    upgrade_file,
-)
 
 T = TypeVar("T")
 
@@ -117,9 +108,14 @@ class Folder:
     def write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
         """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
         if history is None:
-            content = format_line(header(session, working_folder(session), draft.begun)) + draft.text
+            content = (
+                session_file.format_line(session_file.header(session, working_folder(session), draft.begun))
+                + draft.text
+            )
             # The name that pi gives the file or, if it is used, the same with a number.
-            first = os.path.join(self.path, file_name(file_safe(session), format_timestamp(draft.begun)))
+            first = os.path.join(
+                self.path, session_file.file_name(file_safe(session), session_file.format_timestamp(draft.begun))
+            )
             for path in chain([first], (f"{first.removesuffix(ENDING)}-{number}{ENDING}" for number in count(2))):
                 try:
                     durable.create(path, content, self.draft_path, mtime)
@@ -128,8 +124,8 @@ class Folder:
                 return
         elif draft.text:
             path, written = history.outline.path, history.outline.written
-            if history.outline.version < VERSION:
-                upgrade_file(path, self.draft_path)
+            if history.outline.version < session_file.VERSION:
+                session_file.upgrade_file(path, self.draft_path)
             durable.append(path, draft.text, written if mtime is None else mtime)
 
 
@@ -167,8 +163,8 @@ def _session_of(path: str) -> str:
     first, remaining = None, _MAX_HEADER_BYTES
     with open(path, "rb") as file:
         while first is None and (line := file.readline(remaining)):
-            first, remaining = parse_line(line), remaining - len(line)
-    return str(checked_header(path, first)["id"])
+            first, remaining = session_file.parse_line(line), remaining - len(line)
+    return str(session_file.checked_header(path, first)["id"])
 
 
 def _mtime(path: str) -> int:

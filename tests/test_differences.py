@@ -213,11 +213,7 @@ def test_one_line_per_task() -> None:
     """In results, in the context and in the prompt to continue."""
     session = session_on()
 
-    texts = [
-        session.call("write_todos", replace(FORGERY)).text,
-        session.context(),
-        session.turn_ended().prompt,
-    ]
+    texts = [session.call("write_todos", replace(FORGERY)).text, session.context(), session.turn_ended().prompt]
 
     for text in texts:
         assert text is not None
@@ -322,12 +318,7 @@ def test_strict_types(indices: object) -> None:
 
 
 def snapshot(phases: object, *, is_error: bool = False) -> dict[str, object]:
-    message = {
-        "role": "toolResult",
-        "toolName": "todo_write",
-        "isError": is_error,
-        "details": {"phases": phases},
-    }
+    message = {"role": "toolResult", "toolName": "todo_write", "isError": is_error, "details": {"phases": phases}}
     return {"type": "message", "message": message}
 
 

@@ -146,11 +146,7 @@ def _failed(notice: Notice) -> str | None:
     return notice.text if notice.failed else None
 
 
-ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {
-    "command line": typed,
-    "watch": pressed,
-    "board": posted,
-}
+ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {"command line": typed, "watch": pressed, "board": posted}
 
 
 @pytest.mark.parametrize("surface", ANSWERS)

@@ -573,10 +573,7 @@ def plan_ops(total: int) -> st.SearchStrategy[list[PlanOp]]:
     places = st.integers(0, max(0, total - 1))
     several = st.lists(places, min_size=1, max_size=3, unique=True).map(tuple)
     new = st.tuples(st.sampled_from(["new", "newer"]))
-    kinds: list[st.SearchStrategy[PlanOp]] = [
-        st.builds(NewTasks, new),
-        st.builds(NewTasks, new, st.integers(0, total)),
-    ]
+    kinds: list[st.SearchStrategy[PlanOp]] = [st.builds(NewTasks, new), st.builds(NewTasks, new, st.integers(0, total))]
     if total:
         kinds += [
             st.builds(SetPart, several, st.just(STATUS), STATUSES),

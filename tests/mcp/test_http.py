@@ -22,17 +22,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, ResourceTemplateReference
 
-from tests.mcp.project import (
-    MODES,
-    TIMEOUT_SECONDS,
-    Inbox,
-    Project,
-    connected,
-    meta,
-    read,
-    subscribed,
-    text_of,
-)
+from tests.mcp.project import MODES, TIMEOUT_SECONDS, Inbox, Project, connected, meta, read, subscribed, text_of
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
 from tests.suite.waiting import until
@@ -225,10 +215,7 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
 async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
     inbox = Inbox()
     with serving(project, TILDONE_TOKEN=TOKEN) as server:
-        async with (
-            server.client("legacy", "x", inbox) as client,
-            subscribed(client, inbox, "plan://current"),
-        ):
+        async with server.client("legacy", "x", inbox) as client, subscribed(client, inbox, "plan://current"):
             code, more = await asyncio.to_thread(server.end, signal.SIGTERM)
 
     assert (code, more) == (128 + signal.SIGTERM, "")

@@ -441,10 +441,7 @@ def test_the_uri_of_a_session_names_it(session: str) -> None:
 @every_mode
 async def test_a_change_by_another_process_or_the_client_itself_is_reported(project: Project, mode: str) -> None:
     inbox = Inbox()
-    async with (
-        project.client(mode, inbox=inbox) as client,
-        subscribed(client, inbox, CURRENT, AS_JSON) as next_change,
-    ):
+    async with project.client(mode, inbox=inbox) as client, subscribed(client, inbox, CURRENT, AS_JSON) as next_change:
         command = [str(PROGRAM), "todo", "append", "From a shell"]
         await asyncio.to_thread(
             subprocess.run,
@@ -466,10 +463,7 @@ async def test_a_change_by_another_process_or_the_client_itself_is_reported(proj
 async def test_a_late_subscriber_is_notified_like_the_first(project: Project) -> None:
     inbox = Inbox()
     async with project.client("auto") as client:
-        async with (
-            subscribed(client, inbox, CURRENT) as first,
-            subscribed(client, inbox, CURRENT) as second,
-        ):
+        async with subscribed(client, inbox, CURRENT) as first, subscribed(client, inbox, CURRENT) as second:
             project.add("One")
 
             assert [await first(), await second()] == [CURRENT, CURRENT]

@@ -10,17 +10,7 @@ import pytest
 import tildone
 from do import VERBS
 from tests.project import api_page, cli_reference
-from tests.project.blocks import (
-    SERVED,
-    Exchange,
-    Reader,
-    exchanges,
-    malformed,
-    matches,
-    problems,
-    reader_of,
-    rewritten,
-)
+from tests.project.blocks import SERVED, Exchange, Reader, exchanges, malformed, matches, problems, reader_of, rewritten
 from tests.project.reference_tables import FLEET
 from tests.project.rewrite_docs import GENERATED, documents
 from tests.project.source import ROOT, wings
@@ -214,11 +204,7 @@ def test_wildcards_stand_for_lines_and_for_characters() -> None:
 
 
 def test_commands_share_a_shell_and_failures_show_their_status(reader: Reader) -> None:
-    assert reader.outputs(["word=hello", "echo $word; echo $word >&2", "false"]) == [
-        "",
-        "hello\nhello",
-        "[exit 1]",
-    ]
+    assert reader.outputs(["word=hello", "echo $word; echo $word >&2", "false"]) == ["", "hello\nhello", "[exit 1]"]
 
 
 def test_a_wrong_output_is_told_and_can_be_rewritten(reader: Reader) -> None:

@@ -165,10 +165,7 @@ def test_the_overridden_tool_refuses_some_calls_and_delegates_the_others(user: U
 
     ends = [event for event in events if event["type"] == "tool_execution_end"]
     texts = {end["result"]["content"][0]["text"].strip(): end["isError"] for end in ends}
-    assert texts == {
-        '"server.key" holds a key. Ask the person for what you need from it.': True,
-        "plain words": False,
-    }
+    assert texts == {'"server.key" holds a key. Ask the person for what you need from it.': True, "plain words": False}
 
 
 @pytest.mark.slow

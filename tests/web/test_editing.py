@@ -567,11 +567,7 @@ def test_the_check_of_the_plan_is_set_approved_run_and_removed(checked: Checked)
 
 def test_a_plan_says_which_tasks_wait_for_others_and_whose_files_a_started_one_changes(checked: Checked) -> None:
     checked.theirs.change(
-        [
-            Order(Numbered((2,)), (1,)),
-            Touch(Numbered((1, 2)), ("src/**",)),
-            Mark(Numbered((1,)), Status.IN_PROGRESS),
-        ]
+        [Order(Numbered((2,)), (1,)), Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), Status.IN_PROGRESS)]
     )
 
     assert (checked.task(1)["after"], checked.task(1)["waits"]) == ([1], [1])

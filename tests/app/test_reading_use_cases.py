@@ -174,6 +174,7 @@ def test_a_question_takes_the_answers_that_it_offers(
     assert world.told(need) == ((answer, "Ada") if answer else ("", ""))
     if refused:
         assert all(option in refused for option in options)
+        assert refused.startswith("422 ") is (surface == "board")
 
 
 @pytest.mark.parametrize("surface", ANSWERS)
@@ -185,10 +186,9 @@ def test_the_first_answer_counts_and_the_second_is_told_of_it(world: World, surf
     gone = ANSWERS[surface](world, "never", "once")
 
     assert refused
-    assert "Grace" in refused
-    assert "no" in refused
-    assert world.told(need) == ("no", "Grace")
     assert gone
+    assert ("Grace" in refused, "no" in refused, world.told(need)) == (True, True, ("no", "Grace"))
+    assert [told.startswith(status) for told, status in ((refused, "409 "), (gone, "404 "))] == [surface == "board"] * 2
 
 
 def steered_by_command(world: World, name: str, directive: Directive) -> str:

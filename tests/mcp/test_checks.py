@@ -142,10 +142,8 @@ class Person:
 
 
 ANSWERS = [
-    ("accept", {"approve": True}, True),
-    ("accept", {"approve": False}, False),
-    ("decline", None, False),
-    ("cancel", None, False),
+    *(("accept", {"approve": yes}, yes) for yes in (True, False)),
+    *(("decline", None, False), ("cancel", None, False)),
 ]
 
 
@@ -242,19 +240,10 @@ async def test_an_answer_that_is_none_refuses(project: Project, answer: dict[str
     assert (first(project).status, (project.folder / "ran").exists()) == (Status.BLOCKED, False)
 
 
-@pytest.mark.parametrize(
-    ("capabilities", "expected"),
-    [
-        ({}, False),
-        (None, False),
-        ({"elicitation": {}}, True),
-        ({"elicitation": {"form": {}}}, True),
-        ({"elicitation": {"url": {}}}, False),
-        ({"elicitation": True}, False),
-    ],
-)
-def test_which_clients_show_forms(capabilities: object, *, expected: bool) -> None:
-    assert has_forms(capabilities) is expected
+def test_which_clients_show_forms() -> None:
+    rows = [{}, {"elicitation": {"url": {}}}, {"elicitation": True}, {"elicitation": {}}, {"elicitation": {"form": {}}}]
+
+    assert [has_forms(capabilities) for capabilities in (None, *rows)] == [False] * 4 + [True] * 2
 
 
 def test_a_form_shows_the_exact_command_and_nothing_hides_in_it() -> None:

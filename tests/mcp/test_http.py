@@ -129,37 +129,31 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
 
 
-INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
-
-
 def test_an_invalid_message_is_refused(served: Served) -> None:
-    assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
+    invalid: tuple[object, ...] = ([], 7, "x", {"jsonrpc": "2.0"})
+
+    assert [served.post([body]).status_code for body in invalid] == [400] * 4
 
 
 ACCEPT = "application/json, text/event-stream"
 
 
-@pytest.mark.parametrize(
-    ("method", "headers", "status"),
-    [
-        ("PUT", {}, 405),
-        ("GET", {}, 400),
-        ("DELETE", {}, 400),
-        ("DELETE", {"mcp-session-id": "made-up"}, 404),
-        ("POST", {"accept": "application/json"}, 406),
-        ("POST", {"content-type": "text/plain"}, 415),
-        ("POST", {"mcp-session-id": ""}, 404),
-        ("GET", {"mcp-protocol-version": "2026-07-28"}, 405),
-        ("POST", {"mcp-protocol-version": "2026-07-28", "accept": "application/json"}, 406),
-        ("POST", {"mcp-protocol-version": "1999-01-01"}, 400),
-    ],
-)
-def test_a_request_that_is_no_message_of_its_revision_is_refused(
-    served: Served, method: str, headers: dict[str, str], status: int
-) -> None:
-    given = {"authorization": f"Bearer {served.token}", "accept": ACCEPT, "content-type": "application/json"} | headers
+NEWEST = {"mcp-protocol-version": "2026-07-28"}
+NO_MESSAGES: list[tuple[str, dict[str, str], int]] = [
+    *(("PUT", {}, 405), ("GET", {}, 400), ("DELETE", {}, 400), ("DELETE", {"mcp-session-id": "made-up"}, 404)),
+    *(("POST", {"accept": "application/json"}, 406), ("POST", {"content-type": "text/plain"}, 415)),
+    *(("POST", {"mcp-session-id": ""}, 404), ("POST", {"mcp-protocol-version": "1999-01-01"}, 400)),
+    *(("GET", NEWEST, 405), ("POST", NEWEST | {"accept": "application/json"}, 406)),
+]
 
-    assert httpx2.request(method, served.url, headers=given, content=b"{}").status_code == status
+
+def test_a_request_that_is_no_message_of_its_revision_is_refused(served: Served) -> None:
+    given = {"authorization": f"Bearer {served.token}", "accept": ACCEPT, "content-type": "application/json"}
+
+    def status(method: str, headers: dict[str, str]) -> int:
+        return httpx2.request(method, served.url, headers=given | headers, content=b"{}").status_code
+
+    assert [(method, headers, status(method, headers)) for method, headers, _ in NO_MESSAGES] == NO_MESSAGES
 
 
 def in_newest(served: Served, record: Record, **headers: str) -> httpx2.Response:
@@ -246,15 +240,14 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
     )
 
 
+UNSAFE = "--no-token is for loopback addresses only; other machines can reach --host "
+
+
 @pytest.mark.parametrize(
     ("host", "guarded", "complaint"),
     [
-        (EVERYWHERE, False, f"--no-token is for loopback addresses only; other machines can reach --host {EVERYWHERE}"),
-        (
-            "example.com",
-            False,
-            "--no-token is for loopback addresses only; other machines can reach --host example.com",
-        ),
+        (EVERYWHERE, False, f"{UNSAFE}{EVERYWHERE}"),
+        ("example.com", False, f"{UNSAFE}example.com"),
         ("no.such.host.invalid", True, "--host no.such.host.invalid: "),
     ],
 )
@@ -452,20 +445,13 @@ def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served
 
 @every_mode
 async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
-    seen = []
+    seen: list[list[object]] = []
     for connect in (project.client, project.http_client):
         async with connect(mode) as client:
             called = await client.call_tool("todo", {"add": ["One"]})
-            seen.append(
-                (
-                    await client.list_tools(),
-                    await client.list_resources(),
-                    await client.list_prompts(),
-                    await client.get_prompt("plan", {"task": "Fly"}),
-                    (text_of(called).split()[0] in {"1", "2"}, called.is_error, await read(client) != ""),
-                    client.instructions,
-                )
-            )
+            listed = [await client.list_tools(), await client.list_resources(), await client.list_prompts()]
+            seen.append([*listed, await client.get_prompt("plan", {"task": "Fly"}), client.instructions])
+            seen[-1] += [text_of(called).split()[0] in {"1", "2"}, called.is_error, await read(client) != ""]
 
     assert seen[0] == seen[1]
 

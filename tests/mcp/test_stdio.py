@@ -101,19 +101,14 @@ async def test_two_coding_agents_in_one_folder_have_a_session_each(project: Proj
 
 async def test_agents_that_share_a_session_lose_no_change(project: Project) -> None:
     async with AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(project.started("--session", "ours", **{CLAUDE: name}))
-            for name in ("1", "2")
-        ]
-        calls = [
-            client.call_tool("todo", {"add": [f"{number} of {index}"]})
-            for number in range(20)
-            for index, client in enumerate(clients)
-        ]
+        own = [project.started("--session", "ours", **{CLAUDE: name}) for name in ("1", "2")]
+        clients = [await stack.enter_async_context(each) for each in own]
+        texts = [f"{number} of {index}" for number in range(20) for index in range(2)]
+        calls = [clients[int(text[-1])].call_tool("todo", {"add": [text]}) for text in texts]
         results = await asyncio.gather(*calls)
 
     assert not any(result.is_error for result in results)
-    assert sorted(project.texts("ours")) == sorted(f"{number} of {index}" for number in range(20) for index in range(2))
+    assert sorted(project.texts("ours")) == sorted(texts)
 
 
 def test_only_responses_are_printed_and_end_of_file_ends_it(project: Project) -> None:
@@ -294,12 +289,8 @@ def stderr_of(server: "subprocess.Popen[bytes]") -> bytes:
 
 def hosted(project: Project) -> Client:
     """A client of a server that another process has started, as a coding agent would."""
-    program = StdioServerParameters(
-        command=sys.executable,
-        args=["-c", CODING_AGENT, str(PROGRAM), "mcp"],
-        env=project.environment(),
-        cwd=project.folder,
-    )
+    args = ["-c", CODING_AGENT, str(PROGRAM), "mcp"]
+    program = StdioServerParameters(command=sys.executable, args=args, env=project.environment(), cwd=project.folder)
     return Client(program, client_info=client_info("test"))
 
 
@@ -314,11 +305,8 @@ def test_on_a_terminal_it_says_what_it_waits_for(project: Project) -> None:
 
 SLOW = ("asyncio", "typing", "dataclasses", "inspect", "logging", "pydantic", "mcp", "anyio", "socket", "subprocess")
 NEVER = (
-    "tildone.agents.integrations.claude",
-    "tildone.cli.fleet",
-    "tildone.cli.plan",
-    "tildone.plan.formats",
-    "tildone.plan.history",
+    *("tildone.agents.integrations.claude", "tildone.cli.fleet", "tildone.cli.plan"),
+    *("tildone.plan.formats", "tildone.plan.history"),
 )
 FOR_CALLS = ("apsw", "tildone.agents.mcp.resources", "tildone.stores.sqlite.store", "urllib.parse")
 """Modules that only requests need that work on the store."""
@@ -352,14 +340,8 @@ def test_a_call_imports_the_store_and_nothing_slow(project: Project) -> None:
 
 
 GENERAL_SCENARIOS = {
-    "server-initialize",
-    "ping",
-    "completion-complete",
-    "tools-list",
-    "resources-list",
-    "prompts-list",
-    "server-sse-multiple-streams",
-    "dns-rebinding-protection",
+    *("server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "prompts-list"),
+    *("server-sse-multiple-streams", "dns-rebinding-protection"),
 }
 """Scenarios that need only the protocol; all others use tools and resources of a server made for these tests."""
 

@@ -10,6 +10,8 @@ import json
 import re
 import subprocess
 import threading
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -39,36 +41,8 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 Calls = list[tuple[str, dict[str, Any], bool]]
 """A tool, its arguments, and whether the result is an error. A refusal of `indexed` is none."""
 
-TODOS = [{"content": "One", "status": "completed"}, {"content": "Two", "status": "in_progress", "id": "x"}]
-CALLS: dict[str, Calls] = {
-    "brief": [
-        ("todo", {"add": ["One", "Two"]}, False),
-        ("todo", {}, False),
-        ("todo", {"done": 1}, False),
-        ("todo", {"done": 7}, True),
-        ("todo", {"sing": 1}, True),
-    ],
-    "indexed": [
-        ("write_todos", {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}, False),
-        ("list_todos", {}, False),
-        ("edit_todos", {"action": "complete", "indices": [0]}, False),
-        ("edit_todos", {"action": "complete", "indices": [7]}, False),
-        ("write_todos", {"mode": "replace"}, True),
-    ],
-    "phased": [
-        ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]}, False),
-        ("todo_write", {"ops": [{"op": "note", "task": "Two", "text": "See there"}]}, False),
-        ("todo_write", {"ops": [{"op": "done", "task": "One"}]}, False),
-        ("todo_write", {"ops": [{"op": "done", "task": "Three"}]}, True),
-        ("todo_write", {}, True),
-    ],
-    "declared": [
-        ("TodoWrite", {"summary": "All of it", "todos": TODOS}, False),
-        ("TodoWrite", {"summary": "All of it", "todos": [{**item, "status": "completed"} for item in TODOS]}, False),
-        ("TodoWrite", {"summary": "All of it", "todos": [{**item, "status": "in_progress"} for item in TODOS]}, True),
-        ("TodoWrite", {"summary": "All of it"}, True),
-    ],
-}
+CALLS: dict[str, Calls] = json.loads(Path(__file__).with_name("calls.json").read_text(encoding="utf-8"))
+TODOS = CALLS["declared"][0][1]["todos"]
 
 
 @every_mode
@@ -109,15 +83,11 @@ async def test_a_tool_is_listed_with_its_hints(project: Project, mode: str) -> N
     async with project.client(mode, dialect="indexed") as client:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
 
-    flags = {
-        name: (hint.read_only_hint, hint.idempotent_hint, hint.destructive_hint, hint.open_world_hint)
-        for name, hint in hints.items()
-        if hint
-    }
-    assert flags == {
-        "write_todos": (False, False, False, False),
-        "list_todos": (True, True, False, False),
-        "edit_todos": (False, True, False, False),
+    kinds = ("read_only_hint", "idempotent_hint", "destructive_hint", "open_world_hint")
+    assert {name: [kind for kind in kinds if getattr(hint, kind) is not False] for name, hint in hints.items()} == {
+        "write_todos": [],
+        "list_todos": ["read_only_hint", "idempotent_hint"],
+        "edit_todos": ["idempotent_hint"],
     }
 
 
@@ -276,12 +246,9 @@ def test_no_client_name_can_be_taken_for_that_of_another_coding_agent() -> None:
 
 def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
     """Otherwise a conversation could be attributed to either."""
-    places = [
-        place
-        for client in CLIENTS.values()
-        for place in (client.conversation_variable, client.process_variable, *client.conversation_meta)
-        if place
-    ]
+    clients = CLIENTS.values()
+    places = [place for each in clients for place in (each.conversation_variable, each.process_variable) if place]
+    places += [key for each in clients for key in each.conversation_meta]
 
     assert len(places) == len(set(places))
 
@@ -306,12 +273,8 @@ async def test_the_plan_is_listed_as_markdown_and_as_json(project: Project, mode
         listed = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
 
-    assert [(each.uri, each.mime_type) for each in listed] == [
-        (CURRENT, "text/markdown"),
-        (AS_JSON, "application/json"),
-        (LOG, "text/plain"),
-        (LOG_AS_JSON, "application/json"),
-    ]
+    kinds = {CURRENT: "text/markdown", AS_JSON: "application/json", LOG: "text/plain", LOG_AS_JSON: "application/json"}
+    assert [(each.uri, each.mime_type) for each in listed] == [*kinds.items()]
     assert [each.uri_template for each in templates] == ["plan://{session}"]
 
 
@@ -343,21 +306,10 @@ async def test_reading_returns_the_current_plan(project: Project, mode: str) -> 
     assert after == "- [x] One\n- [/] Two\n  > See there\n"
     changed = data.pop("changed")
     assert (changed["actor"], changed["author"]["name"]) == ("agent", "Ada")
-    assert data == {
-        "version": 1,
-        "session": str(project.folder),
-        "closed": 1,
-        "total": 2,
-        "phases": [
-            {
-                "name": "",
-                "tasks": [
-                    {"text": "One", "status": "completed", "notes": [], "number": 1, "from_user": False},
-                    {"text": "Two", "status": "in_progress", "notes": ["See there"], "number": 2, "from_user": False},
-                ],
-            }
-        ],
-    }
+    one = {"text": "One", "status": "completed", "notes": [], "number": 1, "from_user": False}
+    two = {"text": "Two", "status": "in_progress", "notes": ["See there"], "number": 2, "from_user": False}
+    phases = [{"name": "", "tasks": [one, two]}]
+    assert data == {"version": 1, "session": str(project.folder), "closed": 1, "total": 2, "phases": phases}
 
 
 @every_mode
@@ -443,14 +395,8 @@ async def test_a_change_by_another_process_or_the_client_itself_is_reported(proj
     inbox = Inbox()
     async with project.client(mode, inbox=inbox) as client, subscribed(client, inbox, CURRENT, AS_JSON) as next_change:
         command = [str(PROGRAM), "todo", "append", "From a shell"]
-        await asyncio.to_thread(
-            subprocess.run,
-            command,
-            cwd=project.folder,
-            env=project.environment(),
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        told = {"cwd": project.folder, "env": project.environment(), "capture_output": True}
+        await asyncio.to_thread(partial(subprocess.run, command, check=True, **told))
         changed = {await next_change(), await next_change()}
         plan = await read(client)
         await client.call_tool("todo", {"add": ["One"]})

@@ -221,6 +221,7 @@ def text_of(answer: Record) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
+FORMS: dict[str, Any] = {"form": {}, "url": {}}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {
@@ -230,18 +231,14 @@ META = {
         "description": "Anthropic's agentic coding tool",
         "websiteUrl": "https://claude.com/claude-code",
     },
-    "io.modelcontextprotocol/clientCapabilities": {
-        "roots": {"listChanged": True},
-        "elicitation": {"form": {}, "url": {}},
-    },
+    "io.modelcontextprotocol/clientCapabilities": {"roots": {"listChanged": True}, "elicitation": FORMS},
 }
 DISCOVER = request("server-discover-probe-1", "server/discover", _meta=META)
 LISTEN = request(
     "listen:0", "subscriptions/listen", _meta=META, notifications={"toolsListChanged": True, "promptsListChanged": True}
 )
 START = (
-    DISCOVER,
-    LISTEN,
+    *(DISCOVER, LISTEN),
     request(0, "server/discover", _meta=META),
     request(1, "prompts/list", _meta=META),
     request(2, "tools/list", _meta=META),
@@ -259,10 +256,8 @@ async def test_a_whole_conversation_without_a_handshake(project: Project) -> Non
         wire = Wire(cast("BinaryIO", running.stdin), cast("BinaryIO", running.stdout))
         started = await wire.ask(DISCOVER), await wire.ask(LISTEN)
         listed = [await wire.ask(asked) for asked in START[2:]]
-        called = [
-            await wire.ask(bare_call(3, {"add": ["Write the parser"]})),
-            await wire.ask(bare_call(4, {"done": 1})),
-        ]
+        asked = (bare_call(3, {"add": ["Write the parser"]}), bare_call(4, {"done": 1}))
+        called = [await wire.ask(each) for each in asked]
         wire.close_input()
         rest = await wire.rest()
         running.wait(TIMEOUT_SECONDS)
@@ -278,9 +273,7 @@ async def test_a_whole_conversation_without_a_handshake(project: Project) -> Non
         "notifications": {"toolsListChanged": True, "promptsListChanged": True},
     }
     assert [answer["id"] for answer in listed] == [0, 1, 2]
-    assert [tool["name"] for tool in listed[2]["result"]["tools"]] == [
-        tool.name for tool in dialect_named("brief").tools
-    ]
+    assert [tool["name"] for tool in listed[2]["result"]["tools"]] == [*tools_of("brief")]
     assert [answer["result"]["content"][0]["text"] for answer in called] == ["1", "ok, all done"]
     assert [(answer["id"], answer["result"]["resultType"]) for answer in rest] == [("listen:0", "complete")]
     assert (running.returncode, complaints, project.texts()) == (0, b"", ["Write the parser"])
@@ -456,9 +449,6 @@ async def test_a_client_that_set_a_level_gets_errors_as_log_messages(
         answered = await wire.answer()
 
     assert (silent["id"], above["id"], answered["id"]) == (1, 3, 5)
-    assert logged == {
-        "jsonrpc": "2.0",
-        "method": "notifications/message",
-        "params": {"level": "error", "logger": "tildone", "data": "tildone itself is at fault: ZeroDivisionError"},
-    }
+    told = {"level": "error", "logger": "tildone", "data": "tildone itself is at fault: ZeroDivisionError"}
+    assert logged == {"jsonrpc": "2.0", "method": "notifications/message", "params": told}
     assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n" * 3

@@ -257,6 +257,10 @@ def test_a_change_is_not_taken_back_if_its_tasks_were_touched_since(
 
 def test_undo_without_an_event_takes_back_the_newest_change_that_the_person_saw(edited: Edited) -> None:
     edited.ops({"op": "mark", "at": [0], "status": "completed"})
+    for way, can_redo in (("undo", True), ("redo", False)):
+        edited.seen = edited.shown()["head"]
+        edited.post(way, {})
+        assert edited.shown()["can_redo"] is can_redo
     edited.seen = edited.shown()["head"]
     edited.theirs.change([Append((Task("Theirs"),))])
     undone = edited.post("undo", {})

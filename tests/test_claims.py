@@ -228,20 +228,16 @@ def test_an_agent_is_the_same_before_and_after_it_reveals_its_conversation(
     assert statuses(named) == ["completed"]
 
 
-@pytest.mark.parametrize(
-    ("holder", "is_gone"),
-    [
-        (Claimant(BOB, machine="elsewhere", pid=DEAD), False),
-        (Claimant(BOB, machine=machine_name(), pid=DEAD), True),
-        (Claimant(BOB, machine=machine_name(), pid=os.getpid(), started=start_time(os.getpid())), False),
-        (Claimant(BOB, machine=machine_name()), False),
-        (Claimant("not: an\x00 id", machine=machine_name()), False),
-    ],
-)
-def test_who_has_ended(settings: Settings, session_of: SessionOf, holder: Claimant, is_gone: bool) -> None:  # noqa: FBT001  a parameter of the test
-    claim = session_of(ADA).store.records.claim("s", 1, holder, 60_000)
+def test_who_has_ended(settings: Settings, session_of: SessionOf) -> None:
+    records, machine = session_of(ADA).store.records, machine_name()
+    holders = [
+        *(Claimant(BOB, machine=machine, pid=DEAD), Claimant(BOB, machine="elsewhere", pid=DEAD)),
+        *(Claimant(BOB, machine=machine), Claimant("not: an\x00 id", machine=machine)),
+        Claimant(BOB, machine=machine, pid=os.getpid(), started=start_time(os.getpid())),
+    ]
+    claims = [records.claim("s", number, holder, 60_000) for number, holder in enumerate(holders)]
 
-    assert AgentClaims(settings).is_gone(claim, ADA) is is_gone
+    assert [AgentClaims(settings).is_gone(claim, ADA) for claim in claims] == [True, *[False] * 4]
 
 
 def test_claims_are_renewed_in_the_middle_of_their_lease_and_given_back_at_the_end(
@@ -290,14 +286,8 @@ def release(folder: Path, lease: Lease) -> None:
 
 def tildone(folder: Path, lease: str, *words: str) -> "subprocess.CompletedProcess[str]":
     known = {"TILDONE_STORE": str(folder / "plans.db"), "TILDONE_SESSION": "s", "HOME": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-m", "tildone", *words],
-        env=os.environ | known | {LEASE_VARIABLE: lease},
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    environ, command = os.environ | known | {LEASE_VARIABLE: lease}, [sys.executable, "-m", "tildone", *words]
+    return subprocess.run(command, env=environ, cwd=folder, check=False, capture_output=True, text=True)
 
 
 def test_a_command_writes_while_the_run_is_held_and_not_after(tmp_path: Path, lease: Lease) -> None:
@@ -310,7 +300,7 @@ def test_a_command_writes_while_the_run_is_held_and_not_after(tmp_path: Path, le
 
     assert (first.returncode, first.stderr) == (0, "")
     assert second.returncode == 6
-    assert second.stderr == ("tildone: run r1 has passed to another worker or has ended; this process must stop\n")
+    assert second.stderr == "tildone: run r1 has passed to another worker or has ended; this process must stop\n"
     assert reading.returncode == 0
     assert "two" in reading.stdout
     assert "three" not in reading.stdout
@@ -350,20 +340,12 @@ def replace_by_file(folder: Path) -> None:
     folder.write_text("in the way", encoding="utf-8")
 
 
-async def run(folder: Path, model: Any, *tools: Any) -> Host:
+async def run(folder: Path, model: Any, *tools: Any, opened: Any = None) -> Host:
     """Run a host with a prompt until it has settled, and return it; it stays open."""
     settings = settings_in(folder)
-    conversations = open_conversations(settings, str(folder))
-    host = open_host(
-        settings,
-        open_store(settings),
-        conversations.new(),
-        cwd=str(folder),
-        model=model,
-        mode="print",
-        policy=PermissionPolicy(),
-        conversations=conversations,
-    )
+    known = open_conversations(settings, str(folder))
+    more: dict[str, Any] = {"policy": PermissionPolicy(), "conversations": known, "opened": opened}
+    host = open_host(settings, open_store(settings), known.new(), cwd=str(folder), model=model, mode="print", **more)
     for each in tools:
         host.add_tool(each)
     await host.start()

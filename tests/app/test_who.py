@@ -44,20 +44,18 @@ from tildone.screens.watch.actions import KEYS, PLAN_KEYS
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
 CHECK = Check(("cp", "a", "made"))
 NEED = "q1"
-ARGUMENTS: dict[tuple[Surface, str], tuple[str, ...]] = {
-    (Surface.COMMAND_LINE, "approve"): ("1", "--yes"),
-    (Surface.COMMAND_LINE, "todo check --remove"): ("1",),
-    (Surface.COMMAND_LINE, "answer"): (NEED, "yes"),
-    (Surface.COMMAND_LINE, "trust"): ("--yes",),
-    (Surface.COMMAND_LINE, "uninstall"): ("claude",),
-    (Surface.COMMAND_LINE, "prune"): ("--older-than", "1d", "--open", "--yes"),
-    (Surface.COMMAND_LINE, "restore"): ("backup.db",),
-    (Surface.COMMAND_LINE, "board"): ("--no-open",),
-    (Surface.COMMAND_LINE, "board --new-key"): ("--no-open",),
-    (Surface.COMMAND_LINE, "board token add"): ("eve",),
-    (Surface.COMMAND_LINE, "board token remove"): ("eve",),
-    (Surface.FLEET, "answer"): ("nightly", "yes"),
-    (Surface.FLEET, "drain"): ("--all",),
+ARGUMENTS = {
+    (Surface.COMMAND_LINE, "approve"): "1 --yes",
+    (Surface.COMMAND_LINE, "todo check --remove"): "1",
+    (Surface.COMMAND_LINE, "answer"): f"{NEED} yes",
+    (Surface.COMMAND_LINE, "trust"): "--yes",
+    (Surface.COMMAND_LINE, "uninstall"): "claude",
+    (Surface.COMMAND_LINE, "prune"): "--older-than 1d --open --yes",
+    (Surface.COMMAND_LINE, "restore"): "backup.db",
+    **{(Surface.COMMAND_LINE, way): "--no-open" for way in ("board", "board --new-key")},
+    **{(Surface.COMMAND_LINE, f"board token {act}"): "eve" for act in ("add", "remove")},
+    (Surface.FLEET, "answer"): "nightly yes",
+    (Surface.FLEET, "drain"): "--all",
 }
 """What is typed after the verb, if not the name of the run."""
 
@@ -111,14 +109,10 @@ def facts(place: Place) -> object:
     store = place.store()
     name = place.settings().session
     need, [view] = store.records.need(NEED), run_leases(store).look("nightly")
-    return (
-        [event.id for event in store.history(name)],
-        check_approvals(place.settings()).is_allowed(CHECK),
-        need and need.answer,
-        (view.lease.state, view.lease.ask, view.lease.epoch),
-        (place.folder / "made").exists(),
-        (place.private_folder / "people.json").exists(),
-    )
+    events, lease = [event.id for event in store.history(name)], view.lease
+    is_allowed = check_approvals(place.settings()).is_allowed(CHECK)
+    made = [path.exists() for path in (place.folder / "made", place.private_folder / "people.json")]
+    return events, is_allowed, need and need.answer, (lease.state, lease.ask, lease.epoch), made
 
 
 @contextmanager
@@ -135,7 +129,7 @@ def ways(*surfaces: Surface) -> list[tuple[PersonAct, Surface, str]]:
 def line(where: Surface, way: str) -> tuple[str, ...]:
     """What is typed after `tildone`."""
     verb = way.split() if where is Surface.COMMAND_LINE else ["fleet", way]
-    return (*verb, *ARGUMENTS.get((where, way), ("nightly",) * (where is Surface.FLEET)))
+    return (*verb, *ARGUMENTS.get((where, way), "nightly" * (where is Surface.FLEET)).split())
 
 
 TYPED = {act: line(where, way) for act, where, way in reversed(ways(Surface.COMMAND_LINE, Surface.FLEET))}
@@ -233,18 +227,13 @@ def test_a_check_that_an_agent_sets_is_only_proposed(
         assert not check_approvals(place.settings()).is_allowed(CHECK)
 
 
+DIRECTIVES = {"pause": Directive.PAUSE, "stop": Directive.STOP, "resume": Directive.GO}
+
+
 def screen_acts(editor: Editor, name: str) -> dict[str, Notice]:
     """What each key of a screen hands to the editor."""
-    steer = {
-        way: editor.steer(name, directive)
-        for ways, directive in (
-            (("watch.pause", "watch.pauseAgent"), Directive.PAUSE),
-            (("watch.stop", "watch.stopAgent"), Directive.STOP),
-            (("watch.resume", "watch.resumeAgent"), Directive.GO),
-        )
-        for way in ways
-    }
-    return steer | {
+    keys = [(f"watch.{word}{whom}", each) for word, each in DIRECTIVES.items() for whom in ("", "Agent")]
+    return {key: editor.steer(name, directive) for key, directive in keys} | {
         "task.approve": editor.approve(name, CHECK),
         "task.check": editor.set_check(name, 1, "", CHECK),
         "plan.check": editor.set_check(name, 0, "", None),
@@ -422,13 +411,9 @@ def typed(workspace: Workspace, line: str, program: str = "claude") -> tuple[int
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(HOST, encoding="utf-8")
     path.chmod(0o700)
+    environ = {**os.environ, **workspace.environ}
     done = subprocess.run(
-        [path, line],
-        cwd=workspace.project,
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        timeout=60,
-        check=False,
+        [path, line], cwd=workspace.project, env=environ, capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 0, done
     code, out, err = json.loads(done.stdout)

@@ -26,7 +26,7 @@ from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import CLIENT, Collector, ReceivedSpan
-from tests.test_claims import settings_in
+from tests.test_claims import run, settings_in
 from tildone.app.opening import open_store, run_leases, store_at
 from tildone.app.traces import FollowedRun, RunTraces, SpanSink, spans_of_end
 from tildone.base import StoreError, replace
@@ -39,10 +39,8 @@ from tildone.plan.model import Check, Phase, Plan, Status, Task
 from tildone.plan.runs import Ask, Claimer, Lease, LeaseState, NewRun, Work, WorkOutcome
 from tildone.run.events import MessageEnd, MessageStart
 from tildone.run.host import Host
-from tildone.run.hosting import open_conversations, open_host
 from tildone.run.messages import AssistantMessage, Cost, StopReason, Usage
 from tildone.run.metering import FollowedPlan, HostTraces, ModelCalls, TraceContext
-from tildone.run.tools.permissions import PermissionPolicy
 from tildone.stores.leasing import RunLeases
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
@@ -186,11 +184,8 @@ def test_the_attempts_of_a_takeover_are_one_trace(fleet: Fleet) -> None:
     assert (lost.parent, done.parent) == (run.id, run.id)
     assert lost.attributes["tildone.worker"] != done.attributes["tildone.worker"]
     one, interrupted, finished = collector.named("tildone.task")
-    assert [status(span) for span in (one, interrupted, finished)] == [
-        (1, "completed"),
-        (2, "interrupted"),
-        (2, "completed"),
-    ]
+    told = [status(span) for span in (one, interrupted, finished)]
+    assert told == [(1, "completed"), (2, "interrupted"), (2, "completed")]
     assert [span.parent for span in (one, interrupted, finished)] == [lost.id, lost.id, done.id]
     assert len(collector.named("tildone.queue")) == 2
 
@@ -455,10 +450,7 @@ def test_a_run_is_one_trace_of_a_plan_its_tasks_and_its_requests(plain: TracedRu
     # Another program has started it.
     assert [plan.trace, plan.parent] == OUTER.split("-")[1:3]
     assert [task.parent for task in tasks] == [plan.id] * 2
-    assert [(task.attributes["tildone.task.number"], task.attributes["tildone.task.status"]) for task in tasks] == [
-        (1, "completed"),
-        (2, "completed"),
-    ]
+    assert [status(task) for task in tasks] == [(1, "completed"), (2, "completed")]
     # A request belongs to the task that was in progress when it began.
     assert [call.parent for call in calls] == [plan.id, plan.id, tasks[0].id, plan.id, plan.id]
     for span in collector.spans:
@@ -506,23 +498,9 @@ PLACE = SpanPlace(7, 70)
 
 async def traced_host(folder: Path, model: Any) -> tuple[Host, list[TraceSpan], HostTraces]:
     """A host that has worked on a prompt."""
-    settings = settings_in(folder)
-    conversations, store, kept = open_conversations(settings, str(folder)), open_store(settings), Kept()
+    store, kept = open_store(settings_in(folder)), Kept()
     traces = HostTraces(store, "s", cast("SpanSink", kept), TraceContext(), now=now, new_id=lambda: "id")
-    host = open_host(
-        settings,
-        store,
-        conversations.new(),
-        cwd=str(folder),
-        model=model,
-        mode="print",
-        policy=PermissionPolicy(),
-        conversations=conversations,
-        opened=traces.follow,
-    )
-    await host.start()
-    await host.prompt("go")
-    await host.over()
+    host = await run(folder, model, opened=traces.follow)
     return host, kept.spans, traces
 
 

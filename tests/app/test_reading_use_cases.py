@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.cli.person import Person
-from tests.web.boards import Browser, Place, board, place_in
+from tests.web.boards import Answered, Browser, Place, board, place_in
 from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.agents.mcp.resources import SessionSnapshot, contents, parse_uri
-from tildone.app.apply import Editor, Notice
+from tildone.app.apply import Editor
 from tildone.app.opening import open_session
 from tildone.base import replace
 from tildone.log.needs import Need
@@ -74,11 +74,6 @@ def planned(world: World) -> str:
     return name
 
 
-def command_line_tasks(world: World, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = world.person.run("todo", "--json", "--session", name).json["tasks"]
-    return found
-
-
 def board_tasks(world: World, name: str) -> list[dict[str, Any]]:
     plan = world.browser.get(f"/api/s/{world.browser.key(name)}").json["plan"]
     return [task | {"phase": phase["name"]} for phase in plan["phases"] for task in phase["tasks"]]
@@ -101,7 +96,12 @@ def expected(plan: Plan) -> list[dict[str, Any]]:
     return [told(task) | {"phase": phase.name} for phase in plan.phases for task in phase.tasks]
 
 
-LOOKS = {"command line": command_line_tasks, "board": board_tasks, "MCP": mcp_tasks}
+def typed_tasks(world: World, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.person.run("todo", "--json", "--session", name).json["tasks"]
+    return found
+
+
+LOOKS = {"command line": typed_tasks, "board": board_tasks, "MCP": mcp_tasks}
 
 
 @pytest.mark.parametrize("surface", LOOKS)
@@ -120,25 +120,23 @@ def test_a_plan_has_the_same_facts_everywhere(world: World, surface: str) -> Non
         assert [task["check"] for task in found] == [task["check"] for task in expected(plan)]
 
 
-def typed(world: World, need: str, text: str) -> str | None:
+def typed(world: World, need: str, text: str) -> str:
     answer = world.person.run("answer", need, text)
-    return None if answer.code == 0 else answer.err
+    return answer.err if answer.code else ""
 
 
-def pressed(world: World, need: str, text: str) -> str | None:
-    return _failed(world.editor.answer(need, text))
+def pressed(world: World, need: str, text: str) -> str:
+    notice = world.editor.answer(need, text)
+    return notice.text if notice.failed else ""
 
 
-def posted(world: World, need: str, text: str) -> str | None:
+def posted(world: World, need: str, text: str) -> str:
     answered = world.browser.post(f"/api/needs/{need}", {"answer": text})
-    return None if answered.status == 200 else f"{answered.status} {answered.json['error']}"
+    return "" if answered.status == 200 else f"{answered.status} {answered.json['error']}"
 
 
-def _failed(notice: Notice) -> str | None:
-    return notice.text if notice.failed else None
-
-
-ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {"command line": typed, "watch": pressed, "board": posted}
+ANSWERS = {"command line": typed, "watch": pressed, "board": posted}
+"""Answers a question on a surface; the refusal."""
 
 
 SIDES = ("left side", "right side")
@@ -162,7 +160,7 @@ def test_a_question_takes_the_answers_that_it_offers(
 
     refused = ANSWERS[surface](world, need, given)
 
-    assert (refused is None) == (answer is not None), refused
+    assert (refused == "") == (answer is not None), refused
     assert world.told(need) == ((answer, "Ada") if answer else ("", ""))
     if refused:
         assert all(option in refused for option in options)
@@ -183,22 +181,16 @@ def test_the_first_answer_counts_and_the_second_is_told_of_it(world: World, surf
     assert [told.startswith(status) for told, status in ((refused, "409 "), (gone, "404 "))] == [surface == "board"] * 2
 
 
-def steered_by_command(world: World, name: str, directive: Directive) -> str:
-    verb = {Directive.PAUSE: "pause", Directive.STOP: "stop", Directive.GO: "resume"}[directive]
-    return world.person.says(verb, "--session", name)
+VERBS = {Directive.PAUSE: "pause", Directive.STOP: "stop", Directive.GO: "resume"}
+STEERS: dict[str, Callable[[World, str, Directive], str]] = {
+    "command line": lambda world, name, directive: world.person.says(VERBS[directive], "--session", name),
+    "watch": lambda world, name, directive: world.editor.steer(name, directive).text,
+    "board": lambda world, name, directive: str(steered(world, name, directive.value).json["what"]),
+}
 
 
-def steered_by_key(world: World, name: str, directive: Directive) -> str:
-    return world.editor.steer(name, directive).text
-
-
-def steered_by_request(world: World, name: str, directive: Directive) -> str:
-    answered = world.browser.post(f"/api/s/{world.browser.key(name)}/course", {"course": directive.value})
-    assert answered.status == 200
-    return str(answered.json["what"])
-
-
-STEERS = {"command line": steered_by_command, "watch": steered_by_key, "board": steered_by_request}
+def steered(world: World, name: str, course: str) -> Answered:
+    return world.browser.post(f"/api/s/{world.browser.key(name)}/course", {"course": course})
 
 
 @pytest.mark.parametrize("surface", STEERS)
@@ -214,9 +206,7 @@ def test_an_agent_is_paused_stopped_and_resumed_in_the_same_words(world: World, 
 
 
 def test_the_board_takes_no_other_course(world: World) -> None:
-    key = world.browser.key(planned(world))
-
-    assert world.browser.post(f"/api/s/{key}/course", {"course": "faster"}).status == 400
+    assert steered(world, planned(world), "faster").status == 400
 
 
 def test_sessions_are_listed_with_the_same_figures(world: World) -> None:

@@ -57,6 +57,9 @@ REFUSED = {0, 3, 422}
 """The exit code and the status of what cannot be applied to a plan."""
 
 
+Acts = dict[str, Callable[..., str | None]]
+
+
 class Surface:
     """A way in to one session with three tasks. `did` is what came of an act: None, or why it was refused."""
 
@@ -79,9 +82,11 @@ class Surface:
         return [fact(task) for task in self.session.plan.tasks]
 
     def did(self, case: str, *words: Any) -> str | None:
-        way = partial(self.edited, EDITS[case]) if case in EDITS else getattr(self, case)
-        found: str | None = way(*words)
-        return found
+        return self.edited(EDITS[case], *words) if case in EDITS else self.acts()[case](*words)
+
+    def acts(self) -> Acts:
+        """What is no edit of the plan."""
+        raise NotImplementedError
 
     def edited(self, row: "Row", *words: Any) -> str | None:
         raise NotImplementedError
@@ -166,23 +171,18 @@ class CommandLine(Surface):
         self.code = answer.code
         return None if answer.code == 0 else answer.err.removeprefix("tildone: ").strip() or answer.out
 
-    def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        return self.typed("todo", "check", str(number), *(() if command else ("--remove",)), command=command)
+    def acts(self) -> Acts:
+        def set_check(number: int, command: tuple[str, ...]) -> str | None:
+            return self.typed("todo", "check", str(number), *(() if command else ("--remove",)), command=command)
 
-    def verify(self, number: int) -> str | None:
-        return self.typed("verify", str(number))
-
-    def approve(self, number: int, _seen: Check) -> str | None:
-        return self.typed("approve", str(number) if number else "--plan", "--yes")
-
-    def undo(self) -> str | None:
-        return self.typed("undo")
-
-    def redo(self) -> str | None:
-        return self.typed("redo")
-
-    def restore(self, event: str) -> str | None:
-        return self.typed("checkout", event)
+        return {
+            "set_check": set_check,
+            "verify": lambda number: self.typed("verify", str(number)),
+            "approve": lambda number, _seen: self.typed("approve", str(number) if number else "--plan", "--yes"),
+            "undo": lambda: self.typed("undo"),
+            "redo": lambda: self.typed("redo"),
+            "restore": lambda event: self.typed("checkout", event),
+        }
 
 
 class Watch(Surface):
@@ -204,21 +204,18 @@ class Watch(Surface):
     def told(self, notice: Notice) -> str | None:
         return notice.text if notice.failed else None
 
-    def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        line = check_text(Check(command)) if command else ""
-        return self.told(self.editor.set_check(self.name, number, line, self.check_of(number)))
+    def acts(self) -> Acts:
+        def set_check(number: int, command: tuple[str, ...]) -> str | None:
+            line = check_text(Check(command)) if command else ""
+            return self.told(self.editor.set_check(self.name, number, line, self.check_of(number)))
 
-    def verify(self, number: int) -> str | None:
-        return self.told(self.editor.verify(self.name, number))
-
-    def approve(self, _number: int, seen: Check) -> str | None:
-        return self.told(self.editor.approve(self.name, seen))
-
-    def undo(self) -> str | None:
-        return self.told(self.editor.undo(self.name))
-
-    def redo(self) -> str | None:
-        return self.told(self.editor.redo(self.name))
+        return {
+            "set_check": set_check,
+            "verify": lambda number: self.told(self.editor.verify(self.name, number)),
+            "approve": lambda _number, seen: self.told(self.editor.approve(self.name, seen)),
+            "undo": lambda: self.told(self.editor.undo(self.name)),
+            "redo": lambda: self.told(self.editor.redo(self.name)),
+        }
 
 
 class Board(Surface):
@@ -239,25 +236,20 @@ class Board(Surface):
             return unproved[0]["reason"] if unproved else None
         return str(answered.json["error"])
 
-    def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        was = self.check_of(number)
-        line, base = (check_text(Check(each)) if each else "" for each in (command, was.command if was else ()))
-        return self.post("check", number=number, line=line, base=base)
+    def acts(self) -> Acts:
+        def set_check(number: int, command: tuple[str, ...]) -> str | None:
+            was = self.check_of(number)
+            line, base = (check_text(Check(each)) if each else "" for each in (command, was.command if was else ()))
+            return self.post("check", number=number, line=line, base=base)
 
-    def verify(self, number: int) -> str | None:
-        return self.post("verify", number=number)
-
-    def approve(self, number: int, seen: Check) -> str | None:
-        return self.post("approve", number=number, command=list(seen.command))
-
-    def undo(self) -> str | None:
-        return self.post("undo")
-
-    def redo(self) -> str | None:
-        return self.post("redo")
-
-    def restore(self, event: str) -> str | None:
-        return self.post("restore", event=event)
+        return {
+            "set_check": set_check,
+            "verify": lambda number: self.post("verify", number=number),
+            "approve": lambda number, seen: self.post("approve", number=number, command=list(seen.command)),
+            "undo": lambda: self.post("undo"),
+            "redo": lambda: self.post("redo"),
+            "restore": lambda event: self.post("restore", event=event),
+        }
 
 
 class Library(Surface):
@@ -277,31 +269,26 @@ class Library(Surface):
 
         return self.caught(change)
 
-    def caught(self, act: Callable[[], object]) -> str | None:
+    def caught(self, act: Callable[..., object], *words: Any) -> str | None:
         try:
-            found = act()
+            found = act(*words)
         except TildoneError as error:
             return str(error)
         return found if isinstance(found, str) else None
 
-    def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        check, was = Check(command) if command else None, self.check_of(number)
-        return self.caught(lambda: self.checks.set_check(self.own, number, check, was))
+    def acts(self) -> Acts:
+        def set_check(number: int, command: tuple[str, ...]) -> object:
+            return self.checks.set_check(self.own, number, Check(command) if command else None, self.check_of(number))
 
-    def verify(self, number: int) -> str | None:
-        return self.caught(lambda: self.checks.verify(self.own, [number])[1][number].reason or None)
-
-    def approve(self, _number: int, seen: Check) -> str | None:
-        return self.caught(lambda: self.checks.approve(self.own, [seen]))
-
-    def undo(self) -> str | None:
-        return self.caught(self.own.undo)
-
-    def redo(self) -> str | None:
-        return self.caught(self.own.redo)
-
-    def restore(self, event: str) -> str | None:
-        return self.caught(lambda: self.own.checkout(event))
+        acts: dict[str, Callable[..., object]] = {
+            "set_check": set_check,
+            "verify": lambda number: self.checks.verify(self.own, [number])[1][number].reason or None,
+            "approve": lambda _number, seen: self.checks.approve(self.own, [seen]),
+            "undo": self.own.undo,
+            "redo": self.own.redo,
+            "restore": self.own.checkout,
+        }
+        return {case: partial(self.caught, act) for case, act in acts.items()}
 
 
 @pytest.fixture(scope="module")

@@ -237,11 +237,7 @@ def test_statistics_count_the_same(world: World) -> None:
 
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "5f0c1234-aaaa-bbbb-cccc-00009e7d"}
-TYPED = {
-    "completed #1": "done 1",
-    "blocked #2": "block 2 why",
-    "removed #3": "rm 3",
-    "added #6": "add Mine",
+TYPED = {"completed #1": "done 1", "blocked #2": "block 2 why", "removed #3": "rm 3", "added #6": "add Mine"} | {
     "noted on #4": "note 4 hm",
     "renamed #4": "rename 4 Fourth",
     "started #5": "start 5",

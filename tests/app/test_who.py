@@ -183,14 +183,8 @@ def running(person: Person, shell: Mapping[str, str], *turns: dict[str, Any]) ->
     with ModelServer(*turns, {"text": "I stop.", "repeat": True}) as server:
         more = {**provider_environment(server), "NO_PROXY": "127.0.0.1", "TILDONE_COUNTDOWN": "0", **shell}
         command = [str(PROGRAM), "run", "--mode", "rpc", "--model", CHAT, "--dialect", "brief", "--max-nudges", "0"]
-        with subprocess.Popen(
-            command,
-            cwd=person.folder,
-            env=person.environment(more),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
+        pipe, null, own = subprocess.PIPE, subprocess.DEVNULL, person.environment(more)
+        with subprocess.Popen(command, cwd=person.folder, env=own, stdin=pipe, stdout=pipe, stderr=null) as process:
             try:
                 yield Client(process)
             finally:
@@ -308,14 +302,8 @@ def changing_approvals(place: Place, *, approved: bool) -> Iterator[None]:
 def done_over_mcp(person: Person, shell: Mapping[str, str]) -> list[str]:
     """Call the first task done, and say yes to everything. Return the methods of the requests that came."""
     asked = []
-    with subprocess.Popen(
-        [str(PROGRAM), "mcp", "--dialect", "brief"],
-        cwd=person.folder,
-        env=person.environment(dict(shell)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command, pipe, own = [str(PROGRAM), "mcp", "--dialect", "brief"], subprocess.PIPE, person.environment(dict(shell))
+    with subprocess.Popen(command, cwd=person.folder, env=own, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin
         assert process.stdout
 

@@ -109,41 +109,32 @@ def test_an_edit_that_still_fits_is_rebased(edited: Edited) -> None:
 
 DONE, REMOVED = Mark(At((1,)), Status.COMPLETED), Remove(At((1,)))
 REWORD: Json = {"op": "reword", "at": 1, "text": "Deux"}
+RENAMED: list[Op] = [Rename(At((1,)), "Zwei"), Move(At((1,)), At((0,)))]
+NOTED: list[Op] = [Note(At((1,)), "do not remove")]
+MARK: Json = {"op": "mark", "at": [1], "status": "abandoned"}
+TAKE: Json = {"op": "remove", "at": [1]}
+GONE = {"base": "Two", "theirs": "removed", "yours": "Deux", "now": None, "gone": True}
 CLASHES: dict[str, tuple[list[Op], Json, Json]] = {
-    "status": (
-        [DONE],
-        {"op": "mark", "at": [1], "status": "abandoned"},
-        {"field": "status", "base": "pending", "theirs": "completed", "yours": "abandoned", "now": 1},
-    ),
-    "text": (
-        [Rename(At((1,)), "Zwei"), Move(At((1,)), At((0,)))],
-        REWORD,
-        {"field": "text", "base": "Two", "theirs": "Zwei", "yours": "Deux", "now": 0},
-    ),
-    "text of a removed task": (
-        [REMOVED],
-        REWORD,
-        {"field": "text", "base": "Two", "theirs": "removed", "yours": "Deux", "now": None, "gone": True},
-    ),
+    "status": ([DONE], MARK, {"base": "pending", "theirs": "completed", "yours": "abandoned", "now": 1}),
+    "text": (RENAMED, REWORD, {"base": "Two", "theirs": "Zwei", "yours": "Deux", "now": 0}),
+    "text of a removed task": ([REMOVED], REWORD, {"field": "text", **GONE}),
     "remove a done task": (
         [DONE],
-        {"op": "remove", "at": [1]},
+        TAKE,
         {"field": "status", "base": "pending", "theirs": "completed", "yours": "removed", "now": 1},
     ),
-    "remove with a note": (
-        [Note(At((1,)), "do not remove")],
-        {"op": "remove", "at": [1]},
-        {"field": "task", "yours": "removed", "now": 1},
-    ),
+    "remove with a note": (NOTED, TAKE, {"field": "task", "yours": "removed", "now": 1}),
     "note": ([REMOVED], {"op": "note", "at": 1, "text": "x"}, {"field": "task", "theirs": "removed", "now": None}),
     "move": ([REMOVED], {"op": "move", "at": [1], "before": 0}, {"field": "task", "theirs": "removed"}),
-    "mark": ([REMOVED], {"op": "mark", "at": [1], "status": "completed"}, {"field": "status", "theirs": "removed"}),
+    "mark": ([REMOVED], MARK | {"status": "completed"}, {"field": "status", "theirs": "removed"}),
 }
+"""What both sides did, and the clash; its field is that of its name if none is given."""
 
 
 @pytest.mark.parametrize("case", CLASHES)
 def test_both_changed_the_same(edited: Edited, case: str) -> None:
     theirs, yours, clash = CLASHES[case]
+    clash = {"field": case, **clash}
     edited.theirs.change(theirs)
     before = edited.tasks()
     answered = edited.ops(yours)
@@ -235,14 +226,13 @@ def test_an_older_change_is_taken_back_while_later_ones_stay(edited: Edited) -> 
     assert [task.number for task in edited.theirs.plan.tasks] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("yours", "theirs", "touched", "left"),
-    [
-        ({"op": "mark", "at": [2], "status": "completed"}, Rename(Numbered((3,)), "Drei"), "Drei", ("completed", ())),
-        ({"op": "order", "at": 2, "after": [2]}, Order(Numbered((3,)), (1,)), "Three", ("pending", (1,))),
-    ],
-    ids=["text", "order"],
-)
+TOUCHED = [
+    ({"op": "mark", "at": [2], "status": "completed"}, Rename(Numbered((3,)), "Drei"), "Drei", ("completed", ())),
+    ({"op": "order", "at": 2, "after": [2]}, Order(Numbered((3,)), (1,)), "Three", ("pending", (1,))),
+]
+
+
+@pytest.mark.parametrize(("yours", "theirs", "touched", "left"), TOUCHED, ids=["text", "order"])
 def test_a_change_is_not_taken_back_if_its_tasks_were_touched_since(
     edited: Edited, yours: Json, theirs: Op, touched: str, left: tuple[str, tuple[int, ...]]
 ) -> None:
@@ -374,24 +364,10 @@ def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: C
 
     assert (first.status, first.json["approved"]) == (200, True)
     assert check == Check(("pytest", "-q", "tests/a b"))
-    assert checked.task()["check"] == {
-        "line": "pytest -q 'tests/a b'",
-        "command": ["pytest", "-q", "tests/a b"],
-        "folder": "",
-        "caution": "",
-        "state": "",
-        "words": "",
-        "program": "",
-    }
-    assert checked.facts() | {"head": ""} == {
-        "head": "",
-        "here": True,
-        "may_approve": True,
-        "stale": [],
-        "proposed": [],
-        "checking": [],
-        "claims": {},
-    }
+    shown = {"line": "pytest -q 'tests/a b'", "command": ["pytest", "-q", "tests/a b"], "folder": "", "caution": ""}
+    assert checked.task()["check"] == shown | dict.fromkeys(("state", "words", "program"), "")
+    nothing: Json = {"stale": [], "proposed": [], "checking": [], "claims": {}}
+    assert checked.facts() | {"head": ""} == {"head": "", "here": True, "may_approve": True} | nothing
     assert checked.about("check", line="", base="pytest -q 'tests/a b'").status == 200
     assert checked.theirs.plan.tasks[0].check is None
     assert checked.about("check", number=0, line="make", base="something else").status == 409
@@ -528,14 +504,8 @@ def test_claims_say_who_works_on_a_task_and_from_whom_it_was_taken_over(edited: 
 def test_an_older_change_of_order_files_and_checks_is_taken_back_while_later_ones_stay(edited: Edited) -> None:
     edited.theirs.change([Mark(Numbered((1,)), Status.COMPLETED)])
     check = Check(("pytest",))
-    edited.theirs.change(
-        [
-            SetCheck(Numbered((1,)), check),
-            Order(Numbered((3,)), (2,)),
-            Touch(Numbered((3,)), ("a",)),
-            SetCheck(None, check),
-        ]
-    )
+    steps: list[Op] = [Order(Numbered((3,)), (2,)), Touch(Numbered((3,)), ("a",)), SetCheck(None, check)]
+    edited.theirs.change([SetCheck(Numbered((1,)), check), *steps])
     event = edited.shown()["head"]
     assert edited.numbered(1).status is Status.PENDING
     edited.theirs.change([Mark(Numbered((2,)), Status.IN_PROGRESS)])

@@ -202,20 +202,18 @@ def test_a_named_file_comes_before_the_environment(project: Project) -> None:
     assert find_token(project.settings(), environ, str(named)) == Token(f"{SECRET}-named", str(named))
 
 
-@pytest.mark.parametrize(
-    "content", ["", "\n", "too short", "x" * 15, "with a space in the middle", "ü" * 20, "a\tb" * 9]
-)
-def test_an_invalid_token_is_refused_and_not_printed(project: Project, content: str) -> None:
+def test_an_invalid_token_is_refused_and_not_printed(project: Project) -> None:
     file = project.home / "token"
-    file.write_text(content, encoding="utf-8")
+    for content in ("", "\n", "too short", "x" * 15, "with a space in the middle", "ü" * 20, "a\tb" * 9):
+        file.write_text(content, encoding="utf-8")
 
-    with pytest.raises(UsageError, match="holds no token") as refused:
-        find_token(project.settings(), {}, str(file))
+        with pytest.raises(UsageError, match="holds no token") as refused:
+            find_token(project.settings(), {}, str(file))
 
-    assert not content.strip() or content not in str(refused.value)
-    if content.strip():
-        with pytest.raises(UsageError, match="TILDONE_TOKEN holds no token"):
-            find_token(project.settings(), {"TILDONE_TOKEN": content}, None)
+        if content.strip():
+            assert content not in str(refused.value)
+            with pytest.raises(UsageError, match="TILDONE_TOKEN holds no token"):
+                find_token(project.settings(), {"TILDONE_TOKEN": content}, None)
 
 
 def test_a_token_file_that_cannot_be_read_or_created_is_named(project: Project) -> None:

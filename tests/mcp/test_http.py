@@ -106,33 +106,18 @@ def test_a_request_without_the_token_is_refused(served: Served) -> None:
     assert served.token not in "".join(answer.text for answer in answers)
 
 
-def test_the_token_is_readable_by_its_owner_only_and_never_printed(served: Served) -> None:
-    assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
-    assert served.token not in " ".join(served.notice)
-    assert served.url.startswith("http://127.0.0.1:")
-
-
-def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
+def test_a_request_from_this_machine_is_accepted_and_what_is_no_message_refused(served: Served) -> None:
+    """Clients look for an OAuth server on another path; there is none."""
     port = served.url.rpartition(":")[2].removesuffix("/mcp")
-
-    assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
-
-
-def test_other_paths_are_not_found(served: Served) -> None:
-    """Clients look there for an OAuth server; there is none."""
     elsewhere = served.url.replace("/mcp", "/.well-known/oauth-protected-resource")
-
-    assert served.post(path=elsewhere, authorization="").status_code == 404
-
-
-def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
-    assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
-
-
-def test_an_invalid_message_is_refused(served: Served) -> None:
     invalid: tuple[object, ...] = ([], 7, "x", {"jsonrpc": "2.0"})
 
+    assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
+    assert served.post(path=elsewhere, authorization="").status_code == 404
+    assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
     assert [served.post([body]).status_code for body in invalid] == [400] * 4
+    assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
+    assert (served.token in " ".join(served.notice), served.url.startswith("http://127.0.0.1:")) == (False, True)
 
 
 ACCEPT = "application/json, text/event-stream"
@@ -332,21 +317,24 @@ async def test_connections_that_are_held_open_keep_no_client_out(served: Served,
 PARTS = [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"]
 
 
+def with_token(served: Served) -> bytes:
+    """The head of a request that is let in."""
+    return HEAD + b"Authorization: Bearer " + served.token.encode() + b"\r\n"
+
+
 def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served) -> None:
     """Within the time limit, although a part of it keeps arriving."""
-    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(impatient)) for _ in PARTS]
         for connection, sent in zip(connections, PARTS, strict=True):
-            connection.sendall(sent.replace(HEAD, HEAD + token))
+            connection.sendall(sent.replace(HEAD, with_token(impatient)))
         answers = [received(connection) for connection in connections]
 
     assert [answer for answer in answers if b" 200 " in answer] == []
 
 
 def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
-    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
-    for begin, more in ((HEAD, b"X-A: b\r\n"), (HEAD + token + b"Content-Length: 99999\r\n\r\n", b" ")):
+    for begin, more in ((HEAD, b"X-A: b\r\n"), (with_token(impatient) + b"Content-Length: 99999\r\n\r\n", b" ")):
         with connect(impatient) as connection:
             connection.sendall(begin)
             until(partial(cannot_send, connection, more))
@@ -354,16 +342,12 @@ def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
 
 def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served) -> None:
     body = json.dumps(initialize()).encode()
-    token = (
-        b"Authorization: Bearer " + impatient.token.encode() + b"\r\nAccept: application/json, text/event-stream\r\n"
-    )
+    rest = f"Accept: {ACCEPT}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     with connect(impatient) as connection:
-        connection.sendall(HEAD + token + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        connection.sendall(with_token(impatient) + rest)
         assert b" 200 " in connection.recv(100)
         connection.sendall(b"POST /mcp HT")
-        rest = received(connection)
-
-    assert b"HTTP/1.1 200" not in rest
+        assert b"HTTP/1.1 200" not in received(connection)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")

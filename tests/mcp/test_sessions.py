@@ -215,9 +215,8 @@ async def test_a_record_that_the_server_remembers_is_read_again_after_a_change(p
         await client.call_tool("todo", {"add": ["Four"]})
         log = json.loads(await read(client, "log://current.json"))
 
-    newest, *_, oldest = (event["author"] for event in log["events"])
-    assert (newest["agent"], newest["model"]) == ("gemini:S", "flash")
-    assert (oldest["agent"], oldest["model"]) == (f"gemini:pid:{OURS}", None)
+    newest, *_, oldest = ((event["author"]["agent"], event["author"]["model"]) for event in log["events"])
+    assert (newest, oldest) == (("gemini:S", "flash"), (f"gemini:pid:{OURS}", None))
 
 
 async def test_a_cleared_conversation_keeps_its_session(project: Project) -> None:
@@ -589,14 +588,15 @@ def test_one_thread_serves_all_watchers_of_a_session(watched: Watched) -> None:
 
 
 def test_an_ended_watch_is_not_called_also_if_an_earlier_one_ended_it(watched: Watched) -> None:
-    ends = [watched.watch("gone")]
-    ends.pop()()
+    gone = watched.watch("gone")
+    ends: list[Callable[[], None]] = []
 
     def first() -> None:
         ends[1]()
         watched.said.put("first")
 
     ends += [watched.watcher.watch(snapshot(watched.session), first), watched.watch("second")]
+    gone()
 
     assert watched.change() == "first"
     watched.store.until_waited(watched.session.state.head)

@@ -103,22 +103,23 @@ async def test_clients_that_show_models_structured_content_get_text(project: Pro
     assert text_of(result) == "1"
 
 
-@every_dialect
-@pytest.mark.parametrize(
-    "invalid",
-    [
-        {"ops": 5, "todos": 3.5, "sing": {}, "mode": None},
-        {"add": [[[[[]]]]], "ops": [None], "todos": [None], "summary": [], "indices": [[]]},
-        {"todos": [{"text": "x" * 300_000}], "ops": [{"op": "x" * 300_000}], "add": ["x" * 300_000], "summary": ""},
-        {"\u2028": "\x00", "\x1b[2J": {}},
-    ],
-    ids=["types", "nesting", "size", "names"],
-)
-async def test_an_invalid_call_changes_nothing(project: Project, dialect: str, invalid: dict[str, Any]) -> None:
-    async with project.client("auto", dialect=dialect) as client:
-        refused = {tool: (await client.call_tool(tool, invalid)).is_error for tool in tools_of(dialect)}
+LONG = "x" * 300_000
+INVALID: dict[str, dict[str, Any]] = {
+    "types": {"ops": 5, "todos": 3.5, "sing": {}, "mode": None},
+    "nesting": {"add": [[[[[]]]]], "ops": [None], "todos": [None], "summary": [], "indices": [[]]},
+    "size": {"todos": [{"text": LONG}], "ops": [{"op": LONG}], "add": [LONG], "summary": ""},
+    "names": {"\u2028": "\x00", "\x1b[2J": {}},
+}
 
-    assert refused == {tool: tool != "list_todos" for tool in tools_of(dialect)}
+
+@every_dialect
+async def test_an_invalid_call_changes_nothing(project: Project, dialect: str) -> None:
+    tools = tools_of(dialect)
+    async with project.client("auto", dialect=dialect) as client:
+        for kind, invalid in INVALID.items():
+            refused = {tool: (await client.call_tool(tool, invalid)).is_error for tool in tools}
+            assert (kind, refused) == (kind, {tool: tool != "list_todos" for tool in tools})
+
     assert project.texts() == []
 
 
@@ -234,31 +235,23 @@ async def test_an_unknown_name_and_a_prompt_without_a_task_are_protocol_errors(p
     assert unknown.value.code == INVALID_PARAMS
 
 
-def test_no_client_name_can_be_taken_for_that_of_another_coding_agent() -> None:
-    """Names are prefixes, so none may begin with another."""
-    names = [name for client in CLIENTS.values() for name in client.names]
-
-    clashes = [pair for pair in itertools.permutations(names, 2) if pair[0].startswith(pair[1])]
-
-    assert (clashes, [name for name in names if name != name.lower() or not name]) == ([], [])
-
-
-def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
-    """Otherwise a conversation could be attributed to either."""
+def test_no_client_can_be_taken_for_another_coding_agent() -> None:
+    """Names are prefixes, so none may begin with another. Nor do two use the same variable or key."""
     clients = CLIENTS.values()
+    names = [name for client in clients for name in client.names]
     places = [place for each in clients for place in (each.conversation_variable, each.process_variable) if place]
     places += [key for each in clients for key in each.conversation_meta]
 
+    assert [pair for pair in itertools.permutations(names, 2) if pair[0].startswith(pair[1])] == []
+    assert [name for name in names if name != name.lower() or not name] == []
     assert len(places) == len(set(places))
 
 
 def test_a_client_without_a_known_name_may_be_any_coding_agent_and_gets_everything() -> None:
     names = ("claude-code", "codex-mcp-client", "claude-ai", "opencode", "")
     assert [wants_structured(name) for name in names] == [False, False, True, True, True]
-    assert not is_another("", "claude")
-    assert not is_another("something new", "claude")
-    assert not is_another("claude-code", "claude")
-    assert is_another("opencode", "claude")
+    others = [is_another(name, "claude") for name in ("", "something new", "claude-code", "opencode")]
+    assert others == [False, False, False, True]
 
 
 CURRENT, AS_JSON = "plan://current", "plan://current.json"
@@ -371,21 +364,20 @@ async def test_another_session_can_be_read(project: Project, mode: str) -> None:
 
 
 @every_mode
-@pytest.mark.parametrize("uri", ["plan://nowhere", "plan://", "file:///etc/passwd", "", "plan:current"])
-async def test_an_unknown_uri_is_not_found(project: Project, mode: str, uri: str) -> None:
+async def test_an_unknown_uri_is_not_found(project: Project, mode: str) -> None:
     async with project.client(mode) as client:
-        with pytest.raises(MCPError, match="Resource not found") as missing:
-            await client.read_resource(uri)
+        for uri in ("plan://nowhere", "plan://", "file:///etc/passwd", "", "plan:current"):
+            with pytest.raises(MCPError, match="Resource not found") as missing:
+                await client.read_resource(uri)
+            assert missing.value.code == (RESOURCE_NOT_FOUND if mode == "legacy" else INVALID_PARAMS)
 
-    assert missing.value.code == (RESOURCE_NOT_FOUND if mode == "legacy" else INVALID_PARAMS)
 
+def test_the_uri_of_a_session_names_it() -> None:
+    names = ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"]
+    parsed = [parse_uri(f"plan://{quote(session, safe='', errors='replace')}") for session in names]
 
-@pytest.mark.parametrize("session", ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"])
-def test_the_uri_of_a_session_names_it(session: str) -> None:
-    parsed = parse_uri(f"plan://{quote(session, safe='', errors='replace')}")
-
-    assert parsed is not None
-    assert (parsed.session, parsed.as_json) == ((None, True) if session == "current.json" else (session, False))
+    expected = [*((name, False) for name in names[:4]), (None, True)]
+    assert [(each.session, each.as_json) for each in parsed if each] == expected
 
 
 @every_mode

@@ -284,31 +284,6 @@ def test_a_stream_is_told_only_about_its_topics(browser: Browser, shared_place: 
     assert later["title"] == "shown"
 
 
-def test_a_page_that_shows_one_session_is_told_who_is_at_work_and_what_is_asked(
-    browser: Browser, shared_place: Place
-) -> None:
-    add(shared_place, "present", "One")
-    key = browser.key("present")
-    store = shared_place.store()
-
-    def beat(doing: str) -> None:
-        store.records.beat(Presence("claude:77", "present", "claude", "laptop", "m", doing, 5, "", 10, 0.5, now()))
-
-    beat("thinking")
-    until(lambda: browser.get(f"/api/s/{key}").json, lambda shown: shown["agents"])
-    with browser.live(f"session:{key},needs") as live:
-        beat("bash: make")
-        presence = live.until("presence")
-        store.records.ask(Need("live-1", "present", "command", "make", ("once", "no"), 5))
-        needs = live.until("needs")
-        while "live-1" not in [need["id"] for need in needs["open"]]:
-            needs = live.until("needs")
-        state = browser.get(f"/api/s/{key}").json["state"]
-
-    assert presence["agents"][0]["doing"] == "bash: make"
-    assert state == "needs you"
-
-
 def test_a_long_plan_is_not_sent_in_a_frame(browser: Browser, shared_place: Place) -> None:
     add(shared_place, "huge", "One")
     key = browser.key("huge")
@@ -317,20 +292,6 @@ def test_a_long_plan_is_not_sent_in_a_frame(browser: Browser, shared_place: Plac
         plan = live.until("plan")
 
     assert set(plan) == {"key", "head"}
-
-
-def test_a_deleted_session_is_gone_which_is_told(browser: Browser, shared_place: Place, served: RunningBoard) -> None:
-    add(shared_place, "vanishing", "One")
-    key = browser.key("vanishing")
-    store = shared_place.store()
-    with browser.live(f"sessions,session:{key}") as live:
-        store.delete("vanishing", expected=store.session_head("vanishing").head)
-        gone = live.until("gone")
-    answered = browser.get(f"/api/s/{key}")
-
-    assert gone == {"key": key}
-    assert (answered.status, answered.json["error"]) == (404, "That session is not in the store.")
-    assert served.process.poll() is None
 
 
 def test_a_client_that_comes_back_gets_what_it_missed_and_no_more(browser: Browser, shared_place: Place) -> None:

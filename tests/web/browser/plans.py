@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from contextlib import closing
 from pathlib import Path
 
 from tests.web.sample_data import Story, fill_store, grammar_parser
@@ -75,11 +76,8 @@ class Placed:
         self.title = name.rpartition("/")[2]
 
     def state(self) -> State:
-        store = store_at(str(self.path))
-        try:
+        with closing(store_at(str(self.path))) as store:
             return state_of(store, self.name)
-        finally:
-            store.close()
 
     def tasks(self) -> tuple[Task, ...]:
         return self.state().plan.tasks

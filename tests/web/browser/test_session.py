@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -384,17 +385,13 @@ class Project:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        store = store_at(str(self.store))
-        try:
+        with closing(store_at(str(self.store))) as store:
             return session_in(store, NAME, BY_HAND).plan.tasks
-        finally:
-            store.close()
 
     def change(self, *steps: SetCheck) -> None:
         """Change the plan as an agent would."""
-        store = store_at(str(self.store))
-        session_in(store, NAME, BY_HAND).change(steps)
-        store.close()
+        with closing(store_at(str(self.store))) as store:
+            session_in(store, NAME, BY_HAND).change(steps)
 
     def script(self, text: str) -> tuple[str, ...]:
         # A hidden file is not watched: another would make the proof stale.

@@ -3,7 +3,7 @@
 import ast
 import importlib
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
 import tildone
@@ -81,13 +81,11 @@ def test_a_limit_says_what_it_limits() -> None:
 
 
 def test_no_two_types_have_one_name() -> None:
-    homes = defaultdict(list)
-    for module in modules().values():
-        for node in module.tree.body:
-            if isinstance(node, ast.ClassDef):
-                homes[node.name].append(module.name)
+    bodies = [(module.name, node) for module in modules().values() for node in module.tree.body]
+    homes = [(node.name, home) for home, node in bodies if isinstance(node, ast.ClassDef)]
+    count = Counter(name for name, _ in homes)
 
-    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+    assert [(name, home) for name, home in homes if count[name] > 1] == []
 
 
 def test_identifiers_are_split_into_words() -> None:

@@ -216,7 +216,7 @@ def content(address: str, path: str) -> str:
 
 def test_a_status_is_a_member(checkout: Checkout) -> None:
     """It states its own facts; lists, history, Markdown and schemas are derived from them."""
-    line = '    PAUSED = "paused", _Facts(icon="‖", checkbox="p", verb="pause", is_actionable=False)'
+    line = '    PAUSED = "paused", "‖", "p", "pause", "waiting"'
     checkout.insert(line, before="    BLOCKED =", into="plan/model.py")
     (checkout.project / "plan.md").write_text("- [p] Wait for spring\n- [ ] Dig\n")
 

@@ -391,8 +391,11 @@ async def test_a_change_by_another_process_or_the_client_itself_is_reported(proj
         plan = await read(client)
         await client.call_tool("todo", {"add": ["One"]})
         own = {await next_change(), await next_change()}
+        watched = watching()
 
     assert changed == own == {CURRENT, AS_JSON}
+    # Its watch ends with the connection.
+    assert (len(watched), watching()) == (1, [])
     assert plan == "- [ ] From a shell\n"
 
 
@@ -426,17 +429,6 @@ async def test_after_unsubscribing_nothing_is_reported_or_watched(project: Proje
 
     assert (once, len(watched), watching()) == (CURRENT, 1, [])
     assert inbox.is_empty
-
-
-@every_mode
-async def test_when_a_client_disconnects_its_watch_ends(project: Project, mode: str) -> None:
-    inbox = Inbox()
-    async with project.client(mode, inbox=inbox) as client, subscribed(client, inbox, CURRENT) as next_change:
-        project.add("One")
-        await next_change()
-        watched = watching()
-
-    assert (len(watched), watching()) == (1, [])
 
 
 async def test_an_unknown_uri_is_left_out_of_a_subscription(project: Project) -> None:

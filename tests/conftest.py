@@ -38,13 +38,8 @@ CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_stdio
 """The tests that open connections in their own process."""
 
 FOLDER_VARIABLES = (
-    "HOME",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
+    *("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"),
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
 )
 
 

@@ -69,15 +69,10 @@ def session_on(
     prefix: str = "e",
 ) -> Session:
     """A session whose clock and ids count up."""
-    clock = itertools.count(1000)
-    ids = itertools.count()
+    clock, ids = itertools.count(1000), itertools.count()
+    store, patience = store if store is not None else MemoryStore(), patience or Patience()
     return Session(
-        store if store is not None else MemoryStore(),
-        name,
-        dialect,
-        now=lambda: next(clock),
-        new_id=lambda: f"{prefix}{next(ids)}",
-        patience=patience or Patience(),
+        store, name, dialect, now=lambda: next(clock), new_id=lambda: f"{prefix}{next(ids)}", patience=patience
     )
 
 
@@ -120,24 +115,14 @@ checks = st.builds(
 )
 useful_checks = checks.filter(lambda check: check.command not in ((), ("true",)))
 proofs = st.builds(Proof, st.sampled_from(Result), commands, st.sampled_from(["", "d1", "d2"]))
+earlier = st.lists(st.integers(0, 5), max_size=2).map(tuple)
 checked_tasks = st.builds(
-    Task,
-    texts,
-    statuses,
-    number=st.integers(0, 4),
-    check=st.none() | checks,
-    after=st.lists(st.integers(0, 5), max_size=2).map(tuple),
-    touches=globs,
+    Task, texts, statuses, number=st.integers(0, 4), check=st.none() | checks, after=earlier, touches=globs
 )
 whole_proofs = st.builds(
     Proof,
-    st.sampled_from(Result),
-    commands,
-    *[st.sampled_from(["", "d1"])] * 2,
-    st.none() | st.integers(-9, 9),
-    texts,
-    *[st.integers(0, 99)] * 2,
-    *[texts] * 2,
+    *(st.sampled_from(Result), commands, *[st.sampled_from(["", "d1"])] * 2, st.none() | st.integers(-9, 9)),
+    *(texts, *[st.integers(0, 99)] * 2, *[texts] * 2),
     program=st.sampled_from(["", "/bin/make"]),
     imported=st.booleans(),
 )

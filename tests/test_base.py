@@ -31,17 +31,15 @@ from tildone.stores.memory import MemoryStore
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
 
+KINDS = "a store is a file, jsonl:FOLDER or postgresql://"
+
+
 @pytest.mark.parametrize(
-    ("scheme", "hint"),
-    [
-        ("mysql", "a store is a file, jsonl:FOLDER or postgresql://"),
-        ("file", "a store is a file, jsonl:FOLDER or postgresql://"),
-        ("PostgreSQL", r"did you mean 'postgresql'\?"),
-    ],
+    ("scheme", "hint"), [("mysql", KINDS), ("file", KINDS), ("PostgreSQL", r"did you mean 'postgresql'\?")]
 )
 def test_an_unknown_kind_of_store_is_named_in_the_error(scheme: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"there are no {scheme}:// stores; {hint}"):
-        open_store(Settings(store=parse_address(f"{scheme}://host/plans"), session="s", project="/"))
+        open_store(replace(HERE, store=parse_address(f"{scheme}://host/plans")))
 
 
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
@@ -52,7 +50,7 @@ def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(UsageError, match=re.escape(f"postgres:// stores need a driver: {install_extra('postgres')}")):
-        open_store(Settings(store=parse_address("postgres://host/plans"), session="s", project="/"))
+        open_store(replace(HERE, store=parse_address("postgres://host/plans")))
 
 
 @pytest.mark.parametrize(
@@ -245,26 +243,13 @@ def test_two_makers_never_create_the_same_id() -> None:
 VERBS = ("todo", "call", "log", "undo", "redo", "checkout", "export", "install", "uninstall", "status", "sessions")
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("tood", ["todo"]),  # two neighbours swapped
-        ("lgo", ["log"]),
-        ("staus", ["status"]),  # a letter missing
-        ("statuss", ["status"]),  # a letter too many
-        ("stabus", ["status"]),  # a wrong letter
-        ("STATUS", ["status"]),
-        ("sess", ["sessions"]),  # the beginning
-        ("instal", ["install"]),  # much closer than uninstall
-        ("inztxll", ["install"]),
-        ("udno", ["undo"]),
-        ("next", []),
-        ("x", []),
-        ("", []),
-    ],
-)
-def test_typing_errors_are_corrected(typed: str, expected: list[str]) -> None:
-    assert closest(typed, VERBS) == expected
+TYPED = "tood:todo lgo:log staus:status statuss:status stabus:status STATUS:status sess:sessions udno:undo"
+CORRECTIONS = dict(pair.split(":") for pair in f"{TYPED} instal:install inztxll:install next: x: :".split())
+"""Swapped neighbours, missing, additional and wrong letters, and beginnings. `instal` is far from `uninstall`."""
+
+
+def test_typing_errors_are_corrected() -> None:
+    assert {typed: " ".join(closest(typed, VERBS)) for typed in CORRECTIONS} == CORRECTIONS
 
 
 def test_at_most_three_words_are_suggested_and_none_for_a_very_long_one() -> None:
@@ -273,30 +258,27 @@ def test_at_most_three_words_are_suggested_and_none_for_a_very_long_one() -> Non
     assert closest("status" * 5000, ("status",) * 100) == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "known", "otherwise", "hint"),
-    [
-        ("tood", VERBS, "", "did you mean 'todo'?"),
-        ("--sesion", ("--session", "--store"), "", "did you mean '--session'?"),
-        ("do", ("done", "doctor"), "", "did you mean 'done' or 'doctor'?"),
-        ("abcd", ("abce", "abcf", "abcg"), "", "did you mean 'abce', 'abcf' or 'abcg'?"),
-        ("zzz", ("print", "json"), "", "known are print, json"),
-        ("zzz", (*VERBS, "a", "b"), "", "see tildone --help"),
-        ("zzz", ("print", "json"), "see the manual", "see the manual"),
-    ],
-)
-def test_a_hint_names_the_closest_or_where_to_look(
-    typed: str, known: tuple[str, ...], otherwise: str, hint: str
-) -> None:
-    assert nearest(typed, known, otherwise) == hint
+HINTS = [
+    ("tood", VERBS, "", "did you mean 'todo'?"),
+    ("--sesion", ("--session", "--store"), "", "did you mean '--session'?"),
+    ("do", ("done", "doctor"), "", "did you mean 'done' or 'doctor'?"),
+    ("abcd", ("abce", "abcf", "abcg"), "", "did you mean 'abce', 'abcf' or 'abcg'?"),
+    ("zzz", ("print", "json"), "", "known are print, json"),
+    ("zzz", (*VERBS, "a", "b"), "", "see tildone --help"),
+    ("zzz", ("print", "json"), "see the manual", "see the manual"),
+]
+
+
+def test_a_hint_names_the_closest_or_where_to_look() -> None:
+    assert [nearest(typed, known, otherwise) for typed, known, otherwise, _ in HINTS] == [row[-1] for row in HINTS]
 
 
 def test_a_long_value_is_shown_shortened() -> None:
-    assert shortened("9" * 40) == "9" * 40
-    assert shortened("9" * 5000) == "9" * 40 + "…"
+    assert [shortened("9" * count) for count in (40, 5000)] == ["9" * 40, "9" * 40 + "…"]
 
 
 PACKAGE = Path(tildone.__file__).parent
+unix_only = pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
 SHOW = """
 import sys
 from tildone.base import distribution
@@ -333,39 +315,31 @@ def command(path: Path, python: Path) -> None:
 
 def hints(*argv: str | Path, path: str = "/nowhere", **environ: str) -> list[str]:
     """The method, the program, an extra, a package, an upgrade."""
-    done = subprocess.run(
-        [str(word) for word in argv],
-        env={"PATH": path, "HOME": "/nonexistent", **environ},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
-    return done.stdout.splitlines()
+    words, known = [str(word) for word in argv], {"PATH": path, "HOME": "/nonexistent", **environ}
+    return subprocess.run(words, env=known, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_a_virtual_environment_that_is_not_on_path(place: Path) -> None:
     """The command is named by its path, and packages are added with its own Python: by uv or pip, if it is there."""
     python = make_venv(place / ".venv")
     command(place / "bin" / "uv", python)
     own = place / ".venv" / "bin" / "tildone"
 
-    how, program, extra, package, upgrade = hints(own)
+    *known, upgrade = hints(own)
     by_uv = hints(own, path=f"{place}/bin")[2]
     next((place / ".venv").glob("lib/python*/site-packages")).joinpath("pip").mkdir()
     by_pip = hints(own)[2]
 
-    assert how == "pip in a virtual environment"
-    assert program == f"'{place}/.venv/bin/tildone'"
-    assert extra == f"'{python}' -m ensurepip && '{python}' -m pip install 'tildone[run]'"
-    assert package == f"'{python}' -m ensurepip && '{python}' -m pip install 'boto3>=1'"
+    pip = f"'{python}' -m ensurepip && '{python}' -m pip install"
+    extra, package = f"{pip} 'tildone[run]'", f"{pip} 'boto3>=1'"
+    assert known == ["pip in a virtual environment", f"'{place}/.venv/bin/tildone'", extra, package]
     assert upgrade.endswith("-m pip install --upgrade tildone")
     assert by_uv == f"uv pip install --python '{python}' 'tildone[run]'"
     assert by_pip == f"'{python}' -m pip install 'tildone[run]'"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_a_copy_on_path_is_called_by_its_name(place: Path) -> None:
     """Also through a symbolic link. Another copy that comes first on PATH is not this one."""
     python = make_venv(place / ".venv")
@@ -383,44 +357,48 @@ def test_a_copy_on_path_is_called_by_its_name(place: Path) -> None:
     assert hints(python, "-c", SHOW)[1] == f"'{python}' -m tildone"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+def information(environment: Path) -> Path:
+    """Make the folder of an environment that says what is installed there."""
+    made = next(environment.glob("lib/python*/site-packages")) / "tildone-9.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Name: tildone\nVersion: 9\n")
+    return made
+
+
+@unix_only
 def test_a_uv_tool_keeps_its_extras_its_origin_and_its_added_packages(place: Path) -> None:
     """`uv tool install` installs what the command names and nothing else."""
     python = make_venv(place / "tools" / "tildone")
-    packages = next((place / "tools" / "tildone").glob("lib/python*/site-packages"))
-    (packages / "mcp").mkdir()
-    (packages / "tildone-9.dist-info").mkdir()
-    (packages / "tildone-9.dist-info" / "METADATA").write_text("Name: tildone\nVersion: 9\n")
+    installed = information(place / "tools" / "tildone")
+    (installed.parent / "mcp").mkdir()
     (place / "tools" / "tildone" / "uv-receipt.toml").write_text(
         '[tool]\nrequirements = [{ name = "tildone" }, { name = "boto", extras = ["crt"], specifier = ">=1" }]\n'
     )
-    from_index = hints(python, "-c", SHOW)
-    (packages / "tildone-9.dist-info" / "direct_url.json").write_text(json.dumps({"url": "file:///w.whl"}))
+    how, _, *from_index = hints(python, "-c", SHOW)
+    (installed / "direct_url.json").write_text(json.dumps({"url": "file:///w.whl"}))
     from_file = hints(python, "-c", SHOW)
 
-    assert from_index[0] == "uv tool"
-    assert from_index[2] == "uv tool install 'tildone[mcp,run]' --with 'boto[crt]>=1'"
-    assert from_index[3] == "uv tool install 'tildone[mcp]' --with 'boto[crt]>=1' --with 'boto3>=1'"
-    assert from_index[4] == "uv tool upgrade tildone"
+    boto = "--with 'boto[crt]>=1'"
+    assert how == "uv tool"
+    assert from_index[:2] == [
+        f"uv tool install {each}" for each in (f"'tildone[mcp,run]' {boto}", f"'tildone[mcp]' {boto} --with 'boto3>=1'")
+    ]
+    assert from_index[2:] == ["uv tool upgrade tildone"]
     assert from_file[2] == "uv tool install 'tildone[mcp,run] @ file:///w.whl' --with 'boto[crt]>=1'"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_a_copy_from_a_repository_names_the_commit(place: Path) -> None:
     python = make_venv(place / "archive-v0" / "Xy")
-    packages = next((place / "archive-v0" / "Xy").glob("lib/python*/site-packages"))
-    (packages / "tildone-9.dist-info").mkdir()
-    (packages / "tildone-9.dist-info" / "METADATA").write_text("Name: tildone\nVersion: 9\n")
     origin = {"url": "https://example.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
-    (packages / "tildone-9.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+    (information(place / "archive-v0" / "Xy") / "direct_url.json").write_text(json.dumps(origin))
 
     how, _, extra, *_ = hints(python, "-c", SHOW)
 
-    assert how == "uvx"
-    assert extra == "uvx --from 'tildone[run] @ git+https://example.org/t.git@abc' tildone"
+    assert (how, extra) == ("uvx", "uvx --from 'tildone[run] @ git+https://example.org/t.git@abc' tildone")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_pipx_and_its_temporary_environments(place: Path) -> None:
     installed = make_venv(place / "venvs" / "tildone")
     (place / "venvs" / "tildone" / "pipx_metadata.json").touch()
@@ -433,7 +411,7 @@ def test_pipx_and_its_temporary_environments(place: Path) -> None:
     assert hints(temporary, "-c", SHOW)[::2] == [*words]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_a_users_own_site_packages(place: Path) -> None:
     """The command is in the user's folder for programs, not beside Python."""
     python = Path(sys.base_prefix, "bin", "python3")
@@ -445,13 +423,12 @@ def test_a_users_own_site_packages(place: Path) -> None:
 
     how, program, extra, *_ = hints(python, "-c", SHOW, PYTHONUSERBASE=str(place))
 
-    assert how == "pip --user"
-    assert program == f"'{place}/bin/tildone'"
+    assert (how, program) == ("pip --user", f"'{place}/bin/tildone'")
     assert extra.endswith("'tildone[run]'")
     assert " -m pip install --user " in extra
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 def test_a_source_checkout_is_set_up_again(place: Path) -> None:
     """An editable installation in an environment elsewhere is an ordinary one."""
     shutil.copytree(PACKAGE, place / "src" / "tildone", ignore=shutil.ignore_patterns("__pycache__"))
@@ -463,13 +440,12 @@ def test_a_source_checkout_is_set_up_again(place: Path) -> None:
     how, _, extra, package, _ = hints(place / ".venv" / "bin" / "python", "-c", SHOW)
     elsewhere = hints(place.parent / "elsewhere" / "bin" / "python", "-c", SHOW)
 
-    assert how == "do.py in a source checkout"
-    assert extra == f"python3 '{place}/do.py' setup"
+    assert (how, extra) == ("do.py in a source checkout", f"python3 '{place}/do.py' setup")
     assert package.endswith("pip install 'boto3>=1'")
     assert elsewhere[0] == "pip in a virtual environment"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
+@unix_only
 @pytest.mark.parametrize("word", ["plain", "a b", "it's", "ø", "$HOME", ""])
 def test_a_quoted_word_is_one_word_of_a_shell(word: str) -> None:
     script = f"printf '<%s>' {distribution.quoted(word)}"

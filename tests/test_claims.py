@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -228,20 +229,16 @@ def test_an_agent_is_the_same_before_and_after_it_reveals_its_conversation(
     assert statuses(named) == ["completed"]
 
 
-@pytest.mark.parametrize(
-    ("holder", "is_gone"),
-    [
-        (Claimant(BOB, machine="elsewhere", pid=DEAD), False),
-        (Claimant(BOB, machine=machine_name(), pid=DEAD), True),
-        (Claimant(BOB, machine=machine_name(), pid=os.getpid(), started=start_time(os.getpid())), False),
-        (Claimant(BOB, machine=machine_name()), False),
-        (Claimant("not: an\x00 id", machine=machine_name()), False),
-    ],
-)
-def test_who_has_ended(settings: Settings, session_of: SessionOf, holder: Claimant, is_gone: bool) -> None:  # noqa: FBT001  a parameter of the test
-    claim = session_of(ADA).store.records.claim("s", 1, holder, 60_000)
+def test_who_has_ended(settings: Settings, session_of: SessionOf) -> None:
+    records, machine = session_of(ADA).store.records, machine_name()
+    holders = [
+        *(Claimant(BOB, machine=machine, pid=DEAD), Claimant(BOB, machine="elsewhere", pid=DEAD)),
+        *(Claimant(BOB, machine=machine), Claimant("not: an\x00 id", machine=machine)),
+        Claimant(BOB, machine=machine, pid=os.getpid(), started=start_time(os.getpid())),
+    ]
+    claims = [records.claim("s", number, holder, 60_000) for number, holder in enumerate(holders)]
 
-    assert AgentClaims(settings).is_gone(claim, ADA) is is_gone
+    assert [AgentClaims(settings).is_gone(claim, ADA) for claim in claims] == [True, *[False] * 4]
 
 
 def test_claims_are_renewed_in_the_middle_of_their_lease_and_given_back_at_the_end(
@@ -274,30 +271,22 @@ def test_the_tasks_of_each_agent(ada: Session, session_of: SessionOf, settings: 
 @pytest.fixture
 def lease(tmp_path: Path) -> Lease:
     """A run of the plan `s` that a worker holds."""
-    store = store_at(str(tmp_path / "plans.db"))
-    leases = run_leases(store)
-    leases.add(NewRun("r1", "s"), [PlanChanged(plan_of("one"))])
-    [held] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
-    store.close()
+    with closing(store_at(str(tmp_path / "plans.db"))) as store:
+        leases = run_leases(store)
+        leases.add(NewRun("r1", "s"), [PlanChanged(plan_of("one"))])
+        [held] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
     return held
 
 
 def release(folder: Path, lease: Lease) -> None:
-    store = store_at(str(folder / "plans.db"))
-    run_leases(store).release(lease.fence, "")
-    store.close()
+    with closing(store_at(str(folder / "plans.db"))) as store:
+        run_leases(store).release(lease.fence, "")
 
 
 def tildone(folder: Path, lease: str, *words: str) -> "subprocess.CompletedProcess[str]":
     known = {"TILDONE_STORE": str(folder / "plans.db"), "TILDONE_SESSION": "s", "HOME": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-m", "tildone", *words],
-        env=os.environ | known | {LEASE_VARIABLE: lease},
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    environ, command = os.environ | known | {LEASE_VARIABLE: lease}, [sys.executable, "-m", "tildone", *words]
+    return subprocess.run(command, env=environ, cwd=folder, check=False, capture_output=True, text=True)
 
 
 def test_a_command_writes_while_the_run_is_held_and_not_after(tmp_path: Path, lease: Lease) -> None:
@@ -308,13 +297,10 @@ def test_a_command_writes_while_the_run_is_held_and_not_after(tmp_path: Path, le
     # Without a lease that can be read, a process would write without a fence.
     unreadable = tildone(tmp_path, "r1", "todo", "add", "two")
 
-    assert (first.returncode, first.stderr) == (0, "")
-    assert second.returncode == 6
-    assert second.stderr == ("tildone: run r1 has passed to another worker or has ended; this process must stop\n")
-    assert reading.returncode == 0
-    assert "two" in reading.stdout
-    assert "three" not in reading.stdout
-    assert unreadable.returncode == 2
+    assert [each.returncode for each in (first, second, reading, unreadable)] == [0, 6, 0, 2]
+    assert first.stderr == ""
+    assert second.stderr == "tildone: run r1 has passed to another worker or has ended; this process must stop\n"
+    assert ("two" in reading.stdout, "three" in reading.stdout) == (True, False)
     assert "$TILDONE_LEASE is 'r1', which is not of the form run/hand/epoch" in unreadable.stderr
 
 
@@ -345,25 +331,12 @@ def settings_in(folder: Path) -> Settings:
     )
 
 
-def replace_by_file(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.write_text("in the way", encoding="utf-8")
-
-
-async def run(folder: Path, model: Any, *tools: Any) -> Host:
+async def run(folder: Path, model: Any, *tools: Any, opened: Any = None) -> Host:
     """Run a host with a prompt until it has settled, and return it; it stays open."""
     settings = settings_in(folder)
-    conversations = open_conversations(settings, str(folder))
-    host = open_host(
-        settings,
-        open_store(settings),
-        conversations.new(),
-        cwd=str(folder),
-        model=model,
-        mode="print",
-        policy=PermissionPolicy(),
-        conversations=conversations,
-    )
+    known = open_conversations(settings, str(folder))
+    more: dict[str, Any] = {"policy": PermissionPolicy(), "conversations": known, "opened": opened}
+    host = open_host(settings, open_store(settings), known.new(), cwd=str(folder), model=model, mode="print", **more)
     for each in tools:
         host.add_tool(each)
     await host.start()
@@ -390,9 +363,8 @@ async def test_several_subagents_have_lists_of_their_own(tmp_path: Path) -> None
     shown = plan_agents(settings, open_store(settings))
     assert sorted(each.subagent.kind for each in shown.subagents) == ["look at a", "look at b"]
     assert all(each.subagent.ended for each in shown.subagents)
-    assert [text_of(result) for result in host.transcript.tool_results()] == [
-        "done\n\nThe subagent's list:\n- [ ] Look"
-    ] * 2
+    results = [text_of(result) for result in host.transcript.tool_results()]
+    assert results == ["done\n\nThe subagent's list:\n- [ ] Look"] * 2
     await host.close()
 
 
@@ -400,7 +372,9 @@ async def test_a_registry_that_breaks_does_not_break_a_subagent(tmp_path: Path) 
     """Its list is lost from sight, but its result is not."""
 
     async def destroy(_params: Any, _signal: Any, _update: Any) -> ToolResult:
-        replace_by_file(Path(open_agents(settings_in(tmp_path)).folder))
+        folder = open_agents(settings_in(tmp_path)).folder
+        shutil.rmtree(folder)
+        os.close(os.open(folder, os.O_CREAT))
         return text_result("ok")
 
     model = Scripts(go=[[task("a")]], a=[WRITE, [("destroy", {})], [("yield", {"result": "done"})]])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trusted import trust, write_own, write_trusted
+from tests.trusted import Project, trust
 from tildone.app.settings import data_folder, load, load_valid, origins
 from tildone.app.settings_file import MAX_BYTES, is_trusted, revoke, set_trusted
 from tildone.app.values import AMOUNTS, FLOORS, KEYS, LIMITS
@@ -40,23 +40,15 @@ qwen3 = {{ input = 0, output = 0 }}
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "data")}
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """The settings file of a project, not yet written."""
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    return project / "tildone.toml"
+def test_an_untrusted_file_sets_nothing_but_the_dialect(project: Project) -> None:
+    default = project.load()
+    project.has(EVERYTHING)
 
-
-def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[str, str]) -> None:
-    default = load({}, home, str(file.parent))
-    file.write_text(EVERYTHING, encoding="utf-8")
-
-    settings = load({}, home, str(file.parent))
+    settings = project.load()
 
     changed = {name for name in type(settings).__match_args__ if getattr(settings, name) != getattr(default, name)}
     # A budget is stricter than none.
@@ -67,13 +59,13 @@ def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[s
     assert {"prices", "todo.enabled", "tasks.todoClearDelay", "extensions", "keys"} <= set(settings.untrusted)
 
 
-def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> None:
-    write_trusted(file, EVERYTHING, home)
+def test_a_trusted_file_sets_everything(project: Project) -> None:
+    project.trusted(EVERYTHING)
 
-    settings = load({}, home, str(file.parent))
+    settings = project.load()
 
-    assert settings.store.location == str(file.parent / "planted.db")
-    assert settings.extensions == ((str(file.parent / "planted.py"), str(file)),)
+    assert settings.store.location == str(project.folder / "planted.db")
+    assert settings.extensions == ((str(project.folder / "planted.py"), str(project.file)),)
     assert (settings.session, settings.model, settings.user) == ("another", "openai-chat:evil", "root")
     assert not settings.gate
     assert [getattr(settings, name) for name in LIMITS] == list(LOOSE.values())
@@ -81,7 +73,7 @@ def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home: dict[str, str], name: str) -> None:
+def test_an_untrusted_file_can_lower_each_bound_and_raise_none(project: Project, name: str) -> None:
     default, floor = getattr(Patience(), LIMITS[name]), FLOORS[name]
     limit = 1_000_000 if default is None else default
 
@@ -93,14 +85,14 @@ def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home:
         (limit + 10, limit + 5, limit + 5),
         (limit + 10, limit + 11, limit + 10),
     ]:
-        write_own(home, "" if person is None else f"{name} = {person}\n")
-        file.write_text(f"{name} = {given}\n", encoding="utf-8")
+        project.own("" if person is None else f"{name} = {person}\n")
+        project.has(f"{name} = {given}\n")
 
-        assert getattr(load({}, home, str(file.parent)), name) == in_force
+        assert getattr(project.load(), name) == in_force
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_an_untrusted_file_leaves_something_of_each_bound(file: Path, home: dict[str, str], name: str) -> None:
+def test_an_untrusted_file_leaves_something_of_each_bound(project: Project, name: str) -> None:
     """A bound of 0 would let every agent go at its first stop. The person is told that it does not apply."""
     floor = FLOORS[name]
 
@@ -110,52 +102,50 @@ def test_an_untrusted_file_leaves_something_of_each_bound(file: Path, home: dict
         (None, 0, None),
         (1, 0, 1),
     ]:
-        write_own(home, "" if person is None else f"{name} = {person}\n")
-        file.write_text(f"{name} = {given}\n", encoding="utf-8")
-        settings = load({}, home, str(file.parent))
+        project.own("" if person is None else f"{name} = {person}\n")
+        project.has(f"{name} = {given}\n")
+        settings = project.load()
 
         assert getattr(settings, name) == in_force
         assert settings.untrusted == (() if given == floor else (name,))
-    write_trusted(file, f"{name} = 0\n", home)
-    assert getattr(load({}, home, str(file.parent)), name) == 0
+    project.trusted(f"{name} = 0\n")
+    assert getattr(project.load(), name) == 0
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_a_trusted_file_raises_a_default_but_no_bound_of_the_person(
-    file: Path, home: dict[str, str], name: str
-) -> None:
-    write_trusted(file, f"{name} = 100000\n", home)
-    raised = getattr(load({}, home, str(file.parent)), name)
-    write_own(home, f"{name} = 3\n")
-    bounded = getattr(load({}, home, str(file.parent)), name)
-    write_trusted(file, f"{name} = 2\n", home)
+def test_a_trusted_file_raises_a_default_but_no_bound_of_the_person(project: Project, name: str) -> None:
+    project.trusted(f"{name} = 100000\n")
+    raised = getattr(project.load(), name)
+    project.own(f"{name} = 3\n")
+    bounded = getattr(project.load(), name)
+    project.trusted(f"{name} = 2\n")
 
-    assert (raised, bounded, getattr(load({}, home, str(file.parent)), name)) == (100000, 3, 2)
+    assert (raised, bounded, getattr(project.load(), name)) == (100000, 3, 2)
 
 
-def test_the_environment_and_flags_are_the_persons_own(file: Path, home: dict[str, str]) -> None:
-    file.write_text("max_nudges = 2\n", encoding="utf-8")
+def test_the_environment_and_flags_are_the_persons_own(project: Project) -> None:
+    project.has("max_nudges = 2\n")
 
-    by_variable = load({}, home | {"TILDONE_MAX_NUDGES": "99"}, str(file.parent))
-    by_flag = load({"max-nudges": "98"}, home, str(file.parent))
+    by_variable = project.load(TILDONE_MAX_NUDGES="99")
+    by_flag = project.load({"max-nudges": "98"})
 
     assert (by_variable.max_nudges, by_flag.max_nudges) == (99, 98)
 
 
-def test_trust_ends_with_the_first_change_of_the_file(file: Path, home: dict[str, str]) -> None:
-    write_trusted(file, 'session = "ours"\n', home)
-    trusted = load({}, home, str(file.parent)).session
-    file.write_text('session = "ours"\n\n', encoding="utf-8")
-    changed = load({}, home, str(file.parent))
-    file.write_text('session = "ours"\n', encoding="utf-8")
+def test_trust_ends_with_the_first_change_of_the_file(project: Project) -> None:
+    project.trusted('session = "ours"\n')
+    trusted = project.load().session
+    project.has('session = "ours"\n\n')
+    changed = project.load()
+    project.has('session = "ours"\n')
 
-    assert (trusted, changed.session, changed.untrusted) == ("ours", str(file.parent), ("session",))
-    assert load({}, home, str(file.parent)).session == "ours"
+    assert (trusted, changed.session, changed.untrusted) == ("ours", str(project.folder), ("session",))
+    assert project.load().session == "ours"
 
 
-def test_a_record_with_the_name_of_another_path_is_no_trust(home: dict[str, str]) -> None:
+def test_a_record_with_the_name_of_another_path_is_no_trust(project: Project) -> None:
     """Names of records are shortened, so that two paths may have the same one; then only the last has trust."""
-    data = data_folder(home)
+    data = data_folder(project.home)
     # "plumless" and "buckeroo" are the best known words with the same CRC-32, which stays the same with a common end.
     one, other = (f"/{word}/{'x' * 100}" for word in ("plumless", "buckeroo"))
 
@@ -166,31 +156,28 @@ def test_a_record_with_the_name_of_another_path_is_no_trust(home: dict[str, str]
     assert (is_trusted(data, one, b"x"), is_trusted(data, other, b"x")) == (False, True)
 
 
-def test_trust_is_for_one_path_and_gone_when_it_is_revoked(file: Path, home: dict[str, str], tmp_path: Path) -> None:
-    write_trusted(file, 'session = "ours"\n', home)
-    data, path = data_folder(home), str(file.resolve())
+def test_trust_is_for_one_path_and_gone_when_it_is_revoked(project: Project, tmp_path: Path) -> None:
+    project.trusted('session = "ours"\n')
+    data, path = data_folder(project.home), str(project.file.resolve())
     other = tmp_path / "project2" / "tildone.toml"
     other.parent.mkdir()
-    other.write_bytes(file.read_bytes())
-    assert load({}, home, str(other.parent)).untrusted == ("session",)
+    other.write_bytes(project.file.read_bytes())
+    assert load({}, project.home, str(other.parent)).untrusted == ("session",)
 
     assert (revoke(data, path), revoke(data, path)) == (True, False)
-    assert load({}, home, str(file.parent)).untrusted == ("session",)
+    assert project.load().untrusted == ("session",)
 
 
-def test_an_untrusted_file_breaks_nothing(file: Path, home: dict[str, str]) -> None:
-    """Its mistakes are not errors: whoever wrote it can't stop tildone from working."""
+def test_an_untrusted_file_breaks_nothing(project: Project) -> None:
+    """Its mistakes are not errors: whoever wrote it can't stop tildone from working. Those of a trusted one are."""
     for content in (b"max_nudges = [", b"\xff", b"x = " + b"[" * 50_000, b"x = " + b"9" * 5000, b"colour = 1\n"):
-        file.write_bytes(content)
-        settings, problems = load_valid({}, home, str(file.parent))
+        project.has(content)
+        settings, problems = load_valid({}, project.home, str(project.folder))
 
         assert (settings.untrusted, problems) == (("all settings",), [])
-
-
-def test_a_trusted_file_with_a_mistake_is_an_error(file: Path, home: dict[str, str]) -> None:
-    write_trusted(file, b"x = " + b"[" * 50_000, home)
-
-    assert load_valid({}, home, str(file.parent))[1] == [f"{file}: the values are nested too deeply"]
+    project.trusted(b"x = " + b"[" * 50_000)
+    problems = load_valid({}, project.home, str(project.folder))[1]
+    assert problems == [f"{project.file}: the values are nested too deeply"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
@@ -199,40 +186,38 @@ def test_a_trusted_file_with_a_mistake_is_an_error(file: Path, home: dict[str, s
     [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/nowhere"), lambda path: path.symlink_to("/dev/zero")],
     ids=["pipe", "folder", "link that leads nowhere", "endless device"],
 )
-def test_a_pipe_or_a_folder_in_place_of_the_file_blocks_nothing(
-    file: Path, home: dict[str, str], make: Callable[[Path], None]
-) -> None:
-    make(file)
+def test_a_pipe_or_a_folder_in_place_of_the_file_blocks_nothing(project: Project, make: Callable[[Path], None]) -> None:
+    make(project.file)
 
-    assert load_valid({}, home, str(file.parent))[0].untrusted == ("all settings",)
+    assert load_valid({}, project.home, str(project.folder))[0].untrusted == ("all settings",)
 
 
-def test_a_file_that_is_too_large_is_not_read(file: Path, home: dict[str, str]) -> None:
-    file.write_bytes(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 19))
-    largest = load({}, home, str(file.parent)).dialect
-    file.write_bytes(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 18))
+def test_a_file_that_is_too_large_is_not_read(project: Project) -> None:
+    project.has(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 19))
+    largest = project.load().dialect
+    project.has(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 18))
 
-    assert (largest, load({}, home, str(file.parent)).dialect) == ("phased", None)
+    assert (largest, project.load().dialect) == ("phased", None)
 
 
-def test_origins_name_a_file_only_for_settings_that_apply(file: Path, home: dict[str, str]) -> None:
-    file.write_text('store = "planted.db"\ndialect = "brief"\n', encoding="utf-8")
-    untrusted = origins({}, home, str(file.parent))
-    trust(file, home)
+def test_origins_name_a_file_only_for_settings_that_apply(project: Project) -> None:
+    project.has('store = "planted.db"\ndialect = "brief"\n')
+    untrusted = origins({}, project.home, str(project.folder))
+    trust(project.file, project.home)
 
-    assert untrusted == {"dialect": str(file)}
-    assert origins({}, home, str(file.parent)) == {"dialect": str(file), "store": str(file)}
+    assert untrusted == {"dialect": str(project.file)}
+    assert origins({}, project.home, str(project.folder)) == dict.fromkeys(("dialect", "store"), str(project.file))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_records_are_private(home: dict[str, str]) -> None:
+def test_records_are_private(project: Project) -> None:
     before = os.umask(0)
     try:
-        set_trusted(data_folder(home), "/p/tildone.toml", b"")
+        set_trusted(data_folder(project.home), "/p/tildone.toml", b"")
     finally:
         os.umask(before)
 
-    made = list(Path(home["XDG_DATA_HOME"]).rglob("*"))
+    made = list(Path(project.home["XDG_DATA_HOME"]).rglob("*"))
     assert len(made) == 3
     assert not [path for path in made if path.stat().st_mode & 0o077]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.app.settings import data_folder
+from tildone.app.settings import Settings, data_folder, load
 from tildone.app.settings_file import set_trusted
 
 
@@ -37,3 +37,27 @@ def write_own(home: dict[str, str], text: str) -> str:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return str(file)
+
+
+class Project:
+    """A project without settings, and a person with empty folders who works on it."""
+
+    def __init__(self, parent: Path) -> None:
+        self.folder, self.file = parent / "project", parent / "project" / "tildone.toml"
+        self.home = {"XDG_CONFIG_HOME": str(parent / "config"), "XDG_DATA_HOME": str(parent / "data")}
+        (self.folder / ".git").mkdir(parents=True)
+
+    def load(self, flags: Mapping[str, str] | None = None, **environ: str) -> Settings:
+        return load(flags or {}, self.home | environ, str(self.folder))
+
+    def own(self, text: str) -> str:
+        """Write the settings of the person, and return the path of their file."""
+        return write_own(self.home, text)
+
+    def has(self, content: str | bytes) -> None:
+        """Write the settings of the project, which nobody trusts."""
+        self.file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def trusted(self, content: str | bytes) -> None:
+        """Write the settings of the project, and trust them."""
+        write_trusted(self.file, content, self.home)

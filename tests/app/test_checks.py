@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from tests.cli.person import Person
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, new_workspace
 from tests.web.boards import Place, board, place_in
 from tildone.agents.integrations import HookPoint
-from tildone.app.check_commands import Interrupted
 from tildone.app.check_states import CheckFacts, CheckWord, check_state
 from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
 from tildone.app.conflict import Conflict
@@ -82,16 +80,13 @@ def here(tmp_path: Path) -> Iterator[Here]:
 
 
 def test_the_working_tree_of_a_session(here: Here, tmp_path: Path) -> None:
-    own = str(here.folder)
+    own, other = str(here.folder), str(tmp_path)
+    names = ("named", own, other, subagent_session(other, "x"), str(tmp_path / "gone"))
 
-    assert here.checks.working_tree("named") == own
-    assert here.checks.working_tree(own) == own
-    assert here.checks.working_tree(str(tmp_path)) == str(tmp_path)
-    assert here.checks.working_tree(subagent_session(str(tmp_path), "x")) == str(tmp_path)
-    assert here.checks.working_tree(str(tmp_path / "gone")) == ""
+    assert [here.checks.working_tree(name) for name in names] == [own, own, other, other, ""]
 
 
-def test_a_check_that_is_set_here_is_approved_and_keeps_what_it_watches(here: Here) -> None:
+def test_a_check_that_is_set_here_keeps_what_it_watches_and_a_line_that_is_no_command_is_refused(here: Here) -> None:
     was = here.give(("make", "test"))
 
     found = here.set(1, "pytest -q 'a b'", was)
@@ -99,6 +94,8 @@ def test_a_check_that_is_set_here_is_approved_and_keeps_what_it_watches(here: He
     assert (found.edited.outcome.changed, found.approved, found.warnings) == (True, True, ())
     assert here.task.check == Check(("pytest", "-q", "a b"), watches=("watched",))
     assert not check_approvals(here.settings).is_allowed(was)
+    with pytest.raises(UsageError, match="no closing quotation"):
+        here.set(1, "pytest 'x")
     assert not here.set(1, "", here.task.check).approved
     assert here.task.check is None
 
@@ -107,15 +104,11 @@ def test_a_check_that_an_agent_or_somebody_else_sets_is_proposed(here: Here, mon
     assert not here.set(1, "pytest", None, approves=False).approved
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "5f0c")
     assert not here.set(2, "pytest -x", None).approved
-    assert here.facts().proposed == {1, 2}
+    here.session.change([SetCheck(None, Check(("make", "test")))])
+    # The check of the plan is number 0.
+    assert here.facts().proposed == {0, 1, 2}
     with pytest.raises(Refused, match="only a person can approve a check: this is the shell of claude:5f0c"):
         here.checks.approve(here.session, [Check(("pytest", "-x"))])
-
-
-def test_a_line_that_is_no_command_is_refused(here: Here) -> None:
-    with pytest.raises(UsageError, match="no closing quotation"):
-        here.set(1, "pytest 'x")
-    assert here.task.check is None
 
 
 def test_approving_lets_only_those_go_on_that_waited_for_this_check(here: Here) -> None:
@@ -167,18 +160,12 @@ def test_nothing_is_run_without_approval_or_elsewhere(here: Here, tmp_path: Path
     assert not here.checks.set_check(elsewhere, 2, Check(("pytest",)), None).approved
 
 
-def test_a_task_is_completed_by_a_pass_and_the_output_of_a_failure_is_told_each_time(here: Here) -> None:
+def test_the_output_of_a_failure_is_told_each_time(here: Here) -> None:
     here.give(FAILS, approved=True)
-    for _ in range(2):
-        assert here.complete()[1].tail == "it is broken"
-    assert here.task.status is Status.IN_PROGRESS
-    here.set(1, command_line(PASSES), here.task.check)
 
-    assert here.complete()[1].result is Result.PASSED
-    done = here.task
-    assert done.status is Status.COMPLETED
-    assert done.proof is not None
-    assert done.proof.by == "Ada"
+    assert [here.complete()[1].tail for _ in range(2)] == ["it is broken"] * 2
+    here.set(1, command_line(PASSES), here.task.check)
+    assert (here.complete()[1].result, here.task.status) == (Result.PASSED, Status.COMPLETED)
 
 
 def command_line(command: tuple[str, ...]) -> str:
@@ -200,12 +187,6 @@ def test_staleness_is_found_out_at_most_every_few_seconds_unless_the_proofs_chan
     assert here.facts().stale == frozenset()
 
 
-def test_the_check_of_a_plan_is_number_0(here: Here) -> None:
-    here.session.change([SetCheck(None, Check(("make", "test")))])
-
-    assert here.facts().proposed == {0}
-
-
 def test_a_check_is_marked_while_it_runs_and_only_once(here: Here) -> None:
     here.checks.begin("p", [1])
     here.give(PASSES, approved=True)
@@ -219,24 +200,6 @@ def test_a_check_is_marked_while_it_runs_and_only_once(here: Here) -> None:
     assert here.facts().checking == frozenset()
 
 
-def test_a_check_is_ended_when_the_program_ends_and_nothing_is_recorded(here: Here) -> None:
-    here.give((sys.executable, "-c", "open('began', 'w'); import time; time.sleep(60)"), approved=True)
-
-    def stop() -> None:
-        while not (here.folder / "began").exists():
-            threading.Event().wait(0.02)
-        here.checks.stop()
-
-    stopping = threading.Thread(target=stop)
-    stopping.start()
-
-    with pytest.raises(Interrupted):
-        here.complete()
-
-    stopping.join()
-    assert (here.task.status, here.task.proof) == (Status.PENDING, None)
-
-
 CHECK = Check(("pytest", "-q"))
 ALL = frozenset({1})
 
@@ -245,44 +208,37 @@ def proof(result: Result, command: tuple[str, ...] = CHECK.command, **more: str 
     return Proof(result, command, **more)  # type: ignore[arg-type]  # fields by name
 
 
-@pytest.mark.parametrize(
-    ("known", "facts", "word", "text"),
-    [
-        (None, CheckFacts(), CheckWord.NONE, ""),
-        (proof(Result.PASSED), CheckFacts(), CheckWord.PASSED, "passed"),
-        (proof(Result.PASSED, imported=True), CheckFacts(is_here=True), CheckWord.STALE, "stale"),
-        (proof(Result.PASSED, ("make",)), CheckFacts(), CheckWord.NONE, ""),
-        (proof(Result.PASSED), CheckFacts(stale=ALL), CheckWord.STALE, "stale"),
-        (proof(Result.PASSED), CheckFacts(stale=ALL, checking=ALL), CheckWord.CHECKING, "checking…"),
-        (proof(Result.FAILED, exit_code=2), CheckFacts(), CheckWord.FAILED, "failed (exit 2)"),
-        (proof(Result.FAILED, exit_code=2), CheckFacts(proposed=ALL), CheckWord.PROPOSED, "proposed"),
-        (proof(Result.REFUSED), CheckFacts(), CheckWord.PROPOSED, "proposed"),
-        (proof(Result.REFUSED), CheckFacts(is_here=True), CheckWord.NONE, ""),
-        (
-            proof(Result.INCONCLUSIVE, reason="`pytest -q` is inconclusive: it took\x1b longer than 2 s"),
-            CheckFacts(),
-            CheckWord.INCONCLUSIVE,
-            "inconclusive: it took␛ longer than 2 s",
-        ),
-    ],
-)
-def test_the_state_of_a_check(known: Proof | None, facts: CheckFacts, word: CheckWord, text: str) -> None:
-    state = check_state(1, CHECK, known, facts)
+PASSED, EXIT_2 = proof(Result.PASSED), proof(Result.FAILED, exit_code=2)
+SLOW = proof(Result.INCONCLUSIVE, reason="`pytest -q` is inconclusive: it took\x1b longer than 2 s")
+HERE = CheckFacts(is_here=True)
+STATES: list[tuple[Proof | None, CheckFacts, CheckWord, str]] = [
+    (None, CheckFacts(), CheckWord.NONE, ""),
+    (PASSED, CheckFacts(), CheckWord.PASSED, "passed"),
+    (proof(Result.PASSED, imported=True), HERE, CheckWord.STALE, "stale"),
+    (proof(Result.PASSED, ("make",)), CheckFacts(), CheckWord.NONE, ""),
+    (PASSED, CheckFacts(stale=ALL), CheckWord.STALE, "stale"),
+    (PASSED, CheckFacts(stale=ALL, checking=ALL), CheckWord.CHECKING, "checking…"),
+    (EXIT_2, CheckFacts(), CheckWord.FAILED, "failed (exit 2)"),
+    (EXIT_2, CheckFacts(proposed=ALL), CheckWord.PROPOSED, "proposed"),
+    (proof(Result.REFUSED), CheckFacts(), CheckWord.PROPOSED, "proposed"),
+    (proof(Result.REFUSED), HERE, CheckWord.NONE, ""),
+    (SLOW, CheckFacts(), CheckWord.INCONCLUSIVE, "inconclusive: it took␛ longer than 2 s"),
+]
 
-    assert (state.word, state.text) == (word, text)
-    assert check_state(2, CHECK, None, facts).word is CheckWord.NONE
+
+def test_the_state_of_a_check() -> None:
+    states = [check_state(1, CHECK, known, facts) for known, facts, _, _ in STATES]
+
+    assert [(state.word, state.text) for state in states] == [(word, text) for _, _, word, text in STATES]
+    assert {check_state(2, CHECK, None, facts).word for _, facts, _, _ in STATES} == {CheckWord.NONE}
 
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1"}
 TOLD = "the agent set aside #1 (check: make test)"
-WAYS: dict[str, list[tuple[str, ...]]] = {
-    "blocks it": [("todo", "block", "1", "no time")],
-    "orders it after a blocked one": [("todo", "block", "2", "no time"), ("todo", "after", "1", "2")],
-    "orders it after a blocked one of its own": [
-        ("todo", "add", "Wait"),
-        ("todo", "block", "4", "for ever"),
-        ("todo", "after", "1", "4"),
-    ],
+WAYS = {
+    "blocks it": ["block 1 busy"],
+    "orders it after a blocked one": ["block 2 busy", "after 1 2"],
+    "orders it after a blocked one of its own": ["add Wait", "block 4 ever", "after 1 4"],
 }
 
 
@@ -309,8 +265,7 @@ def test_a_task_with_a_check_that_an_agent_set_aside_needs_the_person(place: Pla
     person = Person(place.folder, place.home, place.environment())
     assert (row(place)[0], person.run("status").out) == ("idle", "✓ 0/3 · #1 One\n")
 
-    for words in WAYS[way]:
-        assert person.run(*words, **AGENT).code == 0
+    assert [person.run("todo", *words.split(), **AGENT).code for words in WAYS[way]] == [0] * len(WAYS[way])
 
     assert row(place) == ("needs you", TOLD)
     assert f"needs you: {TOLD}\n" in person.says("status", "--line")
@@ -421,8 +376,7 @@ def test_the_next_commands_say_so_until_a_person_has_read_it_at_a_terminal(works
 def test_a_store_that_no_agent_was_held_to_is_not_missed(workspace: Workspace) -> None:
     delete_data(workspace)
 
-    assert person_in(workspace).run("status").err == ""
-    assert HookedAgent(workspace).report(HookPoint.STOP).out == ""
+    assert (person_in(workspace).run("status").err, HookedAgent(workspace).report(HookPoint.STOP).out) == ("", "")
     assert not list((workspace.home.parent / "state").rglob("*"))
 
 
@@ -432,11 +386,8 @@ def test_marks_are_private_and_one_for_each_store(workspace: Workspace) -> None:
 
     [mark] = (workspace.home.parent / "state" / "tildone-state" / "held").iterdir()
 
-    assert (str(mark), mark.stat().st_mode & 0o777, mark.parent.stat().st_mode & 0o777) == (
-        workspace.settings.held_mark,
-        0o600,
-        0o700,
-    )
+    assert [path.stat().st_mode & 0o777 for path in (mark, mark.parent)] == [0o600, 0o700]
+    assert str(mark) == workspace.settings.held_mark
     assert others.settings.held_mark != str(mark)
     memory = Workspace(workspace.project, workspace.home, {"TILDONE_STORE": "postgresql://host/db"}).settings
     assert (memory.held_mark, memory.lost_mark) == ("", "")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.cli.person import Person
-from tests.web.boards import Browser, Place, board, place_in
+from tests.web.boards import Answered, Browser, Place, board, place_in
 from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.agents.mcp.resources import SessionSnapshot, contents, parse_uri
-from tildone.app.apply import Editor, Notice
+from tildone.app.apply import Editor
 from tildone.app.opening import open_session
 from tildone.base import replace
 from tildone.log.needs import Need
@@ -74,11 +74,6 @@ def planned(world: World) -> str:
     return name
 
 
-def command_line_tasks(world: World, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = world.person.run("todo", "--json", "--session", name).json["tasks"]
-    return found
-
-
 def board_tasks(world: World, name: str) -> list[dict[str, Any]]:
     plan = world.browser.get(f"/api/s/{world.browser.key(name)}").json["plan"]
     return [task | {"phase": phase["name"]} for phase in plan["phases"] for task in phase["tasks"]]
@@ -93,23 +88,20 @@ def mcp_tasks(world: World, name: str) -> list[dict[str, Any]]:
 
 
 def expected(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {
-            "number": task.number,
-            "text": task.text,
-            "status": task.status.value,
-            "phase": phase.name,
-            "notes": list(task.notes),
-            "after": list(task.after),
-            "touches": list(task.touches),
-            "check": list(task.check.command) if task.check else None,
-        }
-        for phase in plan.phases
-        for task in phase.tasks
-    ]
+    def told(task: Task) -> dict[str, Any]:
+        more = {"notes": [*task.notes], "after": [*task.after], "touches": [*task.touches]}
+        check = list(task.check.command) if task.check else None
+        return {"number": task.number, "text": task.text, "status": task.status.value, "check": check, **more}
+
+    return [told(task) | {"phase": phase.name} for phase in plan.phases for task in phase.tasks]
 
 
-LOOKS = {"command line": command_line_tasks, "board": board_tasks, "MCP": mcp_tasks}
+def typed_tasks(world: World, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.person.run("todo", "--json", "--session", name).json["tasks"]
+    return found
+
+
+LOOKS = {"command line": typed_tasks, "board": board_tasks, "MCP": mcp_tasks}
 
 
 @pytest.mark.parametrize("surface", LOOKS)
@@ -128,29 +120,26 @@ def test_a_plan_has_the_same_facts_everywhere(world: World, surface: str) -> Non
         assert [task["check"] for task in found] == [task["check"] for task in expected(plan)]
 
 
-def typed(world: World, need: str, text: str) -> str | None:
+def typed(world: World, need: str, text: str) -> str:
     answer = world.person.run("answer", need, text)
-    return None if answer.code == 0 else answer.err
+    return answer.err if answer.code else ""
 
 
-def pressed(world: World, need: str, text: str) -> str | None:
-    return _failed(world.editor.answer(need, text))
+def pressed(world: World, need: str, text: str) -> str:
+    notice = world.editor.answer(need, text)
+    return notice.text if notice.failed else ""
 
 
-def posted(world: World, need: str, text: str) -> str | None:
+def posted(world: World, need: str, text: str) -> str:
     answered = world.browser.post(f"/api/needs/{need}", {"answer": text})
-    return None if answered.status == 200 else f"{answered.status} {answered.json['error']}"
+    return "" if answered.status == 200 else f"{answered.status} {answered.json['error']}"
 
 
-def _failed(notice: Notice) -> str | None:
-    return notice.text if notice.failed else None
+ANSWERS = {"command line": typed, "watch": pressed, "board": posted}
+"""Answers a question on a surface; the refusal."""
 
 
-ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {
-    "command line": typed,
-    "watch": pressed,
-    "board": posted,
-}
+SIDES = ("left side", "right side")
 
 
 @pytest.mark.parametrize("surface", ANSWERS)
@@ -159,12 +148,9 @@ ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {
     [
         ("command", ("once", "always", "no"), "once", "once"),
         ("command", ("once", "no"), "no: use rg", "no: use rg"),
-        ("select", ("left side", "right side"), "right side", "right side"),
-        ("select", ("left side", "right side"), "1", "left side"),
-        ("input", (), "a b", "a b"),
-        ("command", ("once", "no"), "yes", None),
-        ("command", ("once", "no"), "once: now", None),
-        ("select", ("left side", "right side"), "3", None),
+        *(("select", SIDES, "right side", "right side"), ("select", SIDES, "1", "left side")),
+        *(("input", (), "a b", "a b"), ("select", SIDES, "3", None)),
+        *(("command", ("once", "no"), wrong, None) for wrong in ("yes", "once: now")),
     ],
 )
 def test_a_question_takes_the_answers_that_it_offers(
@@ -174,10 +160,11 @@ def test_a_question_takes_the_answers_that_it_offers(
 
     refused = ANSWERS[surface](world, need, given)
 
-    assert (refused is None) == (answer is not None), refused
+    assert (refused == "") == (answer is not None), refused
     assert world.told(need) == ((answer, "Ada") if answer else ("", ""))
     if refused:
         assert all(option in refused for option in options)
+        assert refused.startswith("422 ") is (surface == "board")
 
 
 @pytest.mark.parametrize("surface", ANSWERS)
@@ -189,28 +176,21 @@ def test_the_first_answer_counts_and_the_second_is_told_of_it(world: World, surf
     gone = ANSWERS[surface](world, "never", "once")
 
     assert refused
-    assert "Grace" in refused
-    assert "no" in refused
-    assert world.told(need) == ("no", "Grace")
     assert gone
+    assert ("Grace" in refused, "no" in refused, world.told(need)) == (True, True, ("no", "Grace"))
+    assert [told.startswith(status) for told, status in ((refused, "409 "), (gone, "404 "))] == [surface == "board"] * 2
 
 
-def steered_by_command(world: World, name: str, directive: Directive) -> str:
-    verb = {Directive.PAUSE: "pause", Directive.STOP: "stop", Directive.GO: "resume"}[directive]
-    return world.person.says(verb, "--session", name)
+VERBS = {Directive.PAUSE: "pause", Directive.STOP: "stop", Directive.GO: "resume"}
+STEERS: dict[str, Callable[[World, str, Directive], str]] = {
+    "command line": lambda world, name, directive: world.person.says(VERBS[directive], "--session", name),
+    "watch": lambda world, name, directive: world.editor.steer(name, directive).text,
+    "board": lambda world, name, directive: str(steered(world, name, directive.value).json["what"]),
+}
 
 
-def steered_by_key(world: World, name: str, directive: Directive) -> str:
-    return world.editor.steer(name, directive).text
-
-
-def steered_by_request(world: World, name: str, directive: Directive) -> str:
-    answered = world.browser.post(f"/api/s/{world.browser.key(name)}/directive", {"directive": directive.value})
-    assert answered.status == 200
-    return str(answered.json["what"])
-
-
-STEERS = {"command line": steered_by_command, "watch": steered_by_key, "board": steered_by_request}
+def steered(world: World, name: str, directive: str) -> Answered:
+    return world.browser.post(f"/api/s/{world.browser.key(name)}/directive", {"directive": directive})
 
 
 @pytest.mark.parametrize("surface", STEERS)
@@ -227,10 +207,9 @@ def test_an_agent_is_paused_stopped_and_resumed_in_the_same_words(world: World, 
 
 def test_the_board_takes_no_other_directive_and_clients_of_older_boards_name_it_course(world: World) -> None:
     name = planned(world)
-    key = world.browser.key(name)
 
-    assert world.browser.post(f"/api/s/{key}/directive", {"directive": "faster"}).status == 400
-    assert world.browser.post(f"/api/s/{key}/course", {"course": "pause"}).status == 200
+    assert steered(world, name, "faster").status == 400
+    assert world.browser.post(f"/api/s/{world.browser.key(name)}/course", {"course": "pause"}).status == 200
     assert world.directive(name) is Directive.PAUSE
 
 
@@ -240,9 +219,8 @@ def test_sessions_are_listed_with_the_same_figures(world: World) -> None:
     [typed] = [each for each in world.person.run("sessions", "--json").json["sessions"] if each["name"] == name]
     [shown] = [each for each in world.browser.sessions() if each["name"] == name]
 
-    assert {field: typed[field] for field in ("title", "closed", "total", "events")} == {
-        field: shown[field] for field in ("title", "closed", "total", "events")
-    }
+    fields = ("title", "closed", "total", "events")
+    assert [typed[field] for field in fields] == [shown[field] for field in fields]
 
 
 @pytest.mark.parametrize(("words", "numbers"), [("two", [2]), ("THREE", [3]), ("nothing", [])])
@@ -263,14 +241,10 @@ def test_statistics_count_the_same(world: World) -> None:
 
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "5f0c1234-aaaa-bbbb-cccc-00009e7d"}
-TYPED: dict[str, tuple[str, ...]] = {
-    "completed #1": ("todo", "done", "1"),
-    "blocked #2": ("todo", "block", "2", "why"),
-    "removed #3": ("todo", "rm", "3"),
-    "added #6": ("todo", "add", "Mine"),
-    "noted on #4": ("todo", "note", "4", "hm"),
-    "renamed #4": ("todo", "rename", "4", "Fourth"),
-    "started #5": ("todo", "start", "5"),
+TYPED = {"completed #1": "done 1", "blocked #2": "block 2 why", "removed #3": "rm 3", "added #6": "add Mine"} | {
+    "noted on #4": "note 4 hm",
+    "renamed #4": "rename 4 Fourth",
+    "started #5": "start 5",
 }
 
 
@@ -284,9 +258,8 @@ def place(tmp_path: Path) -> Place:
 
 def test_the_agent_is_named_for_what_it_types(place: Place) -> None:
     person = Person(place.folder, place.home, place.environment(), columns=200)
-    for words in TYPED.values():
-        answer = person.run(*words, **AGENT)
-        assert answer.code == 0, (words, answer)
+    codes = {words: person.run("todo", *words.split(), **AGENT).code for words in TYPED.values()}
+    assert codes == dict.fromkeys(TYPED.values(), 0)
 
     blamed, tasks = person.says("blame"), place.session().plan.tasks
     assert person.run("import", "plan.md", **AGENT).code == 0

@@ -44,20 +44,18 @@ from tildone.screens.watch.actions import KEYS, PLAN_KEYS
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
 CHECK = Check(("cp", "a", "made"))
 NEED = "q1"
-ARGUMENTS: dict[tuple[Surface, str], tuple[str, ...]] = {
-    (Surface.COMMAND_LINE, "approve"): ("1", "--yes"),
-    (Surface.COMMAND_LINE, "todo check --remove"): ("1",),
-    (Surface.COMMAND_LINE, "answer"): (NEED, "yes"),
-    (Surface.COMMAND_LINE, "trust"): ("--yes",),
-    (Surface.COMMAND_LINE, "uninstall"): ("claude",),
-    (Surface.COMMAND_LINE, "prune"): ("--older-than", "1d", "--open", "--yes"),
-    (Surface.COMMAND_LINE, "restore"): ("backup.db",),
-    (Surface.COMMAND_LINE, "board"): ("--no-open",),
-    (Surface.COMMAND_LINE, "board --new-key"): ("--no-open",),
-    (Surface.COMMAND_LINE, "board token add"): ("eve",),
-    (Surface.COMMAND_LINE, "board token remove"): ("eve",),
-    (Surface.FLEET, "answer"): ("nightly", "yes"),
-    (Surface.FLEET, "drain"): ("--all",),
+ARGUMENTS = {
+    (Surface.COMMAND_LINE, "approve"): "1 --yes",
+    (Surface.COMMAND_LINE, "todo check --remove"): "1",
+    (Surface.COMMAND_LINE, "answer"): f"{NEED} yes",
+    (Surface.COMMAND_LINE, "trust"): "--yes",
+    (Surface.COMMAND_LINE, "uninstall"): "claude",
+    (Surface.COMMAND_LINE, "prune"): "--older-than 1d --open --yes",
+    (Surface.COMMAND_LINE, "restore"): "backup.db",
+    **{(Surface.COMMAND_LINE, way): "--no-open" for way in ("board", "board --new-key")},
+    **{(Surface.COMMAND_LINE, f"board token {act}"): "eve" for act in ("add", "remove")},
+    (Surface.FLEET, "answer"): "nightly yes",
+    (Surface.FLEET, "drain"): "--all",
 }
 """What is typed after the verb, if not the name of the run."""
 
@@ -112,14 +110,10 @@ def facts(place: Place) -> object:
     store = place.store()
     name = place.settings().session
     need, [view] = store.records.need(NEED), run_leases(store).look("nightly")
-    return (
-        [event.id for event in store.history(name)],
-        check_approvals(place.settings()).is_allowed(CHECK),
-        need and need.answer,
-        (view.lease.state, view.lease.ask, view.lease.epoch),
-        (place.folder / "made").exists(),
-        (place.private_folder / "people.json").exists(),
-    )
+    events, lease = [event.id for event in store.history(name)], view.lease
+    is_allowed = check_approvals(place.settings()).is_allowed(CHECK)
+    made = [path.exists() for path in (place.folder / "made", place.private_folder / "people.json")]
+    return events, is_allowed, need and need.answer, (lease.state, lease.ask, lease.epoch), made
 
 
 @contextmanager
@@ -136,7 +130,7 @@ def ways(*surfaces: Surface) -> list[tuple[PersonAct, Surface, str]]:
 def line(where: Surface, way: str) -> tuple[str, ...]:
     """What is typed after `tildone`."""
     verb = way.split() if where is Surface.COMMAND_LINE else ["fleet", way]
-    return (*verb, *ARGUMENTS.get((where, way), ("nightly",) * (where is Surface.FLEET)))
+    return (*verb, *ARGUMENTS.get((where, way), "nightly" * (where is Surface.FLEET)).split())
 
 
 TYPED = {act: line(where, way) for act, where, way in reversed(ways(Surface.COMMAND_LINE, Surface.FLEET))}
@@ -190,14 +184,8 @@ def running(person: Person, shell: Mapping[str, str], *turns: dict[str, Any]) ->
     with ModelServer(*turns, {"text": "I stop.", "repeat": True}) as server:
         more = {**provider_environment(server), "NO_PROXY": "127.0.0.1", "TILDONE_COUNTDOWN": "0", **shell}
         command = [str(PROGRAM), "run", "--mode", "rpc", "--model", CHAT, "--dialect", "brief", "--max-nudges", "0"]
-        with subprocess.Popen(
-            command,
-            cwd=person.folder,
-            env=person.environment(more),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
+        pipe, null, own = subprocess.PIPE, subprocess.DEVNULL, person.environment(more)
+        with subprocess.Popen(command, cwd=person.folder, env=own, stdin=pipe, stdout=pipe, stderr=null) as process:
             try:
                 yield Client(process)
             finally:
@@ -234,18 +222,13 @@ def test_a_check_that_an_agent_sets_is_only_proposed(
         assert not check_approvals(place.settings()).is_allowed(CHECK)
 
 
+DIRECTIVES = {"pause": Directive.PAUSE, "stop": Directive.STOP, "resume": Directive.GO}
+
+
 def screen_acts(editor: Editor, name: str) -> dict[str, Notice]:
     """What each key of a screen hands to the editor."""
-    steer = {
-        way: editor.steer(name, directive)
-        for ways, directive in (
-            (("watch.pause", "watch.pauseAgent"), Directive.PAUSE),
-            (("watch.stop", "watch.stopAgent"), Directive.STOP),
-            (("watch.resume", "watch.resumeAgent"), Directive.GO),
-        )
-        for way in ways
-    }
-    return steer | {
+    keys = [(f"watch.{word}{whom}", each) for word, each in DIRECTIVES.items() for whom in ("", "Agent")]
+    return {key: editor.steer(name, directive) for key, directive in keys} | {
         "task.approve": editor.approve(name, CHECK),
         "task.check": editor.set_check(name, 1, "", CHECK),
         "plan.check": editor.set_check(name, 0, "", None),
@@ -320,14 +303,8 @@ def changing_approvals(place: Place, *, approved: bool) -> Iterator[None]:
 def done_over_mcp(person: Person, shell: Mapping[str, str]) -> list[str]:
     """Call the first task done, and say yes to everything. Return the methods of the requests that came."""
     asked = []
-    with subprocess.Popen(
-        [str(PROGRAM), "mcp", "--dialect", "brief"],
-        cwd=person.folder,
-        env=person.environment(dict(shell)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command, pipe, own = [str(PROGRAM), "mcp", "--dialect", "brief"], subprocess.PIPE, person.environment(dict(shell))
+    with subprocess.Popen(command, cwd=person.folder, env=own, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin
         assert process.stdout
 
@@ -380,21 +357,17 @@ def test_what_an_agent_types_in_a_run_that_it_started_is_refused(
     assert "  Ada  " in paused
 
 
-@pytest.mark.parametrize("name", list(INTEGRATIONS))
-def test_every_coding_agent_marks_the_shells_of_its_model(person: Person, name: str) -> None:
-    known = INTEGRATIONS.entries[name]
-    variables = [*filter(None, [known.conversation]), *known.marks]
-    assert bool(variables) != bool(known.unmarked)
+def test_every_coding_agent_marks_the_shells_of_its_model(person: Person) -> None:
+    """An agent that nobody knows is no person either."""
+    shells = [("AI_AGENT", "newcomer", "pid")]
+    for name, known in INTEGRATIONS.entries.items():
+        variables = [*filter(None, [known.conversation]), *known.marks]
+        assert bool(variables) != bool(known.unmarked)
+        shells += [(variable, "1", name) for variable in variables]
 
-    for variable in variables:
-        answer = person.run("resume", **{variable: "1"})
+    for variable, text, name in shells:
+        answer = person.run("resume", **{variable: text})
         assert (answer.code, f"this is the shell of {name}:" in answer.err) == (3, True), (variable, answer)
-
-
-def test_an_agent_that_nobody_knows_is_no_person_either(person: Person) -> None:
-    answer = person.run("resume", AI_AGENT="newcomer")
-
-    assert (answer.code, "this is the shell of pid:" in answer.err) == (3, True)
 
 
 SHEBANG = os.path.realpath(sys.executable)
@@ -423,13 +396,9 @@ def typed(workspace: Workspace, line: str, program: str = "claude") -> tuple[int
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(HOST, encoding="utf-8")
     path.chmod(0o700)
+    environ = {**os.environ, **workspace.environ}
     done = subprocess.run(
-        [path, line],
-        cwd=workspace.project,
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        timeout=60,
-        check=False,
+        [path, line], cwd=workspace.project, env=environ, capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 0, done
     code, out, err = json.loads(done.stdout)

@@ -4,10 +4,10 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import httpx2
 import pytest
@@ -43,6 +43,7 @@ from tildone.stores.agents import AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 TIMEOUT_SECONDS = 60.0
+T = TypeVar("T")
 DIALECTS = ("brief", "indexed", "phased", "declared")
 MODES = ("legacy", "auto")
 CLAUDE = "CLAUDE_CODE_SESSION_ID"
@@ -154,24 +155,23 @@ class Project:
         store.write_bytes(b"not a store" * 500)
         return store
 
+    def look(self, act: Callable[[SqliteStore], T]) -> T:
+        """Use the store as another process would."""
+        with closing(self.store) as store:
+            return act(store)
+
     def plan(self, session: str | None = None) -> Plan:
         """The plan of a session, or of the project's, as the store has it."""
-        with ExitStack() as stack:
-            store = self.store
-            stack.callback(store.close)
-            return latest_state(store.history(session or str(self.folder))).plan
+        return self.look(lambda store: latest_state(store.history(session or str(self.folder))).plan)
 
     def texts(self, session: str | None = None) -> list[str]:
         return [task.text for task in self.plan(session).tasks]
 
     def add(self, *texts: str, session: str | None = None) -> None:
         """Add tasks through another connection to the store."""
-        store = self.store
-        try:
-            made = session_in(store, session or str(self.folder), dialect_named("brief"))
-            assert not made.call("todo", {"add": list(texts)}).is_error
-        finally:
-            store.close()
+        name, dialect = session or str(self.folder), dialect_named("brief")
+        reply = self.look(lambda store: session_in(store, name, dialect).call("todo", {"add": list(texts)}))
+        assert not reply.is_error
 
 
 @asynccontextmanager

@@ -22,17 +22,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, ResourceTemplateReference
 
-from tests.mcp.project import (
-    MODES,
-    TIMEOUT_SECONDS,
-    Inbox,
-    Project,
-    connected,
-    meta,
-    read,
-    subscribed,
-    text_of,
-)
+from tests.mcp.project import MODES, TIMEOUT_SECONDS, Inbox, Project, connected, meta, read, subscribed, text_of
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
 from tests.suite.waiting import until
@@ -116,60 +106,39 @@ def test_a_request_without_the_token_is_refused(served: Served) -> None:
     assert served.token not in "".join(answer.text for answer in answers)
 
 
-def test_the_token_is_readable_by_its_owner_only_and_never_printed(served: Served) -> None:
-    assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
-    assert served.token not in " ".join(served.notice)
-    assert served.url.startswith("http://127.0.0.1:")
-
-
-def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
+def test_a_request_from_this_machine_is_accepted_and_what_is_no_message_refused(served: Served) -> None:
+    """Clients look for an OAuth server on another path; there is none."""
     port = served.url.rpartition(":")[2].removesuffix("/mcp")
+    elsewhere = served.url.replace("/mcp", "/.well-known/oauth-protected-resource")
+    invalid: tuple[object, ...] = ([], 7, "x", {"jsonrpc": "2.0"})
 
     assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
-
-
-def test_other_paths_are_not_found(served: Served) -> None:
-    """Clients look there for an OAuth server; there is none."""
-    elsewhere = served.url.replace("/mcp", "/.well-known/oauth-protected-resource")
-
     assert served.post(path=elsewhere, authorization="").status_code == 404
-
-
-def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
-
-
-INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
-
-
-def test_an_invalid_message_is_refused(served: Served) -> None:
-    assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
+    assert [served.post([body]).status_code for body in invalid] == [400] * 4
+    assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
+    assert (served.token in " ".join(served.notice), served.url.startswith("http://127.0.0.1:")) == (False, True)
 
 
 ACCEPT = "application/json, text/event-stream"
 
 
-@pytest.mark.parametrize(
-    ("method", "headers", "status"),
-    [
-        ("PUT", {}, 405),
-        ("GET", {}, 400),
-        ("DELETE", {}, 400),
-        ("DELETE", {"mcp-session-id": "made-up"}, 404),
-        ("POST", {"accept": "application/json"}, 406),
-        ("POST", {"content-type": "text/plain"}, 415),
-        ("POST", {"mcp-session-id": ""}, 404),
-        ("GET", {"mcp-protocol-version": "2026-07-28"}, 405),
-        ("POST", {"mcp-protocol-version": "2026-07-28", "accept": "application/json"}, 406),
-        ("POST", {"mcp-protocol-version": "1999-01-01"}, 400),
-    ],
-)
-def test_a_request_that_is_no_message_of_its_revision_is_refused(
-    served: Served, method: str, headers: dict[str, str], status: int
-) -> None:
-    given = {"authorization": f"Bearer {served.token}", "accept": ACCEPT, "content-type": "application/json"} | headers
+NEWEST = {"mcp-protocol-version": "2026-07-28"}
+NO_MESSAGES: list[tuple[str, dict[str, str], int]] = [
+    *(("PUT", {}, 405), ("GET", {}, 400), ("DELETE", {}, 400), ("DELETE", {"mcp-session-id": "made-up"}, 404)),
+    *(("POST", {"accept": "application/json"}, 406), ("POST", {"content-type": "text/plain"}, 415)),
+    *(("POST", {"mcp-session-id": ""}, 404), ("POST", {"mcp-protocol-version": "1999-01-01"}, 400)),
+    *(("GET", NEWEST, 405), ("POST", NEWEST | {"accept": "application/json"}, 406)),
+]
 
-    assert httpx2.request(method, served.url, headers=given, content=b"{}").status_code == status
+
+def test_a_request_that_is_no_message_of_its_revision_is_refused(served: Served) -> None:
+    given = {"authorization": f"Bearer {served.token}", "accept": ACCEPT, "content-type": "application/json"}
+
+    def status(method: str, headers: dict[str, str]) -> int:
+        return httpx2.request(method, served.url, headers=given | headers, content=b"{}").status_code
+
+    assert [(method, headers, status(method, headers)) for method, headers, _ in NO_MESSAGES] == NO_MESSAGES
 
 
 def in_newest(served: Served, record: Record, **headers: str) -> httpx2.Response:
@@ -225,10 +194,7 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
 async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
     inbox = Inbox()
     with serving(project, TILDONE_TOKEN=TOKEN) as server:
-        async with (
-            server.client("legacy", "x", inbox) as client,
-            subscribed(client, inbox, "plan://current"),
-        ):
+        async with server.client("legacy", "x", inbox) as client, subscribed(client, inbox, "plan://current"):
             code, more = await asyncio.to_thread(server.end, signal.SIGTERM)
 
     assert (code, more) == (128 + signal.SIGTERM, "")
@@ -259,15 +225,14 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
     )
 
 
+UNSAFE = "--no-token is for loopback addresses only; other machines can reach --host "
+
+
 @pytest.mark.parametrize(
     ("host", "guarded", "complaint"),
     [
-        (EVERYWHERE, False, f"--no-token is for loopback addresses only; other machines can reach --host {EVERYWHERE}"),
-        (
-            "example.com",
-            False,
-            "--no-token is for loopback addresses only; other machines can reach --host example.com",
-        ),
+        (EVERYWHERE, False, f"{UNSAFE}{EVERYWHERE}"),
+        ("example.com", False, f"{UNSAFE}example.com"),
         ("no.such.host.invalid", True, "--host no.such.host.invalid: "),
     ],
 )
@@ -352,21 +317,24 @@ async def test_connections_that_are_held_open_keep_no_client_out(served: Served,
 PARTS = [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"]
 
 
+def with_token(served: Served) -> bytes:
+    """The head of a request that is let in."""
+    return HEAD + b"Authorization: Bearer " + served.token.encode() + b"\r\n"
+
+
 def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served) -> None:
     """Within the time limit, although a part of it keeps arriving."""
-    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(impatient)) for _ in PARTS]
         for connection, sent in zip(connections, PARTS, strict=True):
-            connection.sendall(sent.replace(HEAD, HEAD + token))
+            connection.sendall(sent.replace(HEAD, with_token(impatient)))
         answers = [received(connection) for connection in connections]
 
     assert [answer for answer in answers if b" 200 " in answer] == []
 
 
 def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
-    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
-    for begin, more in ((HEAD, b"X-A: b\r\n"), (HEAD + token + b"Content-Length: 99999\r\n\r\n", b" ")):
+    for begin, more in ((HEAD, b"X-A: b\r\n"), (with_token(impatient) + b"Content-Length: 99999\r\n\r\n", b" ")):
         with connect(impatient) as connection:
             connection.sendall(begin)
             until(partial(cannot_send, connection, more))
@@ -374,16 +342,12 @@ def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
 
 def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served) -> None:
     body = json.dumps(initialize()).encode()
-    token = (
-        b"Authorization: Bearer " + impatient.token.encode() + b"\r\nAccept: application/json, text/event-stream\r\n"
-    )
+    rest = f"Accept: {ACCEPT}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     with connect(impatient) as connection:
-        connection.sendall(HEAD + token + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        connection.sendall(with_token(impatient) + rest)
         assert b" 200 " in connection.recv(100)
         connection.sendall(b"POST /mcp HT")
-        rest = received(connection)
-
-    assert b"HTTP/1.1 200" not in rest
+        assert b"HTTP/1.1 200" not in received(connection)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
@@ -465,20 +429,13 @@ def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served
 
 @every_mode
 async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
-    seen = []
+    seen: list[list[object]] = []
     for connect in (project.client, project.http_client):
         async with connect(mode) as client:
             called = await client.call_tool("todo", {"add": ["One"]})
-            seen.append(
-                (
-                    await client.list_tools(),
-                    await client.list_resources(),
-                    await client.list_prompts(),
-                    await client.get_prompt("plan", {"task": "Fly"}),
-                    (text_of(called).split()[0] in {"1", "2"}, called.is_error, await read(client) != ""),
-                    client.instructions,
-                )
-            )
+            listed = [await client.list_tools(), await client.list_resources(), await client.list_prompts()]
+            seen.append([*listed, await client.get_prompt("plan", {"task": "Fly"}), client.instructions])
+            seen[-1] += [text_of(called).split()[0] in {"1", "2"}, called.is_error, await read(client) != ""]
 
     assert seen[0] == seen[1]
 

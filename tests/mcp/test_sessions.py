@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -52,28 +53,18 @@ def agent(project: Project, key: str) -> Agent:
 
 
 def head(project: Project, session: str | None = None) -> str | None:
-    store = project.store
-    try:
-        return store.session_head(session or str(project.folder)).head
-    finally:
-        store.close()
+    return project.look(lambda store: store.session_head(session or str(project.folder)).head)
 
 
 def seen_head(project: Project, key: str) -> str | None:
     """The head that an agent's model has seen of its session, as the agent's hooks find it."""
-    store = project.store
-    try:
-        return store.records.seen(agent(project, key).session, agent(project, key).reader)
-    finally:
-        store.close()
+    known = agent(project, key)
+    return project.look(lambda store: store.records.seen(known.session, known.reader))
 
 
 def set_seen_head(project: Project, key: str, head: str | None) -> None:
-    store = project.store
-    try:
-        store.records.set_seen(agent(project, key).session, agent(project, key).reader, head)
-    finally:
-        store.close()
+    known = agent(project, key)
+    project.look(lambda store: store.records.set_seen(known.session, known.reader, head))
 
 
 def in_claude(project: Project, session_id: str, process: int = OURS) -> Project:
@@ -88,42 +79,33 @@ async def add(project: Project, text: str, mode: str = "auto", name: str = "test
 
 
 @every_mode
-async def test_finishing_a_task_takes_none_from_another_agent(project: Project, mode: str) -> None:
-    """Nor does the agent wait for the task of the other: the next one that nobody has taken starts."""
+async def test_agents_that_share_a_session_see_each_others_changes_and_take_no_tasks_from_each_other(
+    project: Project, mode: str
+) -> None:
+    """Nor does one wait for the task of the other: the next one that nobody has taken starts."""
     first_place, second_place = in_claude(project, "1"), in_claude(project, "2", ANOTHER)
     async with first_place.client(mode, session="ours") as one, second_place.client(mode, session="ours") as two:
-        await one.call_tool("todo", {"add": ["One", "Two", "Three", "Four"], "start": 1})
-        await two.call_tool("todo", {"start": 2})
-        first = text_of(await one.call_tool("todo", {"done": 1}))
-        second = text_of(await two.call_tool("todo", {"done": 2}))
+        calls: list[tuple[Client, dict[str, Any]]] = [
+            *((one, {"add": ["One"]}), (two, {"add": ["Two", "Three", "Four"]})),
+            *((one, {"start": 1}), (two, {"start": 2}), (one, {"done": 1}), (two, {"done": 2})),
+        ]
+        replies = [text_of(await client.call_tool("todo", given)) for client, given in calls]
 
-    assert first == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
-    assert second == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
+    assert project.texts("ours") == ["One", "Two", "Three", "Four"]
+    assert replies[:2] == ["1", "2-4\nPlan:\n1 One\n2 Two\n3 Three\n4 Four"]
+    assert replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
+    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
 
 
 @every_mode
 async def test_the_first_agent_gets_the_project_session_and_a_second_one_its_own(project: Project, mode: str) -> None:
     """Its record names the session, and the store has the head that its model has seen, for its hooks."""
     await add(in_claude(project, "1"), "One", mode)
-    reply = await add(in_claude(project, "2", ANOTHER), "Two", mode)
 
-    assert reply == "1"
+    assert await add(in_claude(project, "2", ANOTHER), "Two", mode) == "1"
     assert (project.texts(), project.texts(f"{project.folder}#claude:2")) == (["One"], ["Two"])
     known = agent(project, "claude:1")
     assert (known.session, seen_head(project, "claude:1"), known.pid) == (str(project.folder), head(project), OURS)
-
-
-@every_mode
-async def test_agents_that_share_a_session_see_each_others_changes(project: Project, mode: str) -> None:
-    first_place, second_place = in_claude(project, "1"), in_claude(project, "2", ANOTHER)
-    async with first_place.client(mode, session="ours") as one, second_place.client(mode, session="ours") as two:
-        first = text_of(await one.call_tool("todo", {"add": ["One"]}))
-        second = text_of(await two.call_tool("todo", {"add": ["Two"]}))
-        third = text_of(await one.call_tool("todo", {"done": 1}))
-
-    assert project.texts("ours") == ["One", "Two"]
-    assert (first, second) == ("1", "2\nPlan:\n1 One\n2 Two")
-    assert third == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
 
 
 @every_mode
@@ -233,9 +215,8 @@ async def test_a_record_that_the_server_remembers_is_read_again_after_a_change(p
         await client.call_tool("todo", {"add": ["Four"]})
         log = json.loads(await read(client, "log://current.json"))
 
-    newest, *_, oldest = (event["author"] for event in log["events"])
-    assert (newest["agent"], newest["model"]) == ("gemini:S", "flash")
-    assert (oldest["agent"], oldest["model"]) == (f"gemini:pid:{OURS}", None)
+    newest, *_, oldest = ((event["author"]["agent"], event["author"]["model"]) for event in log["events"])
+    assert (newest, oldest) == (("gemini:S", "flash"), (f"gemini:pid:{OURS}", None))
 
 
 async def test_a_cleared_conversation_keeps_its_session(project: Project) -> None:
@@ -270,7 +251,8 @@ async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Projec
 
 async def test_concurrent_calls_are_carried_out_in_order(project: Project) -> None:
     async with in_claude(project, "1").client("auto") as client:
-        answers = await gathered(client, 20)
+        calls = [client.call_tool("todo", {"add": [f"Task {number}"]}) for number in range(20)]
+        answers = [text_of(result) for result in await asyncio.gather(*calls)]
 
     assert answers == [str(number) for number in range(1, 21)]
 
@@ -283,9 +265,8 @@ async def test_a_call_does_not_write_the_record(project: Project) -> None:
         await until_saved(client)
         [file] = (project.home / "tildone" / "agents").rglob("*.json")
         before = file.stat()
-        await client.call_tool("todo", {})
-        await client.call_tool("todo", {"done": 7})
-        await client.call_tool("todo", {"done": 1})
+        for given in ({}, {"done": 7}, {"done": 1}):
+            await client.call_tool("todo", given)
         await until_saved(client)
         after = file.stat()
 
@@ -317,10 +298,6 @@ async def test_an_anonymous_agent_is_removed_when_its_server_ends(project: Proje
     assert (left, replies) == ([], ["1 First", "1 Second"])
 
 
-def connection_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("codex:")]
-
-
 def blocked_registry(project: Project) -> Path:
     folder = Path(project.settings().agents_dir)
     folder.parent.mkdir(parents=True)
@@ -328,9 +305,8 @@ def blocked_registry(project: Project) -> Path:
     return folder
 
 
-async def gathered(client: Client, count: int) -> list[str]:
-    calls = [client.call_tool("todo", {"add": [f"Task {number}"]}) for number in range(count)]
-    return [text_of(result) for result in await asyncio.gather(*calls)]
+def connection_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("codex:")]
 
 
 CLAUDE_PARENT, CODEX = AgentId("claude", "s1"), AgentId("codex", "s1")
@@ -376,17 +352,14 @@ def test_a_call_of_opencode_is_recognised_by_its_arguments(agents: AgentRegistry
     assert subagent_in_call(agents, OPENCODE, call()) is None
 
 
-@pytest.mark.parametrize("meta", [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}])
-def test_odd_metadata_names_nobody(agents: AgentRegistry, meta: object) -> None:
-    for agent in (CLAUDE_PARENT, CODEX, OPENCODE, AgentId(pid=1)):
-        assert subagent_in_call(agents, agent, {"name": "todo", "arguments": None, "_meta": meta}) is None
-
-
-@pytest.mark.parametrize("note", ["claude:s1", "claude:s1\n", "\na1"])
-def test_a_note_that_names_no_agent_or_no_subagent_counts_for_nobody(agents: AgentRegistry, note: str) -> None:
-    agents.set_note(AgentId("claude", "toolu_1"), "call", note)
-
-    assert subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) is None
+def test_odd_metadata_and_notes_name_nobody(agents: AgentRegistry) -> None:
+    odd: list[object] = [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}]
+    for given in ({"name": "todo", "arguments": None, "_meta": each} for each in odd):
+        for agent in (CLAUDE_PARENT, CODEX, OPENCODE, AgentId(pid=1)):
+            assert subagent_in_call(agents, agent, given) is None
+    for note in ("claude:s1", "claude:s1\n", "\na1"):
+        agents.set_note(AgentId("claude", "toolu_1"), "call", note)
+        assert subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) is None
 
 
 THIS_PROCESS = os.getpid()
@@ -437,11 +410,7 @@ AGENT = Agent(AgentId.parse("claude:s1"), "s")
 
 
 def presences(project: Project) -> list[Presence]:
-    store = project.store
-    try:
-        return store.records.presences()
-    finally:
-        store.close()
+    return project.look(lambda store: store.records.presences())
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -618,18 +587,8 @@ def test_one_thread_serves_all_watchers_of_a_session(watched: Watched) -> None:
     assert (during, [thread for thread in threading.enumerate() if thread.name == "mcp watch"]) == (before + 1, [])
 
 
-def test_an_ended_watch_is_not_called(watched: Watched) -> None:
-    end = watched.watch("gone")
-    watched.watch("here")
-
-    end()
-
-    assert watched.change() == "here"
-    watched.watcher.close()
-    assert watched.said.empty()
-
-
-def test_a_callback_removed_by_an_earlier_one_is_not_called(watched: Watched) -> None:
+def test_an_ended_watch_is_not_called_also_if_an_earlier_one_ended_it(watched: Watched) -> None:
+    gone = watched.watch("gone")
     ends: list[Callable[[], None]] = []
 
     def first() -> None:
@@ -637,6 +596,7 @@ def test_a_callback_removed_by_an_earlier_one_is_not_called(watched: Watched) ->
         watched.said.put("first")
 
     ends += [watched.watcher.watch(snapshot(watched.session), first), watched.watch("second")]
+    gone()
 
     assert watched.change() == "first"
     watched.store.until_waited(watched.session.state.head)

@@ -26,10 +26,8 @@ from tests.clients.supervisor import supervised
 from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed, text_of
 from tests.mcp.web import serving
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
-from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
-from tildone.app.opening import session_in
 from tildone.base.distribution import install_extra
 from tildone.plan.dialects import dialect_named
 
@@ -101,30 +99,29 @@ async def test_two_coding_agents_in_one_folder_have_a_session_each(project: Proj
 
 async def test_agents_that_share_a_session_lose_no_change(project: Project) -> None:
     async with AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(project.started("--session", "ours", **{CLAUDE: name}))
-            for name in ("1", "2")
-        ]
-        calls = [
-            client.call_tool("todo", {"add": [f"{number} of {index}"]})
-            for number in range(20)
-            for index, client in enumerate(clients)
-        ]
+        own = [project.started("--session", "ours", **{CLAUDE: name}) for name in ("1", "2")]
+        clients = [await stack.enter_async_context(each) for each in own]
+        texts = [f"{number} of {index}" for number in range(20) for index in range(2)]
+        calls = [clients[int(text[-1])].call_tool("todo", {"add": [text]}) for text in texts]
         results = await asyncio.gather(*calls)
 
     assert not any(result.is_error for result in results)
-    assert sorted(project.texts("ours")) == sorted(f"{number} of {index}" for number in range(20) for index in range(2))
+    assert sorted(project.texts("ours")) == sorted(texts)
 
 
 def test_only_responses_are_printed_and_end_of_file_ends_it(project: Project) -> None:
-    asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]}), request(2, "resources/list")]
+    """Requests before it are answered: a script may send all of them and close the pipe."""
+    asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]}), call(2, "todo", {"done": 1})]
 
     with process(project) as server:
-        out, err = server.communicate(b"".join(map(line, asked)), TIMEOUT_SECONDS)
+        given = b"".join(map(line, (*asked, request(3, "resources/list")))).replace(b"\n", b"\r\n")
+        out, err = server.communicate(given, TIMEOUT_SECONDS)
 
     assert (server.returncode, err) == (0, b"")
-    assert len(out.splitlines()) == 3
     assert all(answer.startswith(b'{"jsonrpc":"2.0","id":') for answer in out.splitlines())
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, out.splitlines())}
+    assert sorted(answers, key=str) == [1, 2, 3, "hello"]
+    assert [answers[number]["content"][0]["text"] for number in (1, 2)] == ["1", "ok, all done"]
 
 
 @unix_only
@@ -294,12 +291,8 @@ def stderr_of(server: "subprocess.Popen[bytes]") -> bytes:
 
 def hosted(project: Project) -> Client:
     """A client of a server that another process has started, as a coding agent would."""
-    program = StdioServerParameters(
-        command=sys.executable,
-        args=["-c", CODING_AGENT, str(PROGRAM), "mcp"],
-        env=project.environment(),
-        cwd=project.folder,
-    )
+    args = ["-c", CODING_AGENT, str(PROGRAM), "mcp"]
+    program = StdioServerParameters(command=sys.executable, args=args, env=project.environment(), cwd=project.folder)
     return Client(program, client_info=client_info("test"))
 
 
@@ -314,11 +307,8 @@ def test_on_a_terminal_it_says_what_it_waits_for(project: Project) -> None:
 
 SLOW = ("asyncio", "typing", "dataclasses", "inspect", "logging", "pydantic", "mcp", "anyio", "socket", "subprocess")
 NEVER = (
-    "tildone.agents.integrations.claude",
-    "tildone.cli.fleet",
-    "tildone.cli.plan",
-    "tildone.plan.formats",
-    "tildone.plan.history",
+    *("tildone.agents.integrations.claude", "tildone.cli.fleet", "tildone.cli.plan"),
+    *("tildone.plan.formats", "tildone.plan.history"),
 )
 FOR_CALLS = ("apsw", "tildone.agents.mcp.resources", "tildone.stores.sqlite.store", "urllib.parse")
 """Modules that only requests need that work on the store."""
@@ -352,14 +342,8 @@ def test_a_call_imports_the_store_and_nothing_slow(project: Project) -> None:
 
 
 GENERAL_SCENARIOS = {
-    "server-initialize",
-    "ping",
-    "completion-complete",
-    "tools-list",
-    "resources-list",
-    "prompts-list",
-    "server-sse-multiple-streams",
-    "dns-rebinding-protection",
+    *("server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "prompts-list"),
+    *("server-sse-multiple-streams", "dns-rebinding-protection"),
 }
 """Scenarios that need only the protocol; all others use tools and resources of a server made for these tests."""
 
@@ -407,34 +391,3 @@ def run(sandbox: Sandbox, package: str, *command: str) -> str:
     ) as process:
         out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     return out.decode()
-
-
-@needs_server
-@pytest.mark.slow
-async def test_agents_share_a_session_and_are_notified_of_changes(project: Project) -> None:
-    with running_server() as server, server.database() as url:
-        project = replace(project, environ={"TILDONE_STORE": url})
-        for mode in MODES:
-            await shared(project, url, mode)
-
-
-async def shared(project: Project, url: str, mode: str) -> None:
-    # The driver may be missing if there is no server.
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
-    inbox = Inbox()
-    store = PostgresStore(url)
-    other = session_in(store, mode, dialect_named("brief"))
-    async with project.client(mode, inbox=inbox, session=mode) as client:
-        async with subscribed(client, inbox, "plan://current") as next_change:
-            first = text_of(await client.call_tool("todo", {"add": ["One"]}))
-            own = await next_change()
-            other.call("todo", {"add": ["Two"]})
-            others = await next_change()
-        second = text_of(await client.call_tool("todo", {"done": 1}))
-        plan = await read(client)
-    store.close()
-
-    assert (first, own, others) == ("1", "plan://current", "plan://current")
-    assert second == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
-    assert plan == "- [x] One\n- [/] Two\n"

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import threading
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import apsw
 import pytest
@@ -17,7 +17,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
-from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, Wire, call, initialize, line, process, request, wired
+from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, call, initialize, line, process, request, wired
 from tildone.agents.mcp.connections import WAITING
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, InvalidMessage, SerialExecutor, decode, result_line
 from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
@@ -108,18 +108,6 @@ async def test_deeply_nested_arguments_are_refused(project: Project, dialect: st
 
     assert refused["result"]["isError"] or "error" in refused
     assert (next_response["result"], project.texts()) == ({}, [])
-
-
-async def test_requests_before_end_of_file_are_answered(project: Project) -> None:
-    """A script may send all its requests and close the pipe."""
-    async with wired(project) as wire:
-        wire.send(call(1, "todo", ADD), call(2, "todo", {"done": 1}), request(3, "tools/list"))
-        wire.send(line(request(4, "ping")).replace(b"\n", b"\r\n"))
-        wire.close_input()
-        answers = {answer["id"]: answer for answer in await wire.rest()}
-
-    assert sorted(answers) == [1, 2, 3, 4]
-    assert [answers[number]["result"]["content"][0]["text"] for number in (1, 2)] == ["1", "ok, all done"]
 
 
 class Locked:
@@ -221,6 +209,7 @@ def text_of(answer: Record) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
+FORMS: dict[str, Any] = {"form": {}, "url": {}}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {
@@ -230,18 +219,14 @@ META = {
         "description": "Anthropic's agentic coding tool",
         "websiteUrl": "https://claude.com/claude-code",
     },
-    "io.modelcontextprotocol/clientCapabilities": {
-        "roots": {"listChanged": True},
-        "elicitation": {"form": {}, "url": {}},
-    },
+    "io.modelcontextprotocol/clientCapabilities": {"roots": {"listChanged": True}, "elicitation": FORMS},
 }
 DISCOVER = request("server-discover-probe-1", "server/discover", _meta=META)
 LISTEN = request(
     "listen:0", "subscriptions/listen", _meta=META, notifications={"toolsListChanged": True, "promptsListChanged": True}
 )
 START = (
-    DISCOVER,
-    LISTEN,
+    *(DISCOVER, LISTEN),
     request(0, "server/discover", _meta=META),
     request(1, "prompts/list", _meta=META),
     request(2, "tools/list", _meta=META),
@@ -253,48 +238,28 @@ def bare_call(number: int, arguments: Record, **more: Any) -> Record:
     return request(number, "tools/call", name="todo", arguments=arguments, _meta=meta)
 
 
-async def test_a_whole_conversation_without_a_handshake(project: Project) -> None:
-    """The ids are numbers and texts; the stream of notifications ends with the connection."""
-    with process(project) as running:
-        wire = Wire(cast("BinaryIO", running.stdin), cast("BinaryIO", running.stdout))
-        started = await wire.ask(DISCOVER), await wire.ask(LISTEN)
-        listed = [await wire.ask(asked) for asked in START[2:]]
-        called = [
-            await wire.ask(bare_call(3, {"add": ["Write the parser"]})),
-            await wire.ask(bare_call(4, {"done": 1})),
-        ]
-        wire.close_input()
-        rest = await wire.rest()
-        running.wait(TIMEOUT_SECONDS)
-        assert running.stderr
-        complaints = running.stderr.read()
+def test_a_whole_conversation_without_a_handshake(project: Project) -> None:
+    """The ids are numbers and texts; the stream of notifications ends with the connection.
 
-    discovered, acknowledged = started
-    assert discovered["id"] == "server-discover-probe-1"
+    Without resources, it needs no store: nothing that works on one is imported while the client waits for the tools.
+    """
+    asked = (*START, bare_call(3, {"add": ["Write the parser"]}), bare_call(4, {"done": 1}))
+    with process(project) as running:
+        out, err = running.communicate(b"".join(map(line, asked)), TIMEOUT_SECONDS)
+
+    answers = [json.loads(answer) for answer in out.splitlines()]
+    discovered, acknowledged, _, _, listed, added, done, ended = answers
+    ids = [answer.get("id") for answer in answers]
+    assert ids == ["server-discover-probe-1", None, 0, 1, 2, 3, 4, "listen:0"]
     assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
     assert "tools" in discovered["result"]["capabilities"]
     assert acknowledged["params"] == {
         "_meta": {"io.modelcontextprotocol/subscriptionId": "listen:0"},
         "notifications": {"toolsListChanged": True, "promptsListChanged": True},
     }
-    assert [answer["id"] for answer in listed] == [0, 1, 2]
-    assert [tool["name"] for tool in listed[2]["result"]["tools"]] == [
-        tool.name for tool in dialect_named("brief").tools
-    ]
-    assert [answer["result"]["content"][0]["text"] for answer in called] == ["1", "ok, all done"]
-    assert [(answer["id"], answer["result"]["resultType"]) for answer in rest] == [("listen:0", "complete")]
-    assert (running.returncode, complaints, project.texts()) == (0, b"", ["Write the parser"])
-
-
-def test_a_stream_without_resources_is_acknowledged_before_the_tools_are_listed(project: Project) -> None:
-    """It needs no store, so nothing that works on one is imported while the client waits for the tools."""
-    with process(project) as running:
-        out, err = running.communicate(b"".join(map(line, START)), TIMEOUT_SECONDS)
-
-    answers = [json.loads(answer) for answer in out.splitlines()]
-
-    assert [answer.get("id") for answer in answers] == ["server-discover-probe-1", None, 0, 1, 2, "listen:0"]
-    assert (running.returncode, err) == (0, b"")
+    assert [tool["name"] for tool in listed["result"]["tools"]] == [*tools_of("brief")]
+    assert [text_of(added), text_of(done), ended["result"]["resultType"]] == ["1", "ok, all done", "complete"]
+    assert (running.returncode, err, project.texts()) == (0, b"", ["Write the parser"])
 
 
 async def test_a_stream_without_resources_can_be_cancelled(project: Project) -> None:
@@ -456,9 +421,6 @@ async def test_a_client_that_set_a_level_gets_errors_as_log_messages(
         answered = await wire.answer()
 
     assert (silent["id"], above["id"], answered["id"]) == (1, 3, 5)
-    assert logged == {
-        "jsonrpc": "2.0",
-        "method": "notifications/message",
-        "params": {"level": "error", "logger": "tildone", "data": "tildone itself is at fault: ZeroDivisionError"},
-    }
+    told = {"level": "error", "logger": "tildone", "data": "tildone itself is at fault: ZeroDivisionError"}
+    assert logged == {"jsonrpc": "2.0", "method": "notifications/message", "params": told}
     assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n" * 3

@@ -49,12 +49,7 @@ class Served:
 
     @asynccontextmanager
     async def client(
-        self,
-        mode: str = "auto",
-        session: str | None = None,
-        inbox: Inbox | None = None,
-        *,
-        query: str = "",
+        self, mode: str = "auto", session: str | None = None, inbox: Inbox | None = None, *, query: str = ""
     ) -> AsyncIterator[Client]:
         """The official client, with the token, and a session if one is named."""
         headers = {b"Authorization": f"Bearer {self.token}".encode()}

@@ -105,15 +105,8 @@ async def wired(project: Project, *, greet: bool = True, dialect: str = "brief")
 @contextmanager
 def process(project: Project, *words: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a server in a separate process; it ends when its standard input is closed, or with the test."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [PROGRAM, "mcp", *words],
-        cwd=project.folder,
-        env=project.environment(**environ),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-    ) as running:
+    pipe, own, command = subprocess.PIPE, project.environment(**environ), [str(PROGRAM), "mcp", *words]
+    with subprocess.Popen(command, cwd=project.folder, env=own, stdin=pipe, stdout=pipe, stderr=pipe) as running:
         try:
             yield running
         finally:

@@ -5,6 +5,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 
 import tildone
 from tests.project.source import ROOT, modules
@@ -35,6 +36,7 @@ PARTS = {"Store": ("records", "Records")}
 """Attributes of classes, with the class in the same module whose methods are listed, too."""
 
 MAX_COLUMNS = 100
+_filled = partial(textwrap.fill, width=120, break_long_words=False, break_on_hyphens=False)
 
 
 def page() -> str:
@@ -129,21 +131,12 @@ def _members(node: ast.ClassDef, prefix: str = "") -> Iterator[str]:
             case ast.FunctionDef() if not statement.name.startswith("_") and ast.get_docstring(statement):
                 is_property = any(ast.unparse(decorator) == "property" for decorator in statement.decorator_list)
                 shown = statement.name if is_property else signature(statement, columns=sys.maxsize)
-                yield textwrap.fill(
-                    f"- `{prefix}{shown}`: {_in_one_paragraph(ast.get_docstring(statement) or '')}",
-                    120,
-                    subsequent_indent="  ",
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
+                text = " ".join(_with_errors(ast.get_docstring(statement) or "").split())
+                yield _filled(f"- `{prefix}{shown}`: {text}", subsequent_indent="  ")
             case ast.Assign(targets=[ast.Name(id=name)]) if text := _docstring_of(following):
                 yield f"- `{name}`: {' '.join(text.split())}"
             case _:
                 pass
-
-
-def _in_one_paragraph(docstring: str) -> str:
-    return " ".join(_with_errors(docstring).split())
 
 
 def prose(docstring: str) -> str:
@@ -152,7 +145,7 @@ def prose(docstring: str) -> str:
     return "\n\n".join(
         f"```text\n{textwrap.dedent(paragraph)}\n```"
         if paragraph.startswith("    ")
-        else textwrap.fill(" ".join(paragraph.split()), 120, break_long_words=False, break_on_hyphens=False)
+        else _filled(" ".join(paragraph.split()))
         for paragraph in paragraphs
         if paragraph.strip()
     )

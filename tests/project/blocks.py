@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tests.host.models.model_server import ModelServer
 from tests.stores.postgres import Server, running_server
@@ -31,11 +32,8 @@ SAVED = re.compile(r"<!-- (also )?save: ([\w.]+) -->\n\n```python\n\Z")
 """A hidden comment before a Python block: the reader appends the block to this file, and may also run it at once."""
 
 KINDS = (
-    (r"\[\.\.\]", ".*"),
-    (r"\b01[a-z0-9]{8}\b", None),
-    (r"(?<=\bclaude )[0-9a-f]{4}\b", None),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d", None),
-    (r"<?\b\d+(?:ms|s)\b", None),
+    *((r"\[\.\.\]", ".*"), (r"\b01[a-z0-9]{8}\b", None), (r"(?<=\bclaude )[0-9a-f]{4}\b", None)),
+    *((r"\d{4}-\d\d-\d\d \d\d:\d\d", None), (r"<?\b\d+(?:ms|s)\b", None)),
 )
 """What varies in an expected line, and what it stands for: anything, or any text of the same kind."""
 
@@ -135,17 +133,9 @@ class Reader:
     def shell(self, script: str) -> "subprocess.CompletedProcess[str]":
         sh = shutil.which("sh")
         assert sh is not None, "the documents' commands need a POSIX shell"
-        return subprocess.run(
-            [sh, "-c", script],
-            cwd=self.home,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
+        null, pipe, same = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
+        given: dict[str, Any] = {"cwd": self.home, "env": self.environment(), "encoding": "utf-8", "timeout": 60}
+        return subprocess.run([sh, "-c", script], stdin=null, stdout=pipe, stderr=same, check=False, **given)
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "XDG_", "PG"))}
@@ -153,23 +143,10 @@ class Reader:
         served = {"PGHOST": self.server.folder, "PGUSER": "postgres"} if self.server else {}
         programs = [self.programs] if self.programs else []
         programs += [self.server.programs] if self.server else []
-        return (
-            kept
-            | served
-            | self.model_environment()
-            | dict(self.variables)
-            | {
-                "PATH": os.pathsep.join([str(Path(sys.executable).parent), *programs, kept.get("PATH", "")]),
-                "HOME": home,
-                "USERPROFILE": home,
-                "LOCALAPPDATA": home,
-                "NO_COLOR": "1",
-                "COLUMNS": "80",
-                "TILDONE_USER": "Ada",
-                "TZ": "UTC",
-                "PYTHONUTF8": "1",
-            }
-        )
+        path = os.pathsep.join([str(Path(sys.executable).parent), *programs, kept.get("PATH", "")])
+        own = {"PATH": path, **dict.fromkeys(("HOME", "USERPROFILE", "LOCALAPPDATA"), home)}
+        own |= {"NO_COLOR": "1", "COLUMNS": "80", "TILDONE_USER": "Ada", "TZ": "UTC", "PYTHONUTF8": "1"}
+        return kept | served | self.model_environment() | dict(self.variables) | own
 
     def model_environment(self) -> dict[str, str]:
         keys = {"ANTHROPIC_API_KEY": "none", "OPENAI_API_KEY": "none"}
@@ -197,16 +174,13 @@ def reader_of(document: str, home: Path) -> Iterator[Reader]:
         server = stack.enter_context(running_server()) if SERVED in document else None
         if CODING_AGENT in document:
             programs = stack.enter_context(TemporaryDirectory())
-            _write_stand_in(Path(programs, "claude"))
+            program = Path(programs, "claude")
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n', encoding="utf-8")
+            program.chmod(0o755)
             yield Reader(home, server, programs=programs, variables={"STAND_IN_SCRIPT": json.dumps(script)})
             return
         model = stack.enter_context(ModelServer(*script)).url if script else ""
         yield Reader(home, server, model)
-
-
-def _write_stand_in(program: Path) -> None:
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
 
 
 def _shown(text: str, status: int) -> str:

@@ -48,16 +48,12 @@ IN_WORDS = {FORM: "a form of the client", QUESTION: "the question of the run, al
 
 
 def acts() -> str:
-    rows = ((_act(act), (_way_cell(act, surface) for surface in Surface)) for act in WAYS)
+    def cell(act: PersonAct, surface: Surface) -> str:
+        return ", ".join(_way(surface, way) for way in WAYS[act].get(surface, ())) or UNCHANGED
+
+    names = {act: f"{act.value}{' ¹' if act in IN_SHELLS_OF_AGENTS else ''}" for act in WAYS}
+    rows = ((name, [cell(act, surface) for surface in Surface]) for act, name in names.items())
     return _table("only a person can", (surface.value for surface in Surface), rows)
-
-
-def _act(act: PersonAct) -> str:
-    return f"{act.value}{' ¹' if act in IN_SHELLS_OF_AGENTS else ''}"
-
-
-def _way_cell(act: PersonAct, surface: Surface) -> str:
-    return ", ".join(_way(surface, way) for way in WAYS[act].get(surface, ())) or UNCHANGED
 
 
 def _way(surface: Surface, way: str) -> str:
@@ -81,12 +77,11 @@ NAMES = {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 
 def transitions_of_tasks() -> str:
-    rows = ((event.name, map(_status_cell, row, row.values())) for event, row in table().items())
-    return _table("event", map(_name, Status), rows)
-
-
-def _status_cell(before: Status, now: Status) -> str:
-    return UNCHANGED if before is now else _name(now)
+    rows = {
+        event.name: [UNCHANGED if was is now else _name(now) for was, now in row.items()]
+        for event, row in table().items()
+    }
+    return _table("event", map(_name, Status), rows.items())
 
 
 def _name(status: Status) -> str:

@@ -65,19 +65,11 @@ class Checkout:
         return self.python("-m", "tildone", *words, stdin=stdin, status=status)
 
     def python(self, *words: str, stdin: str = "", status: int = 0, cwd: Path | None = None) -> str:
-        answer = subprocess.run(
-            [sys.executable, *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            cwd=cwd or self.project,
-            env=self.environ,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
+        given: dict[str, Any] = {"input": stdin, "encoding": "utf-8", "env": self.environ, "timeout": TIMEOUT_SECONDS}
+        folder, command = cwd or self.project, [sys.executable, *words]
+        answer = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False, **given)
         assert answer.returncode == status, answer.stdout + answer.stderr
-        return answer.stdout
+        return str(answer.stdout)
 
     def generated(self, page: str) -> str:
         """Return a generated page of the documentation, as `python3 do.py docs` would write it."""
@@ -87,11 +79,8 @@ class Checkout:
         """Send requests to `tildone mcp` on its standard input and return their results."""
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         asked = [("initialize", hello), *requests]
-        lines: list[dict[str, Any]] = [
-            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            for number, (method, params) in enumerate(asked)
-        ]
-        lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        lines = [{"id": number, "method": method, "params": params} for number, (method, params) in enumerate(asked)]
+        lines.insert(1, {"method": "notifications/initialized"})
         command = [sys.executable, "-m", "tildone", "mcp", *words]
         results: dict[int, Any] = {}
         with subprocess.Popen(
@@ -99,7 +88,7 @@ class Checkout:
         ) as server:
             assert server.stdin is not None
             assert server.stdout is not None
-            server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+            server.stdin.write("".join(f"{json.dumps({'jsonrpc': '2.0'} | line)}\n" for line in lines))
             server.stdin.flush()
             while len(results) < len(asked):
                 answer = json.loads(server.stdout.readline())
@@ -227,7 +216,7 @@ def content(address: str, path: str) -> str:
 
 def test_a_status_is_a_member(checkout: Checkout) -> None:
     """It states its own facts; lists, history, Markdown and schemas are derived from them."""
-    line = '    PAUSED = "paused", _Facts(icon="‖", checkbox="p", verb="pause", is_actionable=False)'
+    line = '    PAUSED = "paused", "‖", "p", "pause", "waiting"'
     checkout.insert(line, before="    BLOCKED =", into="plan/model.py")
     (checkout.project / "plan.md").write_text("- [p] Wait for spring\n- [ ] Dig\n")
 

@@ -19,29 +19,20 @@ Step = tuple[str, list[str]]
 Steps = list[Step]
 
 
-def test_without_a_verb_it_says_what_it_can_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_what_it_can_do_and_refuses_what_it_cannot(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert do.main([]) == 0
-
     printed = capsys.readouterr().out
     assert [verb for verb in do.VERBS if f"\n  {verb} " not in printed] == []
-
-
-@pytest.mark.parametrize(("words", "told"), [(["dance"], "dance"), (["check", "pi"], "check takes no names")])
-def test_an_unknown_verb_is_refused_and_most_take_no_names(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        do.main(words)
-
-    assert stopped.value.code == 2
-    assert told in capsys.readouterr().err
-
-
-def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, told in ((["dance"], "dance"), (["check", "pi"], "check takes no names")):
+        with pytest.raises(SystemExit) as stopped:
+            do.main(words)
+        assert (stopped.value.code, told in capsys.readouterr().err) == (2, True)
+    assert [do.main(["test", "all", "bowser"]), do.main(["test", "browser"])] == [2, 2]
+    assert capsys.readouterr().err.count("all [SHARD…], with these shards: coverage, agents, browser,") == 2
     monkeypatch.setattr(sys, "version_info", (3, 10, 0))
-
-    assert do.main(["test"]) == 2
-    assert "needs Python 3.11" in capsys.readouterr().err
+    assert (do.main(["test"]), "needs Python 3.11" in capsys.readouterr().err) == (2, True)
 
 
 def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,26 +42,19 @@ def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_second_set_up_runs_nothing(
+def test_a_second_set_up_runs_nothing_and_a_python_without_venv_is_told_what_to_install(
     fake_venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (fake_venv / "python").touch()
     do.STAMP.write_text(do.fingerprint("dev"), encoding="utf-8")
     monkeypatch.setattr(subprocess, "run", mock.Mock(side_effect=AssertionError))
 
-    assert do.main(["setup"]) == 0
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_python_without_venv_is_told_what_to_install(
-    fake_venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fake_venv.is_dir()
+    assert (do.main(["setup"]), capsys.readouterr()) == (0, ("", ""))
+    do.STAMP.unlink()
+    (fake_venv / "python").unlink()
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ensurepip" else object())
-
-    assert do.main(["setup"]) == 2
-    assert "python3-venv" in capsys.readouterr().err
+    assert (do.main(["setup"]), "python3-venv" in capsys.readouterr().err) == (2, True)
 
 
 def test_every_step_is_run_and_the_failed_ones_are_named() -> None:
@@ -190,12 +174,6 @@ def test_all_tests_are_in_shards(steps: Steps, monkeypatch: pytest.MonkeyPatch) 
     folders = [folder for named in do.SHARDS.values() for folder in named]
     assert len(folders) == len(set(folders))
     assert [folder for folder in folders if not (do.ROOT / folder).is_dir()] == []
-
-
-def test_an_unknown_shard_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [do.main(["test", "all", "bowser"]), do.main(["test", "browser"])] == [2, 2]
-
-    assert capsys.readouterr().err.count("all [SHARD…], with these shards: coverage, agents, browser,") == 2
 
 
 @pytest.fixture

@@ -10,17 +10,7 @@ import pytest
 import tildone
 from do import VERBS
 from tests.project import api_page, cli_reference
-from tests.project.blocks import (
-    SERVED,
-    Exchange,
-    Reader,
-    exchanges,
-    malformed,
-    matches,
-    problems,
-    reader_of,
-    rewritten,
-)
+from tests.project.blocks import SERVED, Exchange, Reader, exchanges, malformed, matches, problems, reader_of, rewritten
 from tests.project.reference_tables import FLEET
 from tests.project.rewrite_docs import GENERATED, documents
 from tests.project.source import ROOT, wings
@@ -44,14 +34,14 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=str(path.relative_to(ROOT)), marks=[] if path.name in QUICK else [pytest.mark.slow])
-        for path in documents()
-        if path != DATA
-    ],
-)
+FOLLOWED = [
+    pytest.param(path, id=str(path.relative_to(ROOT)), marks=[] if path.name in QUICK else [pytest.mark.slow])
+    for path in documents()
+    if path != DATA
+]
+
+
+@pytest.mark.parametrize("path", FOLLOWED)
 def test_every_code_block_does_what_the_document_says(path: Path, tmp_path: Path) -> None:
     document = path.read_text(encoding="utf-8")
     if SERVED in document and why_not():
@@ -149,9 +139,8 @@ def test_a_document_is_given_the_model_that_it_describes(tmp_path: Path) -> None
     """Its answers are those of the hidden comment, for Python blocks and for commands."""
     code = "import anthropic\n\nmessage = anthropic.Anthropic().messages.create(model='m', max_tokens=9, messages=[])\n"
     code += "assert message.content[0].text == 'Hello.'\n"
-    document = (
-        f'<!-- model: [{{"text": "Hello."}}] -->\n\n```python\n{code}```\n\n```sh\ntest -n "$OPENAI_BASE_URL"\n```\n'
-    )
+    shell = '```sh\ntest -n "$OPENAI_BASE_URL"\n```\n'
+    document = f'<!-- model: [{{"text": "Hello."}}] -->\n\n```python\n{code}```\n\n{shell}'
 
     with reader_of(document, tmp_path) as reader:
         assert list(problems(document, reader, frozenset())) == []
@@ -187,38 +176,25 @@ def test_every_command_that_a_page_names_exists() -> None:
 def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
     body = "$ one\nfirst\n\nthird\n$ cat <<END\n> two\n> END\ntwo\n$ silent\n"
 
-    assert exchanges(body) == [
-        Exchange("one", "first\n\nthird"),
-        Exchange("cat <<END\ntwo\nEND", "two"),
-        Exchange("silent", ""),
-    ]
+    parts = {"one": "first\n\nthird", "cat <<END\ntwo\nEND": "two", "silent": ""}
+    assert exchanges(body) == [Exchange(*each) for each in parts.items()]
 
 
 def test_wildcards_stand_for_lines_and_for_characters() -> None:
     rows = [
-        ("a\nb", "a\nb", True),
-        ("a", "a\nb", False),
-        ("...\nb", "a\nx\nb", True),
-        ("a\n...", "a", True),
-        ("a [..] c", "a b c", True),
-        ("a [..] c", "a b\n c", False),
-        ("a.c", "abc", False),
+        *(("a\nb", "a\nb", True), ("a", "a\nb", False), ("...\nb", "a\nx\nb", True), ("a\n...", "a", True)),
+        *(("a [..] c", "a b c", True), ("a [..] c", "a b\n c", False), ("a.c", "abc", False), ("", "a", False)),
         ("01m7gc2hsg  2026-11-15 12:00  done (<1s)", "01m7gd0000  2027-01-02 03:04  done (12s)", True),
         ("01m7gc2hsg  done", "02m7gd0000  done", False),
         ("claude 5f0c", "claude 80e1", True),
         ("claude 5f0c", "claude parser", False),
-        ("", "a", False),
     ]
 
     assert [(expected, actual) for expected, actual, equal in rows if matches(expected, actual) is not equal] == []
 
 
 def test_commands_share_a_shell_and_failures_show_their_status(reader: Reader) -> None:
-    assert reader.outputs(["word=hello", "echo $word; echo $word >&2", "false"]) == [
-        "",
-        "hello\nhello",
-        "[exit 1]",
-    ]
+    assert reader.outputs(["word=hello", "echo $word; echo $word >&2", "false"]) == ["", "hello\nhello", "[exit 1]"]
 
 
 def test_a_wrong_output_is_told_and_can_be_rewritten(reader: Reader) -> None:

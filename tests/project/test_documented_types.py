@@ -43,13 +43,7 @@ def mypy(folder: Path) -> list[str]:
     """Return what mypy finds in the modules of a folder. The project's cache saves most of the time."""
     cache = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
     strict = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary"]
-    done = subprocess.run(
-        [*strict, *cache, *map(str, sorted(folder.glob("*.py")))],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    command = [*strict, *cache, *map(str, sorted(folder.glob("*.py")))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert not done.stderr, done.stderr
     return [re.sub(r"^.*[/\\](?=\w+\.py:)", "", line) for line in done.stdout.splitlines()]

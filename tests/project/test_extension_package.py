@@ -118,14 +118,10 @@ def test_the_package_uses_only_what_the_pages_name() -> None:
 
 
 def test_the_pages_name_every_member() -> None:
-    members = {
-        (handle, name) for handle, kind in (("api", ExtensionAPI), ("ctx", ExtensionContext)) for name in vars(kind)
-    }
+    kinds = {"api": ExtensionAPI, "ctx": ExtensionContext}
+    members = [f"{handle}.{name}" for handle, kind in kinds.items() for name in vars(kind) if name[0] != "_"]
 
-    assert (
-        sorted(f"{handle}.{name}" for handle, name in members if name[0] != "_" and f"{handle}.{name}" not in PAGES)
-        == []
-    )
+    assert [name for name in members if name not in PAGES] == []
 
 
 @pytest.mark.slow
@@ -165,10 +161,7 @@ def test_the_overridden_tool_refuses_some_calls_and_delegates_the_others(user: U
 
     ends = [event for event in events if event["type"] == "tool_execution_end"]
     texts = {end["result"]["content"][0]["text"].strip(): end["isError"] for end in ends}
-    assert texts == {
-        '"server.key" holds a key. Ask the person for what you need from it.': True,
-        "plain words": False,
-    }
+    assert texts == {'"server.key" holds a key. Ask the person for what you need from it.': True, "plain words": False}
 
 
 @pytest.mark.slow

@@ -16,10 +16,8 @@ HEAVY = {"asyncio", "mcp", "psycopg", "pydantic", "rich", "starlette", "textual"
 
 
 def pure_modules() -> list[Module]:
-    folders = tuple(f"tildone.{folder.replace('/', '.')}" for folder in PURE)
-    return [
-        module for module in modules().values() if f"{module.name}.".startswith(tuple(f"{each}." for each in folders))
-    ]
+    folders = tuple(f"tildone.{folder.replace('/', '.')}." for folder in PURE)
+    return [module for name, module in modules().items() if f"{name}.".startswith(folders)]
 
 
 def test_pure_packages_use_only_the_pure_standard_library() -> None:
@@ -31,11 +29,9 @@ def test_pure_packages_use_only_the_pure_standard_library() -> None:
 
 def test_pure_packages_do_not_open_or_print() -> None:
     """The doors that need no import."""
-    names = {
-        (module.name, node.id) for module in pure_modules() for node in nodes(module) if isinstance(node, ast.Name)
-    }
+    found = [(module.name, node) for module in pure_modules() for node in nodes(module) if isinstance(node, ast.Name)]
 
-    assert {(home, name) for home, name in names if name in {"open", "print", "input", "__import__"}} == set()
+    assert {(home, node.id) for home, node in found if node.id in {"open", "print", "input", "__import__"}} == set()
 
 
 def test_the_ground_floor_stands_on_nothing() -> None:
@@ -44,11 +40,7 @@ def test_the_ground_floor_stands_on_nothing() -> None:
 
 def test_importing_the_hook_path_loads_nothing_heavy() -> None:
     """A hook runs at every stop of every agent, and its imports are its whole cost."""
-    light = [
-        name
-        for name in modules()
-        if name in {"tildone", "tildone.log.session"} or name.startswith("tildone.agents.hooks")
-    ]
+    light = ["tildone", "tildone.log.session", *(name for name in modules() if name.startswith("tildone.agents.hooks"))]
     show = f"import sys, {', '.join(light)}; print(*{HEAVY!r} & sys.modules.keys())"
 
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
@@ -71,12 +63,8 @@ def test_registries_import_only_from_their_own_package() -> None:
 
 def test_nothing_but_a_registry_imports_by_name() -> None:
     """Import contracts see only imports that are written out. Extensions are modules that a person names."""
-    users = {
-        module.name
-        for module in modules().values()
-        for node in nodes(module)
-        if isinstance(node, ast.Name) and node.id in ("__import__", "import_module")
-    }
+    names = [(name, node) for name, module in modules().items() for node in nodes(module) if isinstance(node, ast.Name)]
+    users = {name for name, node in names if node.id in ("__import__", "import_module")}
 
     assert users <= {"tildone", "tildone.base", "tildone.base.moved", "tildone.run.hosting"}
 
@@ -93,38 +81,22 @@ def test_what_the_architecture_names_is_in_the_file_that_it_names() -> None:
 
 def test_use_cases_are_functions_of_app_and_their_ways_are_known() -> None:
     """And each way in to the board is that of a use case. Draining a worker is one call of the store."""
-    known = {
-        surface: {*OTHERS[surface], *(way for act in WAYS.values() for way in act.get(surface, ()))}
-        for surface in Surface
-    }
+    acts = WAYS.values()
+    known = {where: {*OTHERS[where], *(way for act in acts for way in act.get(where, ()))} for where in Surface}
+    homes = [case.home.partition(".") for case in USE_CASES]
+    told = [(where, way) for case in USE_CASES for where, found in ways(case).items() for way in found]
 
-    assert [case.home for case in USE_CASES if not is_in_app(case.home)] == []
-    assert [
-        (case.what, way)
-        for case in USE_CASES
-        for surface, found in ways(case).items()
-        for way in found
-        if way not in known[surface]
-    ] == []
-    assert {route for case in USE_CASES for route in case.routes} == known[Surface.BOARD] - {
-        *WAYS[PersonAct.DRAIN][Surface.BOARD]
-    }
+    assert [name for module, _, name in homes if name not in defined_in(f"app/{module}.py")] == []
+    assert [(where, way) for where, way in told if way not in known[where]] == []
+    drains = {*WAYS[PersonAct.DRAIN][Surface.BOARD]}
+    assert {route for case in USE_CASES for route in case.routes} == known[Surface.BOARD] - drains
 
 
 def defined_in(file: str) -> set[str]:
     """The functions, classes and methods of a file of the source."""
     found = modules()[f"tildone.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"].tree.body
     top = {node.name: node for node in found if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
-    methods = {
-        f"{name}.{node.name}"
-        for name, owner in top.items()
-        if isinstance(owner, ast.ClassDef)
-        for node in owner.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    return {*top, *methods}
-
-
-def is_in_app(name: str) -> bool:
-    module, _, function = name.partition(".")
-    return function in defined_in(f"app/{module}.py")
+    classes = [node for node in top.values() if isinstance(node, ast.ClassDef)]
+    parts = [(owner.name, node) for owner in classes for node in owner.body]
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return {*top, *(f"{owner}.{node.name}" for owner, node in parts if isinstance(node, functions))}

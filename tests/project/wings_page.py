@@ -44,12 +44,8 @@ def _drawn_edges() -> list[tuple[str, str]]:
     reached: dict[str, set[str]] = {}
     for wing in reversed(ordered):
         reached[wing] = direct[wing].union(*(reached[below] for below in direct[wing]))
-    return [
-        (wing, below)
-        for wing in ordered
-        for below in sorted(direct[wing])
-        if not any(below in reached[other] for other in direct[wing])
-    ]
+    drawn = [(wing, below) for wing in ordered for below in sorted(direct[wing])]
+    return [(wing, below) for wing, below in drawn if not any(below in reached[other] for other in direct[wing])]
 
 
 def _table() -> str:

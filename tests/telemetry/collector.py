@@ -2,7 +2,6 @@
 
 import gzip
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -108,18 +107,11 @@ class _Receiving(BaseHTTPRequestHandler):
 
 
 def _received(span: Span, resource: dict[str, Any]) -> ReceivedSpan:
-    return ReceivedSpan(
-        span.name,
-        span.trace_id.hex(),
-        span.span_id.hex(),
-        span.parent_span_id.hex(),
-        span.start_time_unix_nano / 1e6,
-        span.end_time_unix_nano / 1e6,
-        _values(span.attributes),
-        span.status.message if span.status.code == span.status.STATUS_CODE_ERROR else "",
-        span.kind,
-        resource,
-    )
+    trace, own, parent = (number.hex() for number in (span.trace_id, span.span_id, span.parent_span_id))
+    start, end = span.start_time_unix_nano / 1e6, span.end_time_unix_nano / 1e6
+    error = span.status.message if span.status.code == span.status.STATUS_CODE_ERROR else ""
+    attributes = _values(span.attributes)
+    return ReceivedSpan(span.name, trace, own, parent, start, end, attributes, error, span.kind, resource)
 
 
 def _values(attributes: Any) -> dict[str, Any]:
@@ -128,11 +120,8 @@ def _values(attributes: Any) -> dict[str, Any]:
 
 
 def _value(found: AnyValue) -> Any:
-    readers: dict[str, Callable[[], Any]] = {
-        "string_value": lambda: found.string_value,
-        "int_value": lambda: found.int_value,
-        "double_value": lambda: found.double_value,
-        "bool_value": lambda: found.bool_value,
-        "array_value": lambda: [_value(each) for each in found.array_value.values],
-    }
-    return readers[str(found.WhichOneof("value"))]()
+    kind = str(found.WhichOneof("value"))
+    if kind == "array_value":
+        return [_value(each) for each in found.array_value.values]
+    assert kind in ("string_value", "int_value", "double_value", "bool_value")
+    return getattr(found, kind)

@@ -137,30 +137,22 @@ URL = "http://collector:4318"
 
 
 def test_traces_are_off_by_default_and_on_by_the_environment_or_the_settings() -> None:
-    off = [
-        {},
-        {ENDPOINT: ""},
-        {ENDPOINT: URL, "OTEL_SDK_DISABLED": "true"},
-        {ENDPOINT: URL, "OTEL_TRACES_EXPORTER": "none"},
-        {"OTEL_TRACES_EXPORTER": "zipkin"},
-    ]
-
-    assert [environ for environ in off if trace_settings(TelemetryConfig(), environ)] == []
-
+    off = [{}, {ENDPOINT: ""}, {"OTEL_TRACES_EXPORTER": "zipkin"}]
+    off += [{ENDPOINT: URL} | more for more in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"})]
+    on = [{ENDPOINT: URL, "OTEL_SDK_DISABLED": "false"}, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": URL}]
     none = TelemetryConfig()
 
-    assert trace_settings(none, {ENDPOINT: URL, "OTEL_SDK_DISABLED": "false"}) == TraceSettings()
-    assert trace_settings(none, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": URL}) == TraceSettings()
-    assert trace_settings(none, {"OTEL_TRACES_EXPORTER": "otlp"}) == TraceSettings()
+    assert [environ for environ in off if trace_settings(none, environ)] == []
+    found = [trace_settings(none, environ) for environ in (*on, {"OTEL_TRACES_EXPORTER": "otlp"})]
+    assert found == [TraceSettings()] * 3
     assert trace_settings(none, {"OTEL_TRACES_EXPORTER": "console"}) == TraceSettings("console")
     own = TelemetryConfig(f"{URL}/", content=True)
     assert trace_settings(own, {}) == TraceSettings(endpoint=f"{URL}/v1/traces", content=True)
     # The environment comes before the settings.
     assert trace_settings(own, {ENDPOINT: "http://other"}) == TraceSettings(content=True)
     assert trace_settings(own, {"OTEL_SDK_DISABLED": "TRUE"}) is None
-    assert trace_settings(none, {ENDPOINT: URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) == TraceSettings(
-        protocol="grpc"
-    )
+    grpc = trace_settings(none, {ENDPOINT: URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+    assert grpc == TraceSettings(protocol="grpc")
 
 
 def test_the_table_of_settings_is_checked() -> None:

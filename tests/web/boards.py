@@ -51,11 +51,8 @@ class Place:
 
     def environment(self) -> dict[str, str]:
         homes = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
-        return {
-            "PATH": os.environ["PATH"],
-            **dict.fromkeys(homes, str(self.home)),
-            "TILDONE_USER": "Ada",
-        } | self.environ
+        known = {"PATH": os.environ["PATH"], "TILDONE_USER": "Ada", **dict.fromkeys(homes, str(self.home))}
+        return known | self.environ
 
     def settings(self) -> Settings:
         return load({}, self.environment(), str(self.folder))
@@ -73,14 +70,10 @@ class Place:
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command of tildone in the project."""
+        command: list[str | Path] = [PROGRAM, *words]
+        own, limit = self.environment(), TIMEOUT_SECONDS
         return subprocess.run(
-            [PROGRAM, *words],
-            cwd=self.folder,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
+            command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=limit, check=False
         )
 
 
@@ -116,15 +109,8 @@ class RunningBoard:
         browser = Browser(self.port, base, dict(headers))
         answered = browser.post("/api/in", {} if given is None else {"token": given or self.token})
         assert answered.status == 200, answered.body
-        return Browser(
-            self.port,
-            base,
-            {
-                **headers,
-                "Cookie": answered.headers["set-cookie"].partition(";")[0],
-                "X-Tildone-Key": answered.json["key"],
-            },
-        )
+        cookie = answered.headers["set-cookie"].partition(";")[0]
+        return Browser(self.port, base, {**headers, "Cookie": cookie, "X-Tildone-Key": answered.json["key"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +203,11 @@ def until(look: Callable[[], T], is_there: Callable[[T], object]) -> T:
 def board(place: Place, *words: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator[RunningBoard]:
     """Run a board on a free port; it has ended on exit, whatever happens in the test."""
     port = () if "--port" in words else ("--port", "0")
-    process = subprocess.Popen(
-        [*program, "board", "--no-open", *port, *words],
-        cwd=place.folder,
-        env=place.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with process:
+    command: list[str | Path] = [*program, "board", "--no-open", *port, *words]
+    pipe, own = subprocess.PIPE, place.environment()
+    with subprocess.Popen(
+        command, cwd=place.folder, env=own, stdout=pipe, stderr=pipe, start_new_session=True
+    ) as process:
         try:
             assert process.stdout
             notice = [process.stdout.readline().decode().removeprefix("tildone board: ").strip() for _ in range(2)]

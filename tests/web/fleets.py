@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,8 +16,9 @@ from tildone.base.ids import id_maker, now
 from tildone.log.lease_rules import Moment
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
+from tildone.plan.events import latest_state
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.model import Plan, Status
+from tildone.plan.model import Status
 from tildone.plan.runs import Answered, Ask, Asked, Claimer, Lease, NewRun, Work, WorkOutcome
 from tildone.stores.leasing import RunLeases, Scribe
 from tildone.stores.sqlite.leases import Machine, moment
@@ -34,11 +36,8 @@ class FleetStore:
     address: str
 
     def use(self, act: Callable[[Store, RunLeases], T]) -> T:
-        store = store_at(self.address)
-        try:
+        with closing(store_at(self.address)) as store:
             return act(store, run_leases(store))
-        finally:
-            store.close()
 
     def beat(self, host: str, *labels: str, slots: int = 4, pid: int = 4711, version: str = "0.5.0") -> str:
         """A sign of life of a worker; return its id."""
@@ -48,8 +47,7 @@ class FleetStore:
 
     def was_seen(self, host: str, milliseconds: int) -> None:
         """The newest sign of life of a worker, so long ago."""
-        worker = WorkerInfo(f"{host}/1/a", host, 1)
-        self.long_ago(milliseconds, lambda leases: leases.beat(worker))
+        self.long_ago(milliseconds, lambda leases: leases.beat(WorkerInfo(f"{host}/1/a", host, 1)))
 
     def add(self, run: str, signs: str = "", doing: str = "Do it", *, cost: float = 0.0, **work: Any) -> str:
         """Queue a run of a new plan of that shape, whose agent has cost so much; return the name of its session."""
@@ -67,15 +65,12 @@ class FleetStore:
 
     def long_ago(self, milliseconds: int, act: Callable[[RunLeases], T]) -> T:
         """Let a worker do something as if some time had passed since. Only a SQLite store allows it."""
-        store = store_at(self.address)
-        assert isinstance(store, SqliteStore)
         at = moment()
         then = Moment(at.clock - milliseconds, at.now - milliseconds, at.boot)
         machine = Machine(lambda: then, "elsewhere", lambda _pid: True)
-        try:
+        with closing(store_at(self.address)) as store:
+            assert isinstance(store, SqliteStore)
             return act(store.leases(Scribe(id_maker(now, os.urandom), now), machine))
-        finally:
-            store.close()
 
     def take(self, run: str, host: str = "build-01", *, pid: int = 4711) -> Lease:
         """Let a worker take a run."""
@@ -121,14 +116,10 @@ class FleetStore:
         def act(store: Store, _: RunLeases) -> None:
             story = Story(store, session)
             story.head = store.session_head(session).head
-            story.plan = plan_of(store, session)
+            story.plan = latest_state(store.history(session)).plan
             story.at(0).mark(text, status)
 
         self.use(act)
-
-
-def plan_of(store: Store, session: str) -> Plan:
-    return next(event.fact.plan for event in store.history(session) if hasattr(event.fact, "plan"))
 
 
 def fill_fleet(address: str) -> FleetStore:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
 
 from tildone.app.opening import store_at
 from tildone.base import replace
@@ -65,21 +66,18 @@ class Story:
                 return task
             return replace(task, status=status, notes=(*task.notes, note) if note else task.notes)
 
-        phases = tuple(replace(phase, tasks=tuple(map(changed, phase.tasks))) for phase in self.plan.phases)
-        return self.change(replace(self.plan, phases=phases), actor, by)
+        return self.edit(lambda phase: map(changed, phase.tasks), actor, by)
 
     def add(self, phase: str, text: str, *, actor: Actor = AGENT, by: str = "") -> Story:
-        phases = tuple(
-            replace(each, tasks=(*each.tasks, Task(text, from_user=actor is PERSON))) if each.name == phase else each
-            for each in self.plan.phases
-        )
-        return self.change(replace(self.plan, phases=phases), actor, by)
+        new = Task(text, from_user=actor is PERSON)
+        return self.edit(lambda each: (*each.tasks, *([new] if each.name == phase else [])), actor, by)
 
     def remove(self, text: str, *, actor: Actor = AGENT, by: str = "") -> Story:
-        phases = tuple(
-            replace(phase, tasks=tuple(task for task in phase.tasks if not task.text.startswith(text)))
-            for phase in self.plan.phases
-        )
+        return self.edit(lambda phase: (task for task in phase.tasks if not task.text.startswith(text)), actor, by)
+
+    def edit(self, tasks: Callable[[Phase], Iterable[Task]], actor: Actor, by: str) -> Story:
+        """Give each phase other tasks."""
+        phases = tuple(replace(phase, tasks=tuple(tasks(phase))) for phase in self.plan.phases)
         return self.change(replace(self.plan, phases=phases), actor, by)
 
     def nudge(self, repeats: int = 0) -> Story:
@@ -136,20 +134,12 @@ class Story:
 def grammar_parser(store: Store, name: str = "/home/mk/src/grammar-parser") -> Story:
     """The session of the pictures: nudges, notes, a blocked task, a dropped one, and a person's edits."""
     story = Story(store, name)
+    build = "Write the tokenizer|Write the parser|Give errors a line and a column|Wire up the command line"
+    prove = "Test every example of the grammar|Fuzz the parser for ten minutes|Measure it against the old one"
     story.at(77).write(
         Read=["Read the grammar and the old parser", "List what the old parser gets wrong"],
-        Build=[
-            "Write the tokenizer",
-            "Write the parser",
-            "Give errors a line and a column",
-            "Wire up the command line",
-            "Keep the old flags",
-        ],
-        Prove=[
-            "Test every example of the grammar",
-            "Fuzz the parser for ten minutes",
-            "Measure it against the old one",
-        ],
+        Build=[*build.split("|"), "Keep the old flags"],
+        Prove=prove.split("|"),
         Ship=["Write the release notes", "Measure it on the phone"],
     )
     story.at(76).mark("Read the grammar", ACTIVE)

@@ -58,26 +58,21 @@ def need_of(browser: Browser, run: str) -> dict[str, object]:
 
 
 def test_a_store_without_runs_and_workers_has_no_fleet_until_it_gets_one(place: Place) -> None:
-    there = Place(place.folder, place.home, {"TILDONE_STORE": str(place.home / "plans.db")})
-    with board(there) as running:
-        browser = running.browser()
-        assert browser.get("/api/fleet").json["exists"] is False
-        assert browser.get("/api/fleet/runs").json == {"runs": [], "after": None}
-        assert browser.get("/api/needs").json["fleet"] is False
-        with browser.live("needs") as live:
-            FleetStore(str(place.home / "plans.db")).beat("build-00")
-            assert live.until("needs")["fleet"] is True
-
-
-def test_a_store_that_cannot_have_runs_has_no_fleet(place: Place) -> None:
-    there = Place(place.folder, place.home, {"TILDONE_STORE": f"jsonl:{place.home / 'sessions'}"})
-    with board(there) as running:
-        browser = running.browser()
-        assert browser.get("/api/fleet").json["exists"] is False
-        assert browser.get("/api/fleet/runs").json == {"runs": [], "after": None}
-        assert browser.post("/api/fleet/ask", {"run": "r", "ask": "pause"}).status == 400
-        answer = {"run": "r", "question": "q", "seen": "", "answer": "yes"}
-        assert browser.post("/api/fleet/answer", answer).status == 404
+    """Nor has one that cannot have runs."""
+    for address in (f"jsonl:{place.home / 'sessions'}", str(place.home / "plans.db")):
+        with board(Place(place.folder, place.home, {"TILDONE_STORE": address})) as running:
+            browser = running.browser()
+            assert browser.get("/api/fleet").json["exists"] is False
+            assert browser.get("/api/fleet/runs").json == {"runs": [], "after": None}
+            assert browser.get("/api/needs").json["fleet"] is False
+            if address.startswith("jsonl:"):
+                assert browser.post("/api/fleet/ask", {"run": "r", "ask": "pause"}).status == 400
+                answer = {"run": "r", "question": "q", "seen": "", "answer": "yes"}
+                assert browser.post("/api/fleet/answer", answer).status == 404
+                continue
+            with browser.live("needs") as live:
+                FleetStore(address).beat("build-00")
+                assert live.until("needs")["fleet"] is True
 
 
 def test_workers_are_listed_with_what_they_hold(fleet: FleetStore, browser: Browser) -> None:
@@ -143,19 +138,17 @@ def test_the_question_of_a_run_is_answered_once(fleet: FleetStore, browser: Brow
     assert browser.post("/api/fleet/answer", body | {"run": "none"}).status == 404
 
 
-@pytest.mark.parametrize("answer", ["yes", "no", "no: use the test database"])
-def test_a_command_is_allowed_or_denied(fleet: FleetStore, browser: Browser, answer: str) -> None:
-    run = f"deploying-{len(answer)}"
-    fleet.add(run)
-    fleet.ask(fleet.take(run), "command", "make deploy", waits=False)
+def test_a_command_is_allowed_or_denied(fleet: FleetStore, browser: Browser) -> None:
+    for answer in ("yes", "no", "no: use the test database"):
+        run = f"deploying-{len(answer)}"
+        fleet.add(run)
+        fleet.ask(fleet.take(run), "command", "make deploy", waits=False)
 
-    need = need_of(browser, run)
-    assert need["options"] == ["yes", "no"]
-    body = {"run": run, "question": "q1", "seen": "make deploy"}
-    assert browser.post("/api/fleet/answer", body | {"answer": "maybe"}).status == 422
-    assert browser.post("/api/fleet/answer", body | {"answer": answer}).status == 200
-
-    assert fleet.answers(run) == [("q1", answer, "Ada")]
+        assert need_of(browser, run)["options"] == ["yes", "no"]
+        body = {"run": run, "question": "q1", "seen": "make deploy"}
+        assert browser.post("/api/fleet/answer", body | {"answer": "maybe"}).status == 422
+        assert browser.post("/api/fleet/answer", body | {"answer": answer}).status == 200
+        assert fleet.answers(run) == [("q1", answer, "Ada")]
 
 
 def test_a_run_is_paused_resumed_cancelled_and_retried(fleet: FleetStore, browser: Browser) -> None:
@@ -237,24 +230,13 @@ def test_changes_are_told_live_without_a_request(fleet: FleetStore, browser: Bro
         until(lambda: live.until("worker"), lambda row: row == {"id": worker, "gone": True})
 
 
-@pytest.fixture
-def local_fleet(tmp_path: Path) -> FleetStore:
-    return FleetStore(str(tmp_path / "plans.db"))
-
-
-@pytest.fixture
-def counting(local_fleet: FleetStore) -> Iterator[CountingStore]:
-    store = store_at(local_fleet.address)
-    yield CountingStore(store)
-    store.close()
-
-
-def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(
-    local_fleet: FleetStore, counting: CountingStore, tmp_path: Path
-) -> None:
+def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(tmp_path: Path) -> None:
+    ended = FleetStore(str(tmp_path / "plans.db"))
     for number in range(30):
-        local_fleet.add(f"r{number}")
-        local_fleet.close(local_fleet.take(f"r{number}"), WorkOutcome.DONE)
+        ended.add(f"r{number}")
+        ended.close(ended.take(f"r{number}"), WorkOutcome.DONE)
+    opened = store_at(ended.address)
+    counting = CountingStore(opened)
     store = cast("Store", counting)
     board, sessions = BoardFleet.of(store), SessionIndex(store, str(tmp_path), now=now, nudge_limit=20)
     sessions.refresh()
@@ -270,6 +252,7 @@ def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(
         if last is None:
             break
         after = last
+    opened.close()
 
     assert sorted(found) == sorted(f"r{number}" for number in range(30))
     assert data["counts"] == {group.value: 30 if group.value == "done" else 0 for group in RunGroup}

@@ -19,10 +19,6 @@ INTEGRATION = Integration(
     folder=lambda site: os.path.join(site.home, ".toy"),
     configure=_configure,
     hooks=Hooks(
-        points={"Halted": HookPoint.STOP},
-        fields=FIELDS,
-        continue_reply=BLOCK,
-        context_replies={},
-        halt_replies={},
+        points={"Halted": HookPoint.STOP}, fields=FIELDS, continue_reply=BLOCK, context_replies={}, halt_replies={}
     ),
 )

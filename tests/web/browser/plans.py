@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+from contextlib import closing
 from pathlib import Path
 
 from tests.web.sample_data import Story, fill_store, grammar_parser
 from tildone.app.opening import store_at
-from tildone.base import replace
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.plan.events import State, latest_state
@@ -38,11 +38,9 @@ def small_store(folder: Path, *texts: str, name: str = "/home/mk/src/small") -> 
 
 def place_tasks(path: Path, *texts: str) -> Placed:
     """A session of its own in a store that others use: a flat list of open tasks."""
-    placed = Placed(path, f"/home/mk/src/small-{next(COUNTER)}-{os.getpid()}")
-    store = store_at(str(path))
-    Story(store, placed.name).at(5).write(_=list(texts))
-    store.close()
-    return placed
+    name = f"/home/mk/src/small-{next(COUNTER)}-{os.getpid()}"
+    small_store(path.parent, *texts, name=name)
+    return Placed(path, name)
 
 
 def place_parser(path: Path) -> Placed:
@@ -78,11 +76,8 @@ class Placed:
         self.title = name.rpartition("/")[2]
 
     def state(self) -> State:
-        store = store_at(str(self.path))
-        try:
+        with closing(store_at(str(self.path))) as store:
             return state_of(store, self.name)
-        finally:
-            store.close()
 
     def tasks(self) -> tuple[Task, ...]:
         return self.state().plan.tasks
@@ -103,23 +98,10 @@ class Agent(Story):
 
     def __init__(self, path: Path, name: str = "/home/mk/src/small") -> None:
         super().__init__(store_at(str(path)), name)
-        self.resume()
-
-    def resume(self) -> Agent:
-        """Read where the session is now."""
         state = state_of(self.store, self.name)
         self.head, self.plan, self.directive = state.head, state.plan, state.directive
-        return self.now()
+        self.now()
 
     def now(self) -> Agent:
         self.at(0)
         return self
-
-    def reword(self, old: str, new: str) -> None:
-        """Change the text of a task."""
-
-        def changed(task: Task) -> Task:
-            return replace(task, text=new) if task.text == old else task
-
-        phases = tuple(replace(phase, tasks=tuple(map(changed, phase.tasks))) for phase in self.plan.phases)
-        self.change(replace(self.plan, phases=phases))

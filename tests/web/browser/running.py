@@ -9,20 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect
 
 from tests.web.browser.plans import Placed
 from tildone.app.opening import store_at
 from tildone.log.store import Store
 
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
 ]
 HANG_SECONDS = 30
 LINK = re.compile(r"http://\S+/in#t=\S+")
@@ -97,15 +92,10 @@ class Visitor:
     ) -> None:
         self.board = board
         self.placed: Placed | None = None
-        state = like.context.storage_state() if like else None
-        width, height = size
-        self.context: BrowserContext = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="light" if theme == "light" else "dark",
-            storage_state=state,
-            reduced_motion="reduce",
-            **options,
-        )
+        options |= {"reduced_motion": "reduce", "color_scheme": theme}
+        options |= {"storage_state": like.context.storage_state()} if like else {}
+        viewport: ViewportSize = {"width": size[0], "height": size[1]}
+        self.context: BrowserContext = browser.new_context(viewport=viewport, **options)
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.page = self.open_page(path if like else None)
@@ -144,10 +134,7 @@ class Visitor:
     @property
     def titles(self) -> list[str]:
         """The titles of the cards, read in one step: a card that is drawn anew meanwhile would have none."""
-        found: list[str] = self.page.evaluate(
-            "[...document.querySelectorAll('.grid h3')].map((each) => each.innerText)"
-        )
-        return found
+        return list(self.page.evaluate("[...document.querySelectorAll('.grid h3')].map((each) => each.innerText)"))
 
     def enter(self, field: str, text: str) -> None:
         self.page.get_by_role("textbox", name=field).fill(text)

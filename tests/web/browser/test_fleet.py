@@ -1,11 +1,12 @@
 """The page of the fleet in a browser: on a desk and on a phone, live, from the keyboard, and with hostile texts."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.browser.running import Start, Visit, quick
+from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.browser.test_history import findings
 from tests.web.fleets import DONE, FleetStore, fill_fleet
 from tildone.log.settings import FleetSettings
@@ -22,6 +23,15 @@ def fleet(tmp_path: Path) -> FleetStore:
     return FleetStore(str(tmp_path / "plans.db"))
 
 
+See = Callable[..., Visitor]
+
+
+@pytest.fixture
+def see(fleet: FleetStore, board: Start, visit: Visit) -> See:
+    """Open the page of the fleet, or another one, of a board with some options."""
+    return lambda *options, path="/fleet", **more: visit(board(Path(fleet.address), *options), path=path, **more)
+
+
 def small_targets(page: Page) -> list[str]:
     """The buttons and links of the page that are smaller than a thumb needs."""
     found = page.locator("main").evaluate(
@@ -35,11 +45,11 @@ def small_targets(page: Page) -> list[str]:
 
 
 @quick
-def test_a_question_is_answered_on_a_phone(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_a_question_is_answered_on_a_phone(fleet: FleetStore, see: See) -> None:
     fleet.beat("build-01")
     fleet.add("billing-api")
     fleet.ask(fleet.take("billing-api"), "question", "Merge the two migrations, or keep both?")
-    visitor = visit(board(Path(fleet.address)), size=PHONE, path="/fleet", has_touch=True)
+    visitor = see(size=PHONE, has_touch=True)
     page = visitor.page
     visitor.is_live()
     expect(page.locator(".bottom a", has_text="Fleet")).to_have_attribute("aria-current", "page")
@@ -57,47 +67,37 @@ def test_a_question_is_answered_on_a_phone(fleet: FleetStore, board: Start, visi
     assert answer == "Keep both"
 
 
-def test_a_command_is_allowed_in_the_list_of_all_that_needs_a_person(
-    fleet: FleetStore, board: Start, visit: Visit
+def test_a_command_is_allowed_in_the_list_of_all_that_needs_a_person_a_dangerous_one_with_a_second_click(
+    fleet: FleetStore, see: See
 ) -> None:
-    fleet.add("release")
-    fleet.ask(fleet.take("release"), "command", "git push origin v2.4.0", waits=False)
-    page = visit(board(Path(fleet.address))).page
-    expect(page.get_by_role("heading", level=1)).to_have_text("1 session needs you")
-    expect(page.locator(".need")).to_have_count(1)
-
-    page.get_by_role("button", name="Allow").click()
-
-    expect(page.locator(".need")).to_have_count(0)
-    assert [answer for _, answer, _ in fleet.answers("release")] == ["yes"]
-
-
-def test_a_dangerous_command_says_why_and_is_allowed_with_a_second_click(
-    fleet: FleetStore, board: Start, visit: Visit
-) -> None:
-    fleet.add("release")
-    fleet.ask(fleet.take("release"), "command", "git push --force", waits=False)
-    page = visit(board(Path(fleet.address))).page
+    for run, command in (("safe", "git push origin v2.4.0"), ("dangerous", "git push --force")):
+        fleet.add(run)
+        fleet.ask(fleet.take(run), "command", command, waits=False)
+    page = see(path="/").page
     why = "Careful: it rewrites the history of a repository."
-    expect(page.locator(".need")).to_contain_text(why)
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 sessions need you")
+    expect(page.locator(".need", has_text="origin")).not_to_contain_text("Careful")
 
+    page.locator(".need", has_text="origin").get_by_role("button", name="Allow").click()
+    expect(page.locator(".need")).to_have_count(1)
+    expect(page.locator(".need")).to_contain_text(why)
     page.get_by_role("button", name="Allow").click()
     expect(page.get_by_role("dialog")).to_contain_text(why)
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    assert fleet.answers("release") == []
+    assert [[answer for _, answer, _ in fleet.answers(run)] for run in ("safe", "dangerous")] == [["yes"], []]
     page.get_by_role("button", name="Allow").click()
     page.get_by_role("dialog").get_by_role("button", name="Allow").click()
 
     expect(page.locator(".need")).to_have_count(0)
-    assert [answer for _, answer, _ in fleet.answers("release")] == ["yes"]
+    assert [answer for _, answer, _ in fleet.answers("dangerous")] == ["yes"]
 
 
-def test_what_happens_to_runs_and_workers_appears_by_itself(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_what_happens_to_runs_and_workers_appears_by_itself(fleet: FleetStore, see: See) -> None:
     short = FleetSettings(lease=9_000, heartbeat=3_000, margin=500, reaper=500, renewal=500)
     fleet.use(lambda _, leases: leases.configure(short))
     session = fleet.add("importer", "da..", "Task")
-    visitor = visit(board(Path(fleet.address)), path="/fleet")
+    visitor = see()
     page = visitor.page
     visitor.is_live()
     expect(page.locator(".workers")).to_contain_text(["", "No workers yet"])
@@ -124,10 +124,10 @@ def test_what_happens_to_runs_and_workers_appears_by_itself(fleet: FleetStore, b
 
 
 @quick
-def test_a_run_is_cancelled_only_after_a_confirmation(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_a_run_is_cancelled_only_after_a_confirmation(fleet: FleetStore, see: See) -> None:
     fleet.beat("build-01")
     fleet.add("importer")
-    page = visit(board(Path(fleet.address)), path="/fleet").page
+    page = see().page
 
     def choose_cancel() -> None:
         page.get_by_role("button", name="Change importer").click()
@@ -152,11 +152,11 @@ def test_a_run_is_cancelled_only_after_a_confirmation(fleet: FleetStore, board: 
     assert worker.ask is Ask.DRAIN
 
 
-def test_all_runs_are_paused_after_a_confirmation_and_resumed(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_all_runs_are_paused_after_a_confirmation_and_resumed(fleet: FleetStore, see: See) -> None:
     fleet.beat("build-01")
     fleet.add("importer")
     fleet.add("docs")
-    page = visit(board(Path(fleet.address)), path="/fleet").page
+    page = see().page
 
     page.get_by_role("button", name="Pause all").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 runs will rest")
@@ -173,24 +173,22 @@ def test_all_runs_are_paused_after_a_confirmation_and_resumed(fleet: FleetStore,
     assert [fleet.lease(run).is_queued for run in ("importer", "docs")] == [True, True]
 
 
-def test_workers_that_were_lost_long_ago_are_not_shown(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_workers_that_were_lost_long_ago_are_not_shown(fleet: FleetStore, see: See) -> None:
     for host, hours in (("yesterday", 20), ("last-week", 24 * 7)):
         fleet.was_seen(host, hours * 3_600_000)
     fleet.beat("build-01")
-    page = visit(board(Path(fleet.address)), path="/fleet").page
+    page = see().page
 
     expect(page.locator(".workers .fleet-row")).to_have_count(2)
     expect(page.locator(".workers .fleet-row").last).to_contain_text("yesterday")
     expect(page.locator("ul.workers")).not_to_contain_text("last-week")
 
 
-def test_a_board_that_is_read_only_shows_all_of_it_and_offers_nothing(
-    fleet: FleetStore, board: Start, visit: Visit
-) -> None:
+def test_a_board_that_is_read_only_shows_all_of_it_and_offers_nothing(fleet: FleetStore, see: See) -> None:
     fleet.beat("build-01")
     fleet.add("release")
     fleet.ask(fleet.take("release"), "command", "git push origin v2.4.0")
-    page = visit(board(Path(fleet.address), "--read-only"), path="/fleet").page
+    page = see("--read-only").page
 
     expect(page.locator(".waits .need")).to_contain_text("git push origin v2.4.0")
     expect(page.locator(".runs .fleet-row")).to_contain_text("Needs you")
@@ -198,11 +196,11 @@ def test_a_board_that_is_read_only_shows_all_of_it_and_offers_nothing(
     expect(page.locator("main button")).to_have_count(0)
 
 
-def test_hostile_texts_stay_texts(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_hostile_texts_stay_texts(fleet: FleetStore, see: See) -> None:
     fleet.beat(MARKUP, MARKUP, version=MARKUP)
     fleet.add("hostile", "da.", f"{MARKUP} {REVERSED}", agent=MARKUP, model=MARKUP)
     fleet.ask(fleet.take("hostile", MARKUP), "command", f"{MARKUP}\n{REVERSED}", waits=False)
-    visitor = visit(board(Path(fleet.address)), path="/fleet")
+    visitor = see()
     page = visitor.page
 
     expect(page.locator(".waits pre")).to_have_text(f"{MARKUP}\n<U+202E>gnp.exe")
@@ -216,11 +214,9 @@ def test_hostile_texts_stay_texts(fleet: FleetStore, board: Start, visit: Visit)
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(
-    fleet: FleetStore, board: Start, visit: Visit, theme: str
-) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(fleet: FleetStore, see: See, theme: str) -> None:
     fill_fleet(fleet.address)
-    visitor = visit(board(Path(fleet.address)), theme=theme, path="/fleet")
+    visitor = see(theme=theme)
     page = visitor.page
     expect(page.locator(".runs .fleet-row")).to_have_count(11)
     expect(page.locator(".waits .need")).to_have_count(2)
@@ -236,9 +232,9 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(
     assert found == []
 
 
-def test_the_fleet_from_the_keyboard(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_the_fleet_from_the_keyboard(fleet: FleetStore, see: See) -> None:
     fill_fleet(fleet.address)
-    visitor = visit(board(Path(fleet.address)))
+    visitor = see(path="/")
     page = visitor.page
     visitor.is_live()
     expect(page.locator(".top nav a", has_text="Fleet")).to_have_text("Fleet2")
@@ -274,10 +270,8 @@ def test_the_fleet_from_the_keyboard(fleet: FleetStore, board: Start, visit: Vis
     expect(page.get_by_role("heading", level=1)).to_have_text("billing-api")
 
 
-def test_without_a_fleet_there_is_no_way_to_its_page_and_the_page_says_how_to_get_one(
-    fleet: FleetStore, board: Start, visit: Visit
-) -> None:
-    visitor = visit(board(Path(fleet.address)))
+def test_without_a_fleet_there_is_no_way_to_its_page_which_says_how_to_get_one(fleet: FleetStore, see: See) -> None:
+    visitor = see(path="/")
     page = visitor.page
     visitor.is_live()
     expect(page.get_by_role("link", name="Stats").first).to_be_visible()
@@ -290,16 +284,15 @@ def test_without_a_fleet_there_is_no_way_to_its_page_and_the_page_says_how_to_ge
     expect(page.get_by_role("link", name="Fleet").first).to_be_visible()
 
 
-def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetStore, see: See) -> None:
     fleet.beat("build-01")
     fleet.add("importer")
-    running = board(Path(fleet.address))
-    visitor = visit(running, path="/fleet")
+    visitor = see()
     page = visitor.page
     visitor.is_live()
     expect(page.locator(".runs .fleet-row")).to_have_count(1)
 
-    running.stop()
+    visitor.board.stop()
 
     expect(page.locator(".live")).to_contain_text("Not live since")
     expect(page.locator(".runs .fleet-row")).to_contain_text("importer")
@@ -308,11 +301,11 @@ def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetSto
     expect(page.locator(".toast")).to_contain_text("The board does not answer")
 
 
-def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, board: Start, visit: Visit) -> None:
+def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, see: See) -> None:
     for number in range(70):
         fleet.add(f"run-{number:03}")
     fleet.wish("run-005", Ask.PAUSE)
-    page = visit(board(Path(fleet.address)), path="/fleet").page
+    page = see().page
     expect(page.locator(".runs .fleet-row")).to_have_count(60)
     page.get_by_role("button", name="Show more").click()
     expect(page.locator(".runs .fleet-row")).to_have_count(70)

@@ -2,12 +2,13 @@
 
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.web.browser.plans import Placed, place_tasks, small_store
+from tests.web.browser.plans import Agent, Placed, place_tasks, small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
 from tildone.app.opening import session_in, store_at
 from tildone.plan.claims import Claimant
@@ -221,7 +222,10 @@ def test_the_plan_is_exported_as_markdown_and_a_session_that_is_gone_says_so_wit
 @quick
 def test_a_read_only_board_has_no_controls(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path, "first")
+    Agent(path).ask("command", "cargo fuzz", "once", "no", minutes=0)
     visitor = visit(board(path, "--read-only"))
+    expect(visitor.page.locator(".need")).to_have_count(1)
+    expect(visitor.page.locator(".need button")).to_have_count(0)
     visitor.open_session("small")
     expect(visitor.task("first")).to_be_visible()
 
@@ -288,10 +292,16 @@ def test_keep_theirs_changes_nothing(both: tuple[Visitor, Visitor]) -> None:
     assert two.plan.texts()[0] == "Wire up the command line with --json for every verb"
 
 
-def test_edit_both_makes_one_text_of_them(both: tuple[Visitor, Visitor]) -> None:
+def test_esc_keeps_the_draft_in_the_row_and_edit_both_makes_one_text_of_them(both: tuple[Visitor, Visitor]) -> None:
     one, two = both
     clash(one, two)
 
+    two.page.keyboard.press("Escape")
+
+    expect(two.page.get_by_role("button", name="draft kept")).to_be_visible()
+    assert two.plan.texts()[0] == "Wire up the command line with --json for every verb"
+    two.page.get_by_role("button", name="draft kept").click()
+    two.page.get_by_role("textbox", name="Text of the task").press("Enter")
     two.page.get_by_role("button", name="Edit both").click()
     field = two.page.get_by_role("textbox", name="One text of both")
     expect(field).to_have_value(
@@ -302,16 +312,6 @@ def test_edit_both_makes_one_text_of_them(both: tuple[Visitor, Visitor]) -> None
 
     expect(one.task("with --json, and keep the old flags")).to_be_visible()
     assert two.plan.texts()[0] == "Wire up the command line with --json, and keep the old flags"
-
-
-def test_esc_keeps_the_draft_in_the_row(both: tuple[Visitor, Visitor]) -> None:
-    one, two = both
-    clash(one, two)
-
-    two.page.keyboard.press("Escape")
-
-    expect(two.page.get_by_role("button", name="draft kept")).to_be_visible()
-    assert two.plan.texts()[0] == "Wire up the command line with --json for every verb"
 
 
 def while_the_agent_completes(text: str, visitor: Visitor) -> None:
@@ -385,17 +385,13 @@ class Project:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        store = store_at(str(self.store))
-        try:
+        with closing(store_at(str(self.store))) as store:
             return session_in(store, NAME, BY_HAND).plan.tasks
-        finally:
-            store.close()
 
     def change(self, *steps: SetCheck) -> None:
         """Change the plan as an agent would."""
-        store = store_at(str(self.store))
-        session_in(store, NAME, BY_HAND).change(steps)
-        store.close()
+        with closing(store_at(str(self.store))) as store:
+            session_in(store, NAME, BY_HAND).change(steps)
 
     def script(self, text: str) -> tuple[str, ...]:
         # A hidden file is not watched: another would make the proof stale.

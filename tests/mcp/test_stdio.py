@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -26,8 +26,10 @@ from tests.clients.supervisor import supervised
 from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed, text_of
 from tests.mcp.web import serving
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
+from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
+from tildone.app.opening import session_in, store_at
 from tildone.base.distribution import install_extra
 from tildone.plan.dialects import dialect_named
 
@@ -391,3 +393,21 @@ def run(sandbox: Sandbox, package: str, *command: str) -> str:
     ) as process:
         out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     return out.decode()
+
+
+@needs_server
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+async def test_agents_share_a_session_in_postgresql_and_are_notified_of_changes(project: Project, mode: str) -> None:
+    inbox = Inbox()
+    with running_server() as server, server.database() as url, closing(store_at(url)) as store:
+        project = replace(project, environ={"TILDONE_STORE": url})
+        async with project.client(mode, inbox=inbox, session=mode) as client:
+            async with subscribed(client, inbox, "plan://current") as next_change:
+                assert text_of(await client.call_tool("todo", {"add": ["One"]})) == "1"
+                assert await next_change() == "plan://current"
+                session_in(store, mode, dialect_named("brief")).call("todo", {"add": ["Two"]})
+                assert await next_change() == "plan://current"
+            done = text_of(await client.call_tool("todo", {"done": 1}))
+            assert done == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
+            assert await read(client) == "- [x] One\n- [/] Two\n"

@@ -195,10 +195,7 @@ def wrapped(tmp_path: Path) -> Path:
     ids=["server in a script", "hook in a script", "both in scripts", "in several programs", "relays"],
 )
 def test_the_hook_holds_the_agent_to_the_plan_of_its_server(wrapped: Path, server: list[str], hook: list[str]) -> None:
-    with (
-        host(wrapped, server, hook, "The first") as first,
-        host(wrapped, server, hook, "The second") as second,
-    ):
+    with host(wrapped, server, hook, "The first") as first, host(wrapped, server, hook, "The second") as second:
         replies = [reply(first), reply(second)]
         for each in (first, second):
             assert each.stdin

@@ -6,16 +6,7 @@ import pytest
 
 from tests.clients.agents import Sandbox
 from tests.clients.driving import ALL, DONE, FINISH, NUDGES, OPEN, PLAN, STOP, MakeSandbox, in_every_client
-from tests.clients.inside import (
-    GO_ON,
-    TASK,
-    WAIT,
-    InstalledClient,
-    PatientModel,
-    install,
-    last_message,
-    serving,
-)
+from tests.clients.inside import GO_ON, TASK, WAIT, InstalledClient, PatientModel, install, last_message, serving
 from tests.clients.model import offered_tools
 from tests.clients.situations import proves
 

@@ -71,10 +71,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
     ),
     "codex": (codex("pending", "pending"), codex("completed", "completed")),
     "gemini": (gemini("pending", "pending"), gemini("completed", "completed")),
-    "opencode": (
-        with_content("todowrite", "pending", "pending"),
-        with_content("todowrite", "completed", "completed"),
-    ),
+    "opencode": (with_content("todowrite", "pending", "pending"), with_content("todowrite", "completed", "completed")),
 }
 """For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 

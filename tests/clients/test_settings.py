@@ -179,9 +179,7 @@ def test_the_model_of_opencode_writes_what_opencode_writes(tmp_path: Path) -> No
     assert read(settings) == rewrites.opencode_start(text, "")
 
 
-def test_the_first_request_of_claude_carries_our_tool_in_a_project(
-    make_sandbox: Callable[[Model], Sandbox],
-) -> None:
+def test_the_first_request_of_claude_carries_our_tool_in_a_project(make_sandbox: Callable[[Model], Sandbox]) -> None:
     """Without the settings that the other tests use against Claude Code's tool search and its late connections."""
     with Model(HELLO) as model:
         client = install("claude", make_sandbox(model), "project")

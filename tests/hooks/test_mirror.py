@@ -7,18 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.hooks.agent import (
-    CLAUDE,
-    CODEX,
-    COPILOT,
-    CURSOR,
-    GEMINI,
-    OPENCODE,
-    QWEN,
-    HookedAgent,
-    Workspace,
-    tasks_of,
-)
+from tests.hooks.agent import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, OPENCODE, QWEN, HookedAgent, Workspace, tasks_of
 from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
 from tildone.agents.hooks.native import find_tasks, follow, numbered_list, shares_most_words, tick_off
 from tildone.agents.integrations import HookPoint, Integration
@@ -331,11 +320,7 @@ def test_a_persons_task_is_abandoned_if_the_model_deletes_it_and_stays_open_if_i
 
     agent.writes(("Another", "pending"))
 
-    assert agent.workspace.tasks == [
-        ("Another", "pending"),
-        ("Ship it", "pending"),
-        ("Wire it up", "abandoned"),
-    ]
+    assert agent.workspace.tasks == [("Another", "pending"), ("Ship it", "pending"), ("Wire it up", "abandoned")]
 
 
 def test_a_task_that_a_person_removed_does_not_return(agent: HookedAgent) -> None:

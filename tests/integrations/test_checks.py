@@ -147,8 +147,7 @@ def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path)
     packages = next(environment.glob("lib/python*/site-packages"))
     packages.joinpath("all.pth").write_text("\n".join(entry for entry in sys.path if entry), encoding="utf-8")
     command = put_in_place(
-        person,
-        f"#!{tmp_path}/link/bin/python\nimport sys\nfrom tildone.cli import main\nsys.exit(main())\n",
+        person, f"#!{tmp_path}/link/bin/python\nimport sys\nfrom tildone.cli import main\nsys.exit(main())\n"
     )
     (tmp_path / "link").symlink_to(environment)
     person.says("install", "gemini", "--no-check")
@@ -276,10 +275,7 @@ def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> N
 
     (status, what, remedy), _ = check(person, "cursor")
 
-    assert (status, what) == (
-        "problem",
-        "Cursor in this project: tools do not answer: /old/bin/tildone does not exist",
-    )
+    assert (status, what) == ("problem", "Cursor in this project: tools do not answer: /old/bin/tildone does not exist")
     assert remedy == "tildone install cursor --scope project --dialect phased --session 'my team' --no-hooks"
 
 

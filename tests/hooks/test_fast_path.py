@@ -119,15 +119,6 @@ def test_a_hook_imports_the_one_integration_that_it_serves(workspace: Workspace,
     assert imported == shared | {f"tildone.agents.integrations.{name}"}
 
 
-def test_a_hook_with_a_reply_loads_no_slow_module(agent: HookedAgent) -> None:
-    agent.workspace.plan(("One", "pending"))
-
-    modules = loaded(agent, HookPoint.STOP, replies=True, last_assistant_message="I stop.")
-
-    assert {name.split(".")[0] for name in modules} & HEAVY == set()
-    assert "subprocess" not in modules
-
-
 def test_the_first_hook_of_an_agent_finds_the_plan_that_its_mcp_server_began(workspace: Workspace) -> None:
     """The server knows the agent by its process only."""
     pid = agent_process()

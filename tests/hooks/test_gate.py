@@ -16,8 +16,6 @@ from tests.hooks.agent import (
     CURSOR,
     GEMINI,
     OPEN,
-    OPENCODE,
-    PI,
     WITH_HOOKS,
     HookedAgent,
     Workspace,
@@ -27,7 +25,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -53,31 +51,6 @@ def agent(workspace: Workspace) -> HookedAgent:
 def facts(workspace: Workspace) -> list[str]:
     session = workspace.session
     return [type(event.fact).__name__ for event in session.store.events(session.name)]
-
-
-@pytest.mark.parametrize("integration", [OPENCODE, PI])
-def test_a_nudge_that_a_shim_did_not_deliver_does_not_count(workspace: Workspace, integration: Integration) -> None:
-    agent = HookedAgent(workspace, integration)
-    workspace.plan(*OPEN)
-    agent.stops("First.")
-    agent.stops("Second.")
-
-    answers = [agent.report(HookPoint.UNDELIVERED) for _ in range(2)]
-
-    assert [(answer.code, answer.out, answer.err) for answer in answers] == [(0, "", "")] * 2
-    state = workspace.session.state
-    assert (state.nudges, state.drift, workspace.tasks) == (0, 0, list(OPEN))
-
-
-def test_a_change_after_the_nudge_is_not_taken_back(workspace: Workspace) -> None:
-    agent = HookedAgent(workspace, OPENCODE)
-    workspace.plan(*OPEN)
-    agent.stops()
-    workspace.plan(*OPEN, ("More", "pending"))
-
-    agent.report(HookPoint.UNDELIVERED)
-
-    assert workspace.tasks == [*OPEN, ("More", "pending")]
 
 
 @pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
@@ -153,18 +126,6 @@ def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
 
     assert HookedAgent(workspace).stops() == ""
     assert HookedAgent(workspace).report(HookPoint.SESSION_START).out != ""
-
-
-@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
-def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, directive: Directive) -> None:
-    agent.workspace.session.set_directive(directive)
-
-    agent.report(HookPoint.PROMPT, prompt="Go on")
-
-    assert agent.stops() == ""
-    assert agent.workspace.session.state.directive is directive
-    agent.workspace.session.set_directive(Directive.GO)
-    assert agent.stops()
 
 
 def test_the_person_is_notified_once_that_a_bound_was_reached_and_how_to_resume(agent: HookedAgent) -> None:

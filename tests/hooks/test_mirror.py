@@ -1,8 +1,5 @@
 """The mirror: native todo lists of coding agents, followed in the plan without overriding changes of others."""
 
-import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,22 +16,20 @@ from tests.hooks.agent import (
     OPENCODE,
     QWEN,
     HookedAgent,
-    Tasks,
     Workspace,
     tasks_of,
 )
 from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
 from tildone.agents.hooks.native import find_tasks, follow, numbered_list, shares_most_words, tick_off
 from tildone.agents.integrations import HookPoint, Integration
-from tildone.plan.dialects import Dialect, Reply
+from tildone.plan.dialects import Dialect
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.events import Actor, PlanChanged
 from tildone.plan.model import Phase, Plan, Status, Task, flat, numbered
-from tildone.plan.ops import Append, Mark, Named, Note, Remove, Rename
+from tildone.plan.ops import Append, Mark, Named, Note, Remove
 from tildone.stores.agents import LIST_NOTE, AgentId
 
-FILE = Path(__file__).with_name("mirror.md")
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 
 
@@ -90,12 +85,6 @@ def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> N
     assert agent.workspace.tasks == [(f"Parse as {word}", status) for word, status in statuses.items()]
 
 
-def calls(agent: HookedAgent, dialect: Dialect, tool: str, arguments: dict[str, Any]) -> Reply:
-    session = agent.workspace.session
-    session.dialect = dialect
-    return session.call(tool, arguments)
-
-
 @pytest.mark.parametrize(
     ("dialect", "tool", "given"),
     [
@@ -107,7 +96,9 @@ def calls(agent: HookedAgent, dialect: Dialect, tool: str, arguments: dict[str, 
 def test_a_plan_that_the_model_writes_with_our_tools_does_not_change(
     agent: HookedAgent, dialect: Dialect, tool: str, given: dict[str, Any]
 ) -> None:
-    assert not calls(agent, dialect, tool, given).is_error
+    session = agent.workspace.session
+    session.dialect = dialect
+    assert not session.call(tool, given).is_error
 
     agent.writes(*TASKS)
     created(agent, "1", "Theirs")
@@ -216,58 +207,6 @@ def test_arguments_may_be_json_text_and_only_those_of_list_tools_are_lists() -> 
     assert arguments("[1]") == arguments(None) == arguments("{") == {}
     assert native_tasks(COPILOT, "bash", {"todos": []}) is None
     assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
-
-
-SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", FILE.read_text(encoding="utf-8"), re.MULTILINE))
-STATUSES = {" ": "pending", ">": "in_progress", "x": "completed", "-": "abandoned"}
-
-
-def take_step(agent: HookedAgent, step: str, text: str) -> HookedAgent:
-    """Take one step of a section, and return the agent of the next."""
-    match step.split(maxsplit=2):
-        case ["person", "plans"]:
-            agent.workspace.plan(*listed(text))
-        case ["person", "adds"]:
-            agent.workspace.session.change((Append((Task(text),)),))
-        case ["person", "removes"]:
-            agent.workspace.session.change((Remove(Named(text)),))
-        case ["person", "reopens"]:
-            agent.workspace.session.change((Mark(Named(text), Status.PENDING),))
-        case ["person", "rewords", task]:
-            agent.workspace.session.change((Rename(Named(task), text),))
-        case ["model", "lists"]:
-            agent.writes(*listed(text))
-        case ["model", "creates", number]:
-            created(agent, number, text)
-        case ["model", "marks" | "rewords" as verb, number]:
-            used(agent, "TaskUpdate", {"taskId": number, "status" if verb == "marks" else "subject": text})
-        case ["model", "calls", tool]:
-            assert not calls(agent, BRIEF, tool, json.loads(text)).is_error
-        case ["model", "may", "stop"]:
-            assert agent.stops() == ""
-        case ["conversation", "ends"]:
-            agent.report(HookPoint.SESSION_END, reason="other")
-        case ["conversation", "resumes"]:
-            agent.report(HookPoint.SESSION_START, source="resume")
-        case ["another", "begins"]:
-            return HookedAgent(agent.workspace, id="s2")
-        case _:
-            assert (step, agent.workspace.tasks) == ("plan", listed(text))
-    return agent
-
-
-def listed(text: str) -> Tasks:
-    return [(task.strip(), STATUSES[mark]) for mark, task in re.findall(r"\[(.)\] ([^\[]+)", text)]
-
-
-@pytest.mark.parametrize("title", SECTIONS)
-def test_a_native_list_and_changes_by_others_are_merged(agent: HookedAgent, title: str) -> None:
-    steps = re.findall(r"^- ([^:\n]+)(?:: (.*))?$", SECTIONS[title], re.MULTILINE)
-
-    for step, text in steps:
-        agent = take_step(agent, step, text)
-
-    assert "plan" in dict(steps)
 
 
 def test_a_task_that_a_person_removed_does_not_return(agent: HookedAgent) -> None:

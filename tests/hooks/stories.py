@@ -10,14 +10,24 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from tests.checks.repositories import git
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Tasks, hooks_of
+from tests.trusted import write_trusted
 from tildone.agents.integrations import HookPoint
+from tildone.app.opening import check_approvals, open_session
 from tildone.plan.dialects import dialect_named
-from tildone.plan.events import Directive
-from tildone.plan.model import Status, Task
-from tildone.plan.ops import Append, Mark, Named, Op, Remove, Rename
+from tildone.plan.events import Actor, Directive
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Append, Mark, Named, Numbered, Op, Remove, Rename, SetCheck
 
 STATUSES = {" ": "pending", ">": "in_progress", "x": "completed", "-": "abandoned", "!": "blocked"}
+CHECKS = {
+    "made": Check(("sh", "-c", "test -e src/made.py || ! echo missing")),
+    "no program": Check(("no-such-program",)),
+    "leaves a file": Check(("touch", "ran")),
+}
+
+
 SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)*)", re.MULTILINE)
 STEP = re.compile(r"^- ([^:\n]+)(?:: ?(.*))?\n((?:  >.*\n)*)", re.MULTILINE)
 
@@ -39,55 +49,68 @@ def replay(agent: HookedAgent, story: str) -> None:
 def take_step(agent: HookedAgent, step: str, text: str) -> tuple[HookedAgent, str]:
     """Take one step; return the agent of the next one, and what the model is told."""
     told, session = "", agent.workspace.session
-    match step.split(maxsplit=2):
+    match step.split():
+        case ["person", verb, *tasks]:
+            told = person_acts(agent, verb, " ".join(tasks), text)
+        case ["model", *words]:
+            told = model_acts(agent, words, text)
         case ["agent"]:
             agent = replace(agent, integration=WITH_HOOKS[text])
         case ["another", "begins"]:
             agent = replace(agent, id="s2")
-        case ["person", "plans"]:
-            agent.workspace.plan(*listed(text))
-        case ["person", "types"]:
-            told = told_at(agent, HookPoint.PROMPT, prompt=text)
-        case ["person", "undoes"]:
-            session.undo()
-        case ["person", "says"]:
-            session.set_directive(Directive(text))
-        case ["person", verb, *tasks]:
-            session.change((op(verb, " ".join(tasks), text),))
-        case ["model", "lists"]:
-            told = agent.writes(*listed(text))
-        case ["model", "creates", number]:
-            told = told_at(agent, "TaskCreate", tool_input={"subject": text}, tool_response={"task": {"id": number}})
-        case ["model", "marks" | "rewords" as verb, number]:
-            changed = {"taskId": number, "status" if verb == "marks" else "subject": text}
-            told = told_at(agent, "TaskUpdate", tool_input=changed)
-        case ["model", "calls", tool]:
-            session.dialect = dialect_named("brief")
-            assert not session.call(tool, json.loads(text)).is_error
-        case ["model", "runs"]:
-            told = told_at(agent, text)
-        case ["model", "stops"]:
-            told = agent.stops(text or "I stop here.")
-        case ["model", "is", "held"]:
-            assert agent.stops(text or "I stop here.")
-        case ["model", "may", "stop"]:
-            assert agent.stops(text or "I stop here.") == ""
-        case ["model", "has", "seen the plan" | "seen no plan" as seen]:
-            assert agent.seen_head == (session.state.head if seen == "seen the plan" else None)
+        case ["timer", "types"]:
+            told = told_at(agent, HookPoint.PROMPT, prompt=text, source="loop_wakeup")
         case ["conversation", "starts"]:
             told = told_at(agent, HookPoint.SESSION_START, source=text or "startup")
         case ["conversation", "ends"]:
             agent.report(HookPoint.SESSION_END, reason="other")
         case ["conversation", "is", "compacted"]:
             agent.report(HookPoint.COMPACTION, trigger="auto")
+        case ["conversation", "costs"]:
+            agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": float(text)})
         case ["nudge", "is", "undelivered"]:
-            assert told_at(agent, HookPoint.UNDELIVERED) == ""
+            told = told_at(agent, HookPoint.UNDELIVERED)
+        case ["settings"]:
+            write_trusted(agent.workspace.project / "tildone.toml", f"{text}\n", agent.workspace.environ)
+        case ["file", name]:
+            (agent.workspace.project / name).write_text(text, encoding="utf-8")
+        case ["no", "file"]:
+            assert not (agent.workspace.project / text).exists()
         case ["counts"]:
             assert [f"{name} {getattr(session.state, name)}" for name in re.findall("[a-z]+", text)] == text.split(", ")
+        case ["proof", "of", number]:
+            proof = session.plan.proof if number == "0" else session.plan.tasks[int(number) - 1].proof
+            assert (f"{proof.result.value} by {proof.by}" if proof else "none") == text
         case _:
             assert step == "plan", f"an unknown step: {step}"
             assert agent.workspace.tasks == listed(text), agent.workspace.tasks
     return agent, told
+
+
+def person_acts(agent: HookedAgent, verb: str, task: str, text: str) -> str:
+    session, project = agent.workspace.session, agent.workspace.project
+    match verb:
+        case "plans":
+            agent.workspace.plan(*listed(text))
+        case "types":
+            return told_at(agent, HookPoint.PROMPT, prompt=text)
+        case "is":
+            stop = {hooks_of(agent.integration).fields["last_message"]: "I stop here."}
+            assert agent.report(HookPoint.STOP, **stop).json == {"systemMessage": text}
+        case "undoes":
+            session.undo()
+        case "says":
+            session.set_directive(Directive(text))
+        case "commits":
+            git(project, "add", "-A")
+            git(project, "commit", "-qm", text)
+        case "checks" | "proposes":
+            session.change([SetCheck(Numbered((int(task),)) if task != "0" else None, CHECKS[text])])
+            if verb == "checks":
+                check_approvals(agent.workspace.settings).approve(CHECKS[text])
+        case _:
+            session.change((op(verb, task, text),))
+    return ""
 
 
 def op(verb: str, task: str, text: str) -> Op:
@@ -103,6 +126,35 @@ def op(verb: str, task: str, text: str) -> Op:
         case _:
             assert verb == "marks"
             return Mark(Named(task), Status(text))
+
+
+def model_acts(agent: HookedAgent, words: list[str], text: str) -> str:
+    session = agent.workspace.session
+    match words:
+        case ["lists"]:
+            return agent.writes(*listed(text))
+        case ["creates", number]:
+            return told_at(agent, "TaskCreate", tool_input={"subject": text}, tool_response={"task": {"id": number}})
+        case ["marks" | "rewords" as verb, number]:
+            changed = {"taskId": number, "status" if verb == "marks" else "subject": text}
+            return told_at(agent, "TaskUpdate", tool_input=changed)
+        case ["runs"]:
+            return told_at(agent, text)
+        case ["stops"]:
+            return agent.stops(text or "I stop here.")
+        case ["is", "held"]:
+            assert agent.stops(text or "I stop here.")
+        case ["may", "stop"]:
+            assert agent.stops(text or "I stop here.") == ""
+        case ["has", "seen", *what]:
+            assert agent.seen_head == (session.state.head if what == ["the", "plan"] else None)
+        case ["proposes", number]:
+            session.change([SetCheck(Numbered((int(number),)), CHECKS[text])], Actor.AGENT)
+        case [verb, *tools]:
+            assert verb in ("calls", "finishes"), f"an unknown step: model {verb}"
+            arguments = json.loads(text) if tools else {"done": [int(number) for number in text.split()]}
+            open_session(agent.workspace.settings, dialect_named("brief")).call("todo", arguments)
+    return ""
 
 
 def told_at(agent: HookedAgent, at: HookPoint | str, **fields: object) -> str:

@@ -17,14 +17,13 @@ import pytest
 from tests.hooks.agent import CODEX, GEMINI, OPENCODE, PI, HookedAgent, Workspace, new_workspace, tasks_of
 from tests.hooks.agent import OPEN as TWO_OPEN
 from tests.hooks.test_fast_path import loaded
-from tests.trusted import write_trusted
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_session
 from tildone.base import replace
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.plan.dialects import dialect_named
-from tildone.plan.events import AgentUsage, Author, Directive, Nudged, PlanChanged, Tripped
+from tildone.plan.events import AgentUsage, Author, Directive, Nudged, PlanChanged
 from tildone.plan.gate import RestReason
 from tildone.stores.agents import CALLER_NOTE, Agent, AgentId, agent_process, start_time
 from tildone.stores.assignment import set_shared, subagents_on
@@ -480,37 +479,3 @@ def test_the_tokens_that_a_plugin_reports_are_recorded(workspace: Workspace) -> 
     agent.stops()
 
     assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5, 0.25))
-
-
-def test_an_agent_is_let_go_when_its_task_is_over_its_budget(workspace: Workspace) -> None:
-    write_trusted(workspace.project / "tildone.toml", "max_task_cost = 0.5\n", workspace.environ)
-    agent = HookedAgent(workspace)
-    agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "pending")))
-    costs(agent, 1.0)
-    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
-    costs(agent, 1.4)
-    assert agent.stops()
-    costs(agent, 1.5)
-    answer = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
-
-    assert "tildone lets the agent go: the task in progress has cost $0.50." in answer.out
-    assert events(workspace)[-1] == (Tripped, AgentUsage(cost=1.5))
-
-    agent.report(HookPoint.PROMPT, prompt="Go on, please.")
-    costs(agent, 1.9)
-    assert agent.stops("I stop again.")
-
-
-def test_a_prompt_starts_the_budget_again_although_the_agent_was_never_continued(workspace: Workspace) -> None:
-    """The fast path leaves that to the store only if there is such a budget."""
-    write_trusted(workspace.project / "tildone.toml", "max_task_cost = 0.5\n", workspace.environ)
-    agent = HookedAgent(workspace)
-    agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "pending")))
-    costs(agent, 1.0)
-    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
-    costs(agent, 1.4)
-    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS, ("Rest", "pending")))
-    agent.report(HookPoint.PROMPT, prompt="Mind the tests, too.")
-    costs(agent, 1.8)
-
-    assert agent.stops()

@@ -120,29 +120,6 @@ def test_an_agent_may_report_its_last_message_before_the_stop(workspace: Workspa
     assert stopped == [True, True, True, False, False]
 
 
-def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    write_trusted(workspace.project / "tildone.toml", 'gate = "off"\n', workspace.environ)
-
-    assert HookedAgent(workspace).stops() == ""
-    assert HookedAgent(workspace).report(HookPoint.SESSION_START).out != ""
-
-
-def test_the_person_is_notified_once_that_a_bound_was_reached_and_how_to_resume(agent: HookedAgent) -> None:
-    assert all(agent.stops() for _ in range(3))
-
-    answers = [agent.report(HookPoint.STOP, last_assistant_message="I stop here.") for _ in range(2)]
-
-    assert json.loads(answers[0].out) == {
-        "systemMessage": (
-            "tildone lets the agent go: stopped 3 times more with the same words and nothing done. "
-            "2 of 2 tasks are open. To hold it to them again: tildone resume"
-        )
-    }
-    assert (answers[1].out, answers[1].err) == ("", "")
-    assert facts(agent.workspace) == ["PlanChanged", "Nudged", "Nudged", "Nudged", "Tripped"]
-
-
 def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
     agent = HookedAgent(workspace, CURSOR)
     workspace.plan(*OPEN)
@@ -154,20 +131,6 @@ def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
-
-
-def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedAgent) -> None:
-    """A prompt from a timer does not; otherwise a loop could continue itself."""
-    for _ in range(4):
-        agent.stops()
-
-    agent.report(HookPoint.PROMPT, prompt="wake up", source="loop_wakeup")
-    still = agent.stops()
-    agent.report(HookPoint.PROMPT, prompt="Go on")
-
-    assert still == ""
-    assert agent.workspace.session.state.tripped is None
-    assert agent.stops()
 
 
 def test_our_own_text_as_a_prompt_resets_nothing(agent: HookedAgent) -> None:
@@ -207,15 +170,6 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
     assert agent.stops("Same.")
     assert agent.workspace.session.state.repeats == 0
     assert agent.workspace.session.state.nudges == 1
-
-
-def test_files_that_tildone_writes_do_not_count_as_activity(workspace: Workspace) -> None:
-    """A store in the project changes with every nudge."""
-    write_trusted(workspace.project / "tildone.toml", 'store = "plans.db"\n', workspace.environ)
-    workspace.plan(*OPEN)
-    agent = HookedAgent(workspace)
-
-    assert [bool(agent.stops("Same.")) for _ in range(5)] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize("cost", [None, "much", {"total_cost_usd": True}, {"total_cost_usd": "2"}, {}])

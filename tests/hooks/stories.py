@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.checks.repositories import git
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Tasks, hooks_of
+from tests.hooks.agent import WITH_HOOKS, HookedAgent, Tasks, hooks_of, tasks_of
 from tests.trusted import write_trusted
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import check_approvals, open_session
@@ -56,14 +56,19 @@ def take_step(agent: HookedAgent, step: str, text: str) -> tuple[HookedAgent, st
             told = model_acts(agent, words, text)
         case ["agent"]:
             agent = replace(agent, integration=WITH_HOOKS[text])
-        case ["another", "begins"]:
-            agent = replace(agent, id="s2")
+        case ["conversation"]:
+            agent = replace(agent, id=text)
+        case ["subagent", own, *words]:
+            told = subagent_acts(agent, {"agent_id": own, "agent_type": "Explore"}, words, text)
+        case ["plan", "of", own]:
+            plan = agent.workspace.session_of(f"{agent.workspace.settings.session}#sub:{own}").plan
+            assert tasks_of(plan) == listed(text), tasks_of(plan)
         case ["timer", "types"]:
             told = told_at(agent, HookPoint.PROMPT, prompt=text, source="loop_wakeup")
         case ["conversation", "starts"]:
             told = told_at(agent, HookPoint.SESSION_START, source=text or "startup")
         case ["conversation", "ends"]:
-            agent.report(HookPoint.SESSION_END, reason="other")
+            agent.report(HookPoint.SESSION_END, reason=text or "other")
         case ["conversation", "is", "compacted"]:
             agent.report(HookPoint.COMPACTION, trigger="auto")
         case ["conversation", "costs"]:
@@ -140,12 +145,12 @@ def model_acts(agent: HookedAgent, words: list[str], text: str) -> str:
             return told_at(agent, "TaskUpdate", tool_input=changed)
         case ["runs"]:
             return told_at(agent, text)
-        case ["stops"]:
-            return agent.stops(text or "I stop here.")
-        case ["is", "held"]:
-            assert agent.stops(text or "I stop here.")
-        case ["may", "stop"]:
-            assert agent.stops(text or "I stop here.") == ""
+        case ["says"]:
+            agent.report(HookPoint.MESSAGE, text=text)
+        case ["stops"] | ["is", "held"] | ["may", "stop"]:
+            told = agent.stops(**json.loads(text)) if text.startswith("{") else agent.stops(text or "I stop here.")
+            assert words == ["stops"] or bool(told) == (words == ["is", "held"]), told
+            return told
         case ["has", "seen", *what]:
             assert agent.seen_head == (session.state.head if what == ["the", "plan"] else None)
         case ["proposes", number]:
@@ -155,6 +160,16 @@ def model_acts(agent: HookedAgent, words: list[str], text: str) -> str:
             arguments = json.loads(text) if tools else {"done": [int(number) for number in text.split()]}
             open_session(agent.workspace.settings, dialect_named("brief")).call("todo", arguments)
     return ""
+
+
+def subagent_acts(agent: HookedAgent, fields: dict[str, str], words: list[str], text: str) -> str:
+    if words == ["lists"]:
+        todos = [{"content": task, "status": status} for task, status in listed(text)]
+        return told_at(agent, "TodoWrite", tool_input={"todos": todos}, **fields)
+    answer = agent.report_event("SubagentStop", last_assistant_message="I stop.", **fields)
+    reply = answer.json if answer.out else {}
+    assert (reply.get("decision") == "block") == (words == ["stops"]), (words, reply)
+    return str(reply.get("reason", ""))
 
 
 def told_at(agent: HookedAgent, at: HookPoint | str, **fields: object) -> str:

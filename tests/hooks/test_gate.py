@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,56 +67,6 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
     if context is not None:
         start = agent.report(HookPoint.SESSION_START).json["hookSpecificOutput"]["additionalContext"]
         assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
-
-
-def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: HookedAgent) -> None:
-    """Our bounds end a chain of nudges; the flag would end it after the first."""
-    assert all(agent.stops(f"Stop {i}.", stop_hook_active=True) for i in range(5))
-
-
-def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recorded(agent: HookedAgent) -> None:
-    waiting: list[dict[str, Any]] = [
-        {"last_assistant_message": "Which of the two?"},
-        {"agent_id": "a1"},
-        {"permission_mode": "plan"},
-        {"background_tasks": [{"id": "1", "status": "running"}]},
-        {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2"}]},
-        {"background_tasks": [{"id": "1", "status": {"of": "another type"}}]},
-        {"session_crons": [{"id": "1"}]},
-    ]
-
-    finished: list[dict[str, Any]] = [
-        {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2", "status": "killed"}, "odd"]},
-        {"background_tasks": "none", "session_crons": {}},
-        {"session_crons": []},
-    ]
-
-    assert [fields for fields in waiting if agent.stops(**fields)] == []
-    assert facts(agent.workspace) == ["PlanChanged"]
-    assert [fields for fields in finished if not agent.stops(**fields)] == []
-
-
-@pytest.mark.parametrize("status", ["error", "aborted"])
-def test_a_turn_that_failed_or_was_aborted_is_not_continued(workspace: Workspace, status: str) -> None:
-    agent = HookedAgent(workspace, CURSOR)
-    workspace.plan(*OPEN)
-
-    assert agent.stops("", status=status) == ""
-    assert agent.stops("", status="completed")
-
-
-def test_an_agent_may_report_its_last_message_before_the_stop(workspace: Workspace) -> None:
-    """Questions and repetitions are recognised just the same."""
-    agent = HookedAgent(workspace, CURSOR)
-    workspace.plan(*OPEN)
-
-    agent.report(HookPoint.MESSAGE, text="Which of the two?")
-    asked = agent.stops("")
-    agent.report(HookPoint.MESSAGE, text="I stop.")
-    stopped = [bool(agent.stops("")) for _ in range(5)]
-
-    assert asked == ""
-    assert stopped == [True, True, True, False, False]
 
 
 def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
@@ -207,18 +156,6 @@ def test_the_gate_works_with_plans_in_pi_sessions(workspace: Workspace) -> None:
     assert [bool(agent.stops("Same.")) for _ in range(5)] == [True, True, True, False, False]
 
 
-def test_two_agents_in_a_project_have_separate_plans(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
-
-    nudges = [first.stops(), second.stops()]
-
-    assert [bool(words) for words in nudges] == [True, False]
-    assert (first.record, second.record) != (None, None)
-    assert second.record is not None
-    assert second.record.session == f"{workspace.settings.project}#claude:2"
-
-
 def test_an_agent_that_starts_after_stop_is_stopped_too(workspace: Workspace) -> None:
     """Its own session did not exist when the person stopped the project."""
     workspace.plan(*OPEN)
@@ -229,36 +166,6 @@ def test_an_agent_that_starts_after_stop_is_stopped_too(workspace: Workspace) ->
     answers = [second.report(HookPoint.AFTER_TOOL, tool_name="Bash") for _ in range(2)]
 
     assert all(json.loads(answer.out)["continue"] is False for answer in answers)
-
-
-def test_the_next_agent_gets_the_projects_plan_when_the_first_has_ended(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
-    first.stops()
-
-    first.report(HookPoint.SESSION_END, reason="logout")
-
-    assert first.record is None
-    assert second.stops()
-
-
-def test_a_cleared_conversation_keeps_its_plan_and_gets_it_again(workspace: Workspace) -> None:
-    """Also if the plan is not the project's."""
-    HookedAgent(workspace, id="0").workspace.plan(*OPEN)
-    HookedAgent(workspace, id="0").stops()
-    own = f"{workspace.settings.project}#claude:1"
-    HookedAgent(workspace, id="1").report(
-        HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": [{"content": "Mine"}]}
-    )
-
-    HookedAgent(workspace, id="1").report(HookPoint.SESSION_END, reason="clear")
-    answer = HookedAgent(workspace, id="2").report(HookPoint.SESSION_START, source="clear")
-
-    successor = HookedAgent(workspace, id="2").record
-    assert successor is not None
-    assert successor.session == own
-    assert "Mine" in answer.out
-    assert HookedAgent(workspace, id="1").record is None
 
 
 def test_no_coding_agent_is_continued_for_ever(tmp_path: Path) -> None:

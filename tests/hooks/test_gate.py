@@ -206,26 +206,15 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
     assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
 
 
-NUDGES = {
-    "idles": 20,
-    "repeats": 3,
-    "lies": 3,
-    "toggles": 60,
-    "rewords": 60,
-    "plans": 80,
-    "touches": 60,
-    "fails": 0,
-    "asks": 0,
-    "delegates": 0,
-    "waits": 0,
-}
+LEFT_ALONE = ("fails", "asks", "delegates", "waits")
+NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow
 def test_no_agent_is_continued_for_ever_and_the_documentation_has_the_counts() -> None:
     results = run_all_drills()
 
-    assert {name: result.nudges for name, result in results.items()} == NUDGES
+    assert {name: result.nudges for name, result in results.items()} == NUDGES | dict.fromkeys(LEFT_ALONE, 0)
     assert max(NUDGES.values()) < MAX_STOPS
     assert PAGE.read_text(encoding="utf-8") == page(results), "run `python3 do.py docs`"
 

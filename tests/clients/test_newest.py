@@ -70,12 +70,11 @@ def test_a_report_names_versions_what_holds_what_fails_and_the_fields() -> None:
 
 def test_what_worked_and_fails_now_is_a_failure_and_so_is_what_was_not_tried() -> None:
     works, fails, never_worked = outcome("a", PASSED, HELD), outcome("a", FAILED, HELD), outcome("b", FAILED, STOP)
+    complete = trial_of([works], SENT), trial_of([works, never_worked], SENT)
+    stopped, not_recorded = trial_of([works], SENT, 900.0), trial_of([works], None)
+    incomplete = trial_of([fails], SENT), stopped, not_recorded, trial_of([], SENT)
 
-    assert [is_complete(BEFORE, trial_of(outcomes, SENT)) for outcomes in ([works], [works, never_worked])] == [
-        True
-    ] * 2
-    incomplete = ([fails], SENT), ([works], SENT, 900.0), ([works], None), ([], SENT)
-    assert [is_complete(BEFORE, trial_of(*found)) for found in incomplete] == [False] * 4
+    assert [is_complete(BEFORE, trial) for trial in (*complete, *incomplete)] == [True] * 2 + [False] * 4
 
 
 @on_unix

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -138,36 +137,22 @@ def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path, link: str) ->
     assert (outside / "file").read_text() == "mine"
 
 
-def test_all_processes_of_a_session_append_to_one_file(tmp_path: Path) -> None:
-    """Numbered through the session. Each log here stands for a process of its own."""
-    record = str(tmp_path / "data" / "record")
-    logs = [CompletionLog(str(tmp_path), partial(str, stamp), record) for stamp in (FIRST, SECOND)]
-
-    paths = [log.add(entry()) for log in (*logs, *logs)]
-
-    assert paths == [FILE] * 4
-    content = (tmp_path / FILE).read_text(encoding="utf-8")
-    assert [line for line in content.splitlines() if line.startswith("#")] == [
-        f"# 1 {FIRST}",
-        f"# 2 {SECOND}",
-        f"# 3 {FIRST}",
-        f"# 4 {SECOND}",
-    ]
-
-
-def test_real_processes_number_their_entries_without_gaps_or_doubles(tmp_path: Path) -> None:
+def test_all_processes_of_a_session_append_to_one_file_without_gaps_or_doubles(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom tildone.app.completion_log import CompletionLog\n"
         "log = CompletionLog(sys.argv[1], lambda: sys.argv[3], sys.argv[2])\n"
-        "for _ in range(10): assert log.add(lambda number, stamp: f'# {number}\\n')\n"
+        "for _ in range(10): assert log.add(lambda number, stamp: f'# {number} {stamp}\\n')\n"
     )
-    argv = [sys.executable, "-c", script, str(tmp_path), str(tmp_path / "data" / "record"), FIRST]
+    argv = [sys.executable, "-c", script, str(tmp_path), str(tmp_path / "data" / "record")]
+    stamps = [f"20250102-03040{second}" for second in range(4)]
 
-    processes = [subprocess.Popen(argv) for _ in range(4)]
+    processes = [subprocess.Popen([*argv, stamp]) for stamp in stamps]
     assert [process.wait(60) for process in processes] == [0] * 4
 
-    numbers = [int(line[2:]) for line in (tmp_path / FILE).read_text().splitlines() if line]
-    assert numbers == list(range(1, 41))
+    [file] = (tmp_path / "memory" / "todos").iterdir()
+    entries = [line.split() for line in file.read_text().splitlines() if line]
+    assert [int(number) for _, number, _ in entries] == list(range(1, 41))
+    assert sorted(stamp for *_, stamp in entries) == sorted(stamps * 10)
 
 
 @pytest.mark.parametrize("content", [b"", b"x y", b"3 /etc/passwd", b"3 ../../x", b"\xff", b"3 memory/todos/gone.md"])

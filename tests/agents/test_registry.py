@@ -81,25 +81,6 @@ def test_the_format_of_a_record_is_fixed(agents: AgentRegistry, tmp_path: Path) 
     )
 
 
-def test_an_agent_that_has_ended_is_not_active(agents: AgentRegistry) -> None:
-    """Its process has ended, or its record is an hour old and its process unknown, or its record is a week old."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    agents.save(Agent(AgentId("claude", "a"), PROJECT, "", ended.pid, NOW))
-    agents.save(Agent(AgentId("claude", "b"), PROJECT, "", 0, NOW - FRESH_FOR_MS))
-    agents.save(Agent(AgentId("claude", "c"), PROJECT, "", HERE, NOW - ACTIVE_FOR_MS))
-
-    assert list(agents.active(NOW)) == []
-    assert assign_session(agents, AgentId("claude", "d"), HERE, NOW).session == PROJECT
-
-
-def test_a_later_process_with_the_same_id_is_not_the_agent(agents: AgentRegistry) -> None:
-    """Process ids are reused, at the latest after a reboot."""
-    agents.save(Agent(CLAUDE_A, PROJECT, "", HERE, NOW, start_time(HERE) + 1))
-
-    assert list(agents.active(NOW)) == ([] if start_time(HERE) else list(agents.all()))
-
-
 def test_agents_of_another_project_are_not_found(tmp_path: Path) -> None:
     assign_session(AgentRegistry(str(tmp_path), PROJECT), CLAUDE_A, HERE, NOW)
 
@@ -274,17 +255,21 @@ def test_the_agents_of_all_projects_are_found_without_those_that_have_ended(tmp_
 
 def test_the_text_form_is_fixed() -> None:
     """Records, notes and session names that earlier versions wrote contain it."""
-    for identity, text in (
-        (AgentId("claude", "5f0c"), "claude:5f0c"),
-        (AgentId("claude", "a:b"), "claude:a:b"),
-        (AgentId("gemini", pid=7), "gemini:pid:7"),
-        (AgentId("gemini"), "gemini:pid:0"),
-        (AgentId(pid=7), "pid:7"),
-        (AgentId(conversation="http"), "http"),
-        (AgentId("claude", "pid:07"), "claude:pid:07"),
-        (AgentId("claude", "pid:x"), "claude:pid:x"),
-    ):
-        assert (str(identity), AgentId.parse(text)) == (text, identity), identity
+    forms = {
+        AgentId("claude", "5f0c"): "claude:5f0c",
+        AgentId("claude", "a:b"): "claude:a:b",
+        AgentId("gemini", pid=7): "gemini:pid:7",
+        AgentId("gemini"): "gemini:pid:0",
+        AgentId(pid=7): "pid:7",
+        AgentId(conversation="http"): "http",
+        AgentId("claude", "pid:07"): "claude:pid:07",
+        AgentId("claude", "pid:x"): "claude:pid:x",
+    }
+
+    assert {AgentId.parse(text): str(identity) for identity, text in forms.items()} == forms
+    for text in ("", ":", "claude:", ":x"):
+        with pytest.raises(ValueError, match="not an agent id"):
+            AgentId.parse(text)
 
 
 @given(st.text(max_size=20))
@@ -294,19 +279,6 @@ def test_every_text_that_parses_is_the_text_of_what_it_parses_to(text: str) -> N
     except ValueError:
         return
     assert str(identity) == text
-
-
-@given(st.sampled_from(("claude", "codex", "opencode")), st.text(max_size=250), st.integers(0, 2**31))
-def test_an_identity_survives_its_text_form(integration: str, conversation: str, pid: int) -> None:
-    identity = agent_id(integration, conversation, pid)
-
-    assert AgentId.parse(str(identity)) == identity
-
-
-def test_a_text_without_an_agent_is_refused() -> None:
-    for text in ("", ":", "claude:", ":x"):
-        with pytest.raises(ValueError, match="not an agent id"):
-            AgentId.parse(text)
 
 
 def test_a_conversation_identifies_an_agent_before_its_process_does_and_a_long_one_by_its_digest() -> None:
@@ -341,18 +313,16 @@ def markers(agents: AgentRegistry) -> set[str]:
 
 @unix_only
 def test_the_marker_of_an_agent_that_is_gone_is_removed_and_its_record_stays(agents: AgentRegistry) -> None:
-    here, gone, old = (
-        live_agent("here", os.getpid()),
-        live_agent("gone", DEAD),
-        live_agent("old", os.getpid(), LATER - ACTIVE_FOR_MS),
-    )
-    without_process = live_agent("unknown", 0, LATER - FRESH_FOR_MS)
-    for each in (here, gone, old, without_process):
+    """Its process has ended, its record is an hour old and its process unknown, or its record is a week old."""
+    here, gone = live_agent("here", os.getpid()), replace(live_agent("gone", DEAD), session=PROJECT)
+    old, unknown = live_agent("old", HERE, LATER - ACTIVE_FOR_MS), live_agent("unknown", 0, LATER - FRESH_FOR_MS)
+    for each in (here, gone, old, unknown):
         agents.save(each)
 
-    assert list(agents.live(LATER)) == [here]
+    assert list(agents.live(LATER)) == list(agents.active(LATER)) == [here]
     assert markers(agents) == {digest(str(here.id))}
-    assert {each.id for each in agents.all()} == {each.id for each in (here, gone, old, without_process)}
+    assert {each.id for each in agents.all()} == {each.id for each in (here, gone, old, unknown)}
+    assert assign_session(agents, CODEX_A, HERE, LATER).session == PROJECT
 
 
 @unix_only
@@ -445,18 +415,14 @@ def test_the_agent_process_is_the_first_that_is_not_a_shell() -> None:
     assert agent_process() > 0
 
 
-def test_the_start_time_of_a_process_does_not_change() -> None:
-    assert start_time(HERE) == start_time(HERE)
-    assert start_time(0) == 0
-    assert start_time(2**30) == 0
-
-
 def test_a_process_that_has_ended_is_not_running() -> None:
+    """The start time of a process does not change, and one that never ran has none."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
 
-    assert is_running(HERE)
-    assert not is_running(ended.pid)
+    assert [is_running(HERE), is_running(ended.pid)] == [True, False]
+    assert start_time(HERE) == start_time(HERE)
+    assert start_time(0) == start_time(2**30) == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says that a process is a zombie")
@@ -499,9 +465,7 @@ def test_names_can_be_taken_apart_again_whatever_the_coding_agent_calls_its_suba
         assert identity.integration == parent.integration
         assert parent_session(subagent_session(PROJECT, own)) == PROJECT
         assert parent_session(subagent_session(f"{PROJECT}#{parent}", own)) == f"{PROJECT}#{parent}"
-
-
-def test_only_a_subagents_session_has_a_parent() -> None:
+    # Only a subagent's session has a parent.
     assert [parent_session(name) for name in (PROJECT, f"{PROJECT}#claude:a", "mine", "")] == ["", "", "", ""]
 
 
@@ -544,44 +508,27 @@ def other() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str) -> None:
+def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
+    """Not after that has ended or was killed, and not by a later process with the same ids. The next one tidies up."""
     with ProvidedTools(agents_dir, os.getppid()):
         during = has_tools(agents_dir, os.getppid()), has_tools(agents_dir, os.getpid())
-
-    assert during == (True, False)
-    assert not has_tools(agents_dir, os.getppid())
-
-
-def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
+    after = has_tools(agents_dir, os.getppid())
     ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
-    before = has_tools(agents_dir, os.getpid())
-
-    other.kill()
-    other.wait()
-
-    assert before
-    assert not has_tools(agents_dir, os.getpid())
-
-
-def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    """The start times in the file are those of the earlier processes."""
-    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
+    announced = has_tools(agents_dir, os.getpid())
     (file,) = Path(agents_dir).with_name("servers").iterdir()
-
+    start_times = file.read_text(encoding="ascii")
     file.write_text("1 1", encoding="ascii")
+    reused = has_tools(agents_dir, os.getpid())
+    file.write_text(start_times, encoding="ascii")
+    again = has_tools(agents_dir, os.getpid())
 
-    assert not has_tools(agents_dir, os.getpid())
-
-
-def test_the_next_server_removes_the_files_of_killed_ones(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     other.kill()
     other.wait()
 
+    assert (during, after) == ((True, False), False)
+    assert (announced, reused, again, has_tools(agents_dir, os.getpid())) == (True, False, True, False)
     with ProvidedTools(agents_dir, os.getppid()):
-        names = [file.name for file in Path(agents_dir).with_name("servers").iterdir()]
-
-    assert names == [f"{os.getppid()}.{os.getpid()}"]
+        assert [each.name for each in file.parent.iterdir()] == [f"{os.getppid()}.{os.getpid()}"]
 
 
 def test_a_server_on_http_serves_every_agent_and_an_agent_of_an_unknown_process_counts_as_served(

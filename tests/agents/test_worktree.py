@@ -126,15 +126,6 @@ def test_the_environment_cannot_point_to_another_repository(
     assert fingerprint(str(repository)) == before
 
 
-def test_commands_in_the_project_configuration_are_not_run(repository: Path) -> None:
-    """The author of the configuration need not be the person who runs tildone."""
-    proof = repository.parent / "proof"
-    git(repository, "config", "core.fsmonitor", f"touch '{proof}'; true")
-
-    assert fingerprint(str(repository))
-    assert not proof.exists()
-
-
 def test_outside_a_repository_every_file_counts(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "file").write_text("1", encoding="utf-8")
@@ -346,27 +337,14 @@ def test_a_submodule_is_inside_its_project(planted: Planted, path: str) -> None:
 
 
 def test_the_branch_is_the_one_that_git_names(tmp_path: Path) -> None:
-    project = make_repository(tmp_path / "project")
+    """An added working tree has its own; without a branch, it is the beginning of the commit."""
+    project, tree = make_repository(tmp_path / "project"), tmp_path / "tree"
     git(project, "checkout", "-qb", "feature/parser")
+    git(project, "worktree", "add", "-q", "-b", "topic", str(tree))
 
-    assert branch_of(str(project)) == "feature/parser"
+    assert [branch_of(str(folder)) for folder in (project, tree, tmp_path)] == ["feature/parser", "topic", ""]
     assert os.path.samefile(git_folder(str(project)), project / ".git")
-
-
-def test_a_working_tree_that_was_added_has_a_branch_of_its_own(tmp_path: Path) -> None:
-    project = make_repository(tmp_path / "project")
-    git(project, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "tree"))
-
-    assert branch_of(str(tmp_path / "tree")) == "topic"
-    assert os.path.samefile(git_folder(str(tmp_path / "tree")), project / ".git" / "worktrees" / "tree")
-
-
-def test_without_a_branch_it_is_the_beginning_of_the_commit(tmp_path: Path) -> None:
-    project = make_repository(tmp_path / "project")
+    assert os.path.samefile(git_folder(str(tree)), project / ".git" / "worktrees" / "tree")
     git(project, "checkout", "-q", "--detach")
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=project, capture_output=True, text=True, check=True
-    ).stdout
-
-    assert branch_of(str(project)) == commit[:12]
-    assert branch_of(str(tmp_path)) == ""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project, capture_output=True, text=True, check=True)
+    assert branch_of(str(project)) == asked.stdout[:12]

@@ -4,6 +4,7 @@ The host of the second part names no conversation, as Gemini CLI to its server: 
 server belong together. A second host in the same folder, started by the same shell, has a plan of its own.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -152,72 +153,39 @@ with subprocess.Popen([*server, "mcp"], stdin=pipe, stdout=pipe) as serving:
     sys.stdin.read()
     serving.stdin.close()
 '''
-SCRIPTS = {
-    "wrapper.sh": f'#!/bin/sh\n"{PROGRAM}" "$@"\nexit 0\n',
-    "wrapper.py": f"#!{SHEBANG}\nimport subprocess, sys\nsubprocess.run([{str(PROGRAM)!r}, *sys.argv[1:]])\n",
-    "relay.py": (
-        f"#!{SHEBANG}\nimport subprocess, sys\n"
-        f"done = subprocess.Popen([{str(PROGRAM)!r}, *sys.argv[1:]], stdin=-1, stdout=-1)\n"
-        "import threading\n"
-        "def feed():\n"
-        "    for line in sys.stdin.buffer:\n"
-        "        done.stdin.write(line)\n"
-        "        done.stdin.flush()\n"
-        "    done.stdin.close()\n"
-        "threading.Thread(target=feed).start()\n"
-        "for line in done.stdout:\n"
-        "    sys.stdout.buffer.write(line)\n"
-        "    sys.stdout.buffer.flush()\n"
-    ),
-}
-DIRECT = [str(PROGRAM)]
+RELAY = f"""#!{SHEBANG}
+import subprocess, sys, threading
+done = subprocess.Popen([{str(PROGRAM)!r}, *sys.argv[1:]], stdin=-1, stdout=-1)
+def feed():
+    for line in sys.stdin.buffer:
+        done.stdin.write(line)
+        done.stdin.flush()
+    done.stdin.close()
+threading.Thread(target=feed).start()
+for line in done.stdout:
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+"""
 
 
-@pytest.fixture
-def wrapped(tmp_path: Path) -> Path:
-    if not Path("/proc/self/stat").exists():
-        pytest.skip("only Linux says what a process runs")
-    for name, text in {**SCRIPTS, "gemini": GEMINI}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        os.chmod(tmp_path / name, 0o755)  # noqa: S103  the host runs it
-    return tmp_path
+@pytest.mark.usefixtures("folder")
+def test_the_hook_holds_the_agent_to_the_plan_of_its_server(tmp_path: Path) -> None:
+    """Both behind a relay, so that each has to know the name of the host."""
+    relay, pipe = tmp_path / "relay", subprocess.PIPE
+    relay.write_text(RELAY, encoding="utf-8")
+    relay.chmod(0o755)
+    (tmp_path / "gemini").write_text(GEMINI, encoding="utf-8")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    command = [sys.executable, "gemini", json.dumps([str(relay)]), json.dumps([str(relay)])]
+    replies = []
+    with contextlib.ExitStack() as stack:
+        for task in ("The first", "The second"):
+            started = subprocess.Popen([*command, task], cwd=tmp_path, env=environ, stdin=pipe, stdout=pipe, text=True)
+            host = stack.enter_context(started)
+            assert host.stdout
+            replies.append(host.stdout.readline())
 
-
-@pytest.mark.parametrize(
-    ("server", "hook"),
-    [
-        (["./wrapper.sh"], DIRECT),
-        (DIRECT, ["./wrapper.sh"]),
-        (["./wrapper.py"], ["./wrapper.sh"]),
-        (["env", "A=1", "timeout", "60", "./wrapper.sh"], ["./wrapper.py"]),
-        (["./relay.py"], ["./relay.py"]),
-    ],
-    ids=["server in a script", "hook in a script", "both in scripts", "in several programs", "relays"],
-)
-def test_the_hook_holds_the_agent_to_the_plan_of_its_server(wrapped: Path, server: list[str], hook: list[str]) -> None:
-    with (
-        host(wrapped, server, hook, "The first") as first,
-        host(wrapped, server, hook, "The second") as second,
-    ):
-        replies = [reply(first), reply(second)]
-        for each in (first, second):
-            assert each.stdin
-            each.stdin.close()
-
-    assert ["The first" in text for text in replies] == [True, False]
-    assert ["The second" in text for text in replies] == [False, True]
-
-
-def host(wrapped: Path, server: list[str], hook: list[str], task: str) -> "subprocess.Popen[str]":
-    environ = {"PATH": os.environ["PATH"], "HOME": str(wrapped), "LANG": "C.UTF-8"}
-    command = [sys.executable, "gemini", json.dumps(server), json.dumps(hook), task]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=wrapped, env=environ, stdin=pipe, stdout=pipe, text=True)
-
-
-def reply(started: "subprocess.Popen[str]") -> str:
-    assert started.stdout
-    return started.stdout.readline()
+    assert [("The first" in text, "The second" in text) for text in replies] == [(True, False), (False, True)]
 
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")

@@ -160,13 +160,7 @@ def _fetch(npm: str, package: Package, folder: Path, seconds: float) -> None:
     pipe = subprocess.PIPE
     try:
         done = subprocess.run(
-            command,
-            cwd=folder,
-            stdout=pipe,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
+            command, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired as late:
         raise Missing(f"npm did not install {package.name} within {seconds:.0f} s; is the network slow?") from late

@@ -60,9 +60,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "deleted store": "works after the store was deleted",
         "locked store": "works while the store is locked",
     },
-    "First start": {
-        "start prompts": "asks what `tildone install` says that it will ask",
-    },
+    "First start": {"start prompts": "asks what `tildone install` says that it will ask"},
 }
 """The groups of situations; each situation has a name and the sentence that its row begins with."""
 

@@ -134,19 +134,6 @@ def test_claude_code_asks_the_person_whether_a_check_may_be_run(make_sandbox: Ma
     assert (client.tasks, plan.continuations) == ([(PARSER, "blocked")], CONTINUATIONS["unapproved check"])
 
 
-@pytest.mark.parametrize("name", ["claude", "gemini", "pi"])
-def test_the_person_is_told_which_tasks_wait_for_them(name: str, make_sandbox: MakeSandbox) -> None:
-    """`codex exec` prints no notices of hooks, and `opencode run` ends before the gate is asked."""
-    proposes: Turn = {"tools": [["todo", {"check": f"1 {REMOVE}"}], ["todo", {"done": 1}]]}
-    with ActingModel(name, HEADLESS, proposes, STOP) as model:
-        client = install_in_repository(HEADLESS, name, make_sandbox(model))
-        CheckedPlan(client, PARSER)
-        result = client.run()
-
-    assert result.code == 0, result
-    assert "is only proposed. To approve it: tildone approve 1" in result.err
-
-
 def test_opencode_run_ends_at_its_first_stop_with_a_failed_check(make_sandbox: MakeSandbox) -> None:
     """The task stays in progress, so that the next agent, or the same one in an interface, is held to it."""
     with ActingModel("opencode", HEADLESS, DONE, STOP) as model:

@@ -82,28 +82,15 @@ def merge(path: Path, settings: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(data))
 
 
+GEMINI = ".gemini/settings.json"
 HOOKS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "claude": (".claude/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
-    "gemini": (".gemini/settings.json", {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
-    "gemini, one hook": (".gemini/settings.json", {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled"),
+    "gemini": (GEMINI, {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
+    "gemini, one hook": (GEMINI, {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled"),
 }
-
-
-@pytest.mark.parametrize("case", HOOKS_OFF)
-def test_a_client_with_disabled_hooks_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
-    file, settings, what = HOOKS_OFF[case]
-    with PatientModel(ADD, HELLO) as model:
-        client = install(case.partition(",")[0], make_sandbox(model))
-        merge(client.sandbox.home / file, settings)
-        client.run()
-
-    assert not any(GO_ON in last_message(request) for request in model.requests)
-    assert [message for status, message in doctor(client) if status == "warning" and what in message]
-
-
 TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
-    "gemini": (".gemini/settings.json", {"mcp": {"excluded": ["tildone"]}}, "the server is excluded in "),
-    "gemini, others only": (".gemini/settings.json", {"mcp": {"allowed": ["other"]}}, "allows other MCP servers only"),
+    "gemini, no server": (GEMINI, {"mcp": {"excluded": ["tildone"]}}, "the server is excluded in "),
+    "gemini, others only": (GEMINI, {"mcp": {"allowed": ["other"]}}, "allows other MCP servers only"),
     "opencode": (
         ".config/opencode/opencode.json",
         {"mcp": {"tildone": {"type": "local", "command": [str(PROGRAM), "mcp"], "enabled": False}}},
@@ -113,15 +100,16 @@ TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", TOOLS_OFF)
-def test_a_client_with_a_disabled_server_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
-    file, settings, what = TOOLS_OFF[case]
-    with Model(HELLO) as model:
+@pytest.mark.parametrize("case", [*HOOKS_OFF, *TOOLS_OFF])
+def test_a_client_with_disabled_hooks_or_a_disabled_server_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
+    file, settings, what = {**HOOKS_OFF, **TOOLS_OFF}[case]
+    with PatientModel(*([ADD, HELLO] if case in HOOKS_OFF else [HELLO])) as model:
         client = install(case.partition(",")[0], make_sandbox(model))
         merge(client.sandbox.home / file, settings)
         client.run()
-        assert not offered(model)
 
+    assert not any(GO_ON in last_message(request) for request in model.requests)
+    assert offered(model) == (case in HOOKS_OFF)
     assert [message for status, message in doctor(client) if status == "warning" and what in message]
 
 

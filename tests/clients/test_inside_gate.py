@@ -5,29 +5,45 @@ import json
 import pytest
 
 from tests.clients.agents import Sandbox
-from tests.clients.driving import ALL, DONE, FINISH, NUDGES, OPEN, PLAN, STOP, MakeSandbox, in_every_client
-from tests.clients.inside import (
-    GO_ON,
-    TASK,
-    WAIT,
-    InstalledClient,
-    PatientModel,
-    install,
-    last_message,
-    serving,
+from tests.clients.driving import (
+    ALL,
+    DONE,
+    FINISH,
+    NUDGES,
+    OPEN,
+    PLAN,
+    STOP,
+    TERMINAL,
+    MakeSandbox,
+    in_both_modes,
+    in_every_client,
+    install_in,
+    wait_in,
 )
+from tests.clients.inside import GO_ON, TASK, WAIT, InstalledClient, PatientModel, install, last_message, serving
 from tests.clients.model import offered_tools
 from tests.clients.situations import proves
+from tests.clients.tui import at_terminal
 
 
 @in_every_client
+@in_both_modes
 @proves("held", "finished")
-def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
-    with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
-        client = install(name, make_sandbox(model))
-        output = run_to_end(client, stops=2)
+def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """At a terminal, the person sees that the agent was told to go on."""
+    with PatientModel(PLAN, STOP, FINISH, ALL, wait=wait_in(mode, name)) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        if mode == TERMINAL:
+            with at_terminal(client) as screen:
+                screen.say(TASK)
+                screen.until(ALL["text"])
+                assert GO_ON in screen.screen
+        else:
+            output = run_to_end(client, stops=2)
+            assert output.strip().endswith("All of it is done.") or name == "opencode"
 
-    assert output.strip().endswith("All of it is done.") or name == "opencode"
     assert [tool for tool in offered_tools(model.requests[0].body) if tool.endswith("todo")] != []
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
     told = last_message(model.requests[2])

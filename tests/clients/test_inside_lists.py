@@ -71,10 +71,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
     ),
     "codex": (codex("pending", "pending"), codex("completed", "completed")),
     "gemini": (gemini("pending", "pending"), gemini("completed", "completed")),
-    "opencode": (
-        with_content("todowrite", "pending", "pending"),
-        with_content("todowrite", "completed", "completed"),
-    ),
+    "opencode": (with_content("todowrite", "pending", "pending"), with_content("todowrite", "completed", "completed")),
 }
 """For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 
@@ -138,64 +135,6 @@ def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
     if case == "claude-todos":
         client.start.environ["CLAUDE_CODE_ENABLE_TASKS"] = "0"
     return client
-
-
-@pytest.mark.parametrize("case", LISTS)
-def test_tasks_that_a_person_added_and_the_model_lists_are_one_task_each(case: str, make_sandbox: MakeSandbox) -> None:
-    name = case.partition("-")[0]
-    write, tick = LISTS[case]
-    with ActingModel(name, HEADLESS, write, tick, ALL) as model:
-        client = with_its_list(install(name, make_sandbox(model)), case)
-        client.tildone("todo", "add", f"{PARSER.lower()}.", WIRE)
-        with conversation(client, HEADLESS) as say:
-            say(TASK, ALL["text"])
-
-    assert len(model.requests) == 3
-    assert "since you last saw it" not in without_tools(model.requests[2])
-    assert client.tasks == [(f"{PARSER.lower()}.", "completed"), (WIRE, "completed")]
-
-
-def test_a_task_that_a_person_adds_to_the_own_list_of_claude_code_is_not_doubled(make_sandbox: MakeSandbox) -> None:
-    """The model is told of it after its next tool call, creates it in its own list, and completes it when resumed."""
-    client: InstalledClient
-    script: list[Turn] = [
-        {"tools": [created(PARSER)]},
-        {"tools": [updated(1, "in_progress")], "do": lambda: client.tildone("todo", "add", WIRE)},
-        {"tools": [created(WIRE)]},
-        {"text": "Shall I go on?"},
-        {"tools": [updated(1, "completed"), updated(2, "completed")]},
-        ALL,
-    ]
-    with ActingModel("claude", HEADLESS, *script) as model:
-        client = install("claude", make_sandbox(model))
-        results = [client.run(), client.run(resume=True)]
-
-    assert [result.code for result in results] == [0, 0], results
-    assert f"added “{WIRE}”" in last_message(model.requests[2])
-    assert [GO_ON in last_message(request) for request in model.requests] == [False] * len(script)
-    assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
-
-
-def test_a_task_that_a_person_removes_from_the_own_list_of_claude_code_does_not_return(
-    make_sandbox: MakeSandbox,
-) -> None:
-    """The model is told that it was removed, although it completes it at that moment."""
-    client: InstalledClient
-    script: list[Turn] = [
-        {"tools": [created(PARSER), created(WIRE)]},
-        {"tools": [updated(1, "in_progress")], "do": lambda: client.tildone("todo", "rm", WIRE)},
-        {"tools": [updated(2, "in_progress")]},
-        {"tools": [updated(1, "completed"), updated(2, "completed")]},
-        ALL,
-    ]
-    with ActingModel("claude", HEADLESS, *script) as model:
-        client = install("claude", make_sandbox(model))
-        result = client.run()
-
-    assert result.code == 0, result
-    removed = f"removed “{WIRE}”."
-    assert [without_tools(request).count(removed) for request in model.requests] == [0, 0, 1, 1, 1]
-    assert client.tasks == [(PARSER, "completed")]
 
 
 ASK: Turn = {"text": "Shall I go on?"}

@@ -69,24 +69,6 @@ def with_default_settings(client: InstalledClient) -> InstalledClient:
 @in_every_client
 @pytest.mark.long
 @needs_tmux
-@proves("held", "finished", tui=True)
-def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
-    """After the questions of the first start; the person sees that the agent was told to go on."""
-    with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
-        client = install_for_terminal(name, make_sandbox(model))
-        with at_terminal(client) as screen:
-            screen.say(TASK)
-            screen.until(ALL["text"])
-            shown = screen.screen
-
-    assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
-    assert client.tasks == DONE
-    assert GO_ON in shown
-
-
-@in_every_client
-@pytest.mark.long
-@needs_tmux
 @proves("released", tui=True)
 def test_a_person_at_a_terminal_sees_that_an_agent_without_progress_was_released(
     name: str, make_sandbox: MakeSandbox

@@ -116,24 +116,6 @@ def test_a_persons_edit_is_in_the_next_request_and_only_once(
     assert requests[3].count("since you last saw it") == 1
 
 
-@in_every_client
-def test_the_first_task_of_a_plan_reaches_a_model_at_work(name: str, make_sandbox: MakeSandbox) -> None:
-    work = shell(name, "echo worked")
-    requests = worked(name, make_sandbox, {**work, "types": ("todo", "add", PARSER)}, work, ASK)
-
-    assert [PARSER in request for request in requests] == [False, True, True]
-    assert requests[2].count(PARSER) == 1
-
-
-@in_every_client
-def test_of_tools_in_one_turn_one_result_tells_the_news(name: str, make_sandbox: MakeSandbox) -> None:
-    work = shell(name, "echo worked")
-    both: Turn = {"tools": [[work["tool"], work["args"]]] * 3, "types": ("todo", "rm", "2")}
-    requests = worked(name, make_sandbox, work, both, ASK, plan=[PARSER, "Wire it up"])
-
-    assert requests[2].count(f"{CHANGED}: removed #2 “Wire it up”.") == 1
-
-
 def worked(name: str, make_sandbox: MakeSandbox, *script: Turn, plan: Sequence[str] = ()) -> list[str]:
     """Run a client, and return its requests; a person types the words in `types` before the turn is answered."""
     client: InstalledClient

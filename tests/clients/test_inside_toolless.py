@@ -94,13 +94,3 @@ def test_a_compaction_of_claude_code_is_not_the_end_of_a_turn(make_sandbox: Make
     assert [result.code for result in results] == [0, 0], results
     assert (len(model.requests), len(model.summaries)) == (2, 1)
     assert "told to go on" not in client.tildone("log")
-
-
-def test_opencode_run_which_ends_at_the_first_stop_counts_no_nudge(make_sandbox: MakeSandbox) -> None:
-    with ActingModel("opencode", HEADLESS, PLAN, STOP) as model:
-        client = install("opencode", make_sandbox(model))
-        result = client.run()
-
-    assert result.code == 0, result
-    assert len(model.requests) == 2
-    assert "told to go on" not in client.tildone("log")

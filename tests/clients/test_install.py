@@ -52,9 +52,11 @@ def test_a_failed_download_leaves_the_old_installation(tmp_path: Path, monkeypat
     assert not installed("greeter", Package("greeter", "1.0.0"), folder)
 
 
-def test_a_missing_npm_is_reported(
+def test_an_unknown_client_and_a_missing_npm_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert install.main(["pi", "eliza"]) == 2
+    assert capsys.readouterr().err == f"there is no client 'eliza'; there are {', '.join(CLIENTS)}\n"
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     assert install.main(["pi"], tmp_path) == 1
@@ -88,54 +90,40 @@ def test_a_client_without_a_build_for_this_platform_is_skipped(
     assert not installed("failing", packages["failing"], tmp_path / "clients")
 
 
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        (
-            ["code 1", "npm error notarget No matching version found for a@1.", "Help."],
-            "No matching version found for a@1",
-        ),
-        (["code E404", "404 Not Found", "A complete log of this run can be found in: x"], "404 Not Found"),
-        ([], "npm printed nothing"),
-    ],
-)
-def test_the_reason_of_npm_is_the_missing_version_or_the_last_line(lines: list[str], reason: str) -> None:
-    assert install.npm_reason("".join(f"npm error {line}\n" for line in lines)) == reason
-
-
-def test_an_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert install.main(["pi", "eliza"]) == 2
-
-    assert capsys.readouterr().err == f"there is no client 'eliza'; there are {', '.join(CLIENTS)}\n"
-
-
 def test_another_version_does_not_count_as_installed(tmp_path: Path) -> None:
-    stamp = tmp_path / "pi" / "installed.json"
+    stamp, wanted = tmp_path / "pi" / "installed.json", Package("pi", "2.0.0")
     stamp.parent.mkdir()
-    wanted = Package("pi", "2.0.0")
 
-    results = []
-    for text in (None, "{", json.dumps({"name": "pi", "version": "1.0.0", "scripts": False})):
-        if text is not None:
-            stamp.write_text(text, encoding="utf-8")
+    results = [installed("pi", wanted, tmp_path)]
+    for text in (
+        "{",
+        *(f'{{"name": "pi", "version": "{version}", "scripts": false}}' for version in ("1.0.0", "2.0.0")),
+    ):
+        stamp.write_text(text, encoding="utf-8")
         results.append(installed("pi", wanted, tmp_path))
 
-    assert results == [False, False, False]
-    stamp.write_text(json.dumps({"name": "pi", "version": "2.0.0", "scripts": False}), encoding="utf-8")
-    assert installed("pi", wanted, tmp_path)
+    assert results == [False, False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("version", "enough"),
-    [("v22.19.0", True), ("v24.1.0", True), ("v22.18.9", False), ("v20.20.2", False), ("", False)],
-)
-def test_an_old_node_is_not_enough(version: str, monkeypatch: pytest.MonkeyPatch, *, enough: bool) -> None:
+def test_an_old_node_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest version that is enough is one that every client runs on."""
-    answer = subprocess.CompletedProcess([], 0, stdout=f"{version}\n")
+    versions = {"v22.19.0": True, "v24.1.0": True, "v22.18.9": False, "v20.20.2": False, "": False}
+    answers = (subprocess.CompletedProcess([], 0, stdout=f"{version}\n") for version in versions)
     monkeypatch.setattr(shutil, "which", lambda _: "node")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: next(answers))
 
-    assert install.node_is_new_enough() is enough
+    assert {version: install.node_is_new_enough() for version in versions} == versions
+
+
+def test_the_reason_of_npm_is_the_missing_version_or_the_last_line() -> None:
+    missing = ("code 1", "npm error notarget No matching version found for a@1.", "Help.")
+    not_found = ("code E404", "404 Not Found", "A complete log of this run can be found in: x")
+
+    reasons = [
+        install.npm_reason("".join(f"npm error {line}\n" for line in lines)) for lines in (missing, not_found, ())
+    ]
+
+    assert reasons == ["No matching version found for a@1", "404 Not Found", "npm printed nothing"]
 
 
 def own_package(folder: Path) -> Package:

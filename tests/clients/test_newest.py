@@ -39,11 +39,16 @@ def outcome(test: str, result: str, *cells: Cell, attempt: int = 1, reason: str 
 
 
 def test_a_report_names_versions_what_holds_what_fails_and_the_fields() -> None:
-    outcomes = [outcome("a", FAILED, HELD, reason="assert 2 == 1"), outcome("b", PASSED, STOP), outcome("c", SKIPPED)]
+    failed, passed = outcome("a", FAILED, HELD, reason="assert 2 == 1"), outcome("b", PASSED, STOP)
+    trials = [
+        trial_of([failed, passed, outcome("c", SKIPPED)], {**SENT, "a_new_event": ["directory"]}),
+        trial_of([outcome("a", PASSED, HELD), outcome("b", PASSED, EDIT)], SENT),
+        trial_of([], None, 900.0),
+    ]
 
-    lines = list(report("pi", "1.1", BEFORE, trial_of(outcomes, {**SENT, "a_new_event": ["directory"]})))
+    changed, unchanged, missing = (list(report("pi", "1.1", BEFORE, trial)) for trial in trials)
 
-    assert lines == [
+    assert changed == [
         HEAD,
         "  3 tests: 1 passed, 1 failed, 1 skipped; 0 of them were run twice",
         "  holds, terminal: stop",
@@ -51,12 +56,7 @@ def test_a_report_names_versions_what_holds_what_fails_and_the_fields() -> None:
         "  not tried, terminal: edit",
         "  event a_new_event is new: directory",
     ]
-
-
-def test_a_report_says_that_nothing_changed() -> None:
-    outcomes = [outcome("a", PASSED, HELD), outcome("b", PASSED, EDIT)]
-
-    assert list(report("pi", "1.1", BEFORE, trial_of(outcomes, SENT))) == [
+    assert unchanged == [
         HEAD,
         "  2 tests: 2 passed, 0 failed, 0 skipped; 0 of them were run twice",
         "  holds, headless: held",
@@ -64,29 +64,17 @@ def test_a_report_says_that_nothing_changed() -> None:
         "  no cell that was tried changed",
         "  no field of an event or of a request changed",
     ]
+    assert "  stopped after 900 s; what had not run by then is not tried" in missing
+    assert missing[-1] == "  what it sends to hooks and servers could not be recorded"
 
 
-def test_a_report_says_what_is_missing() -> None:
-    lines = list(report("pi", "1.1", BEFORE, trial_of([], None, 900.0)))
+def test_what_worked_and_fails_now_is_a_failure_and_so_is_what_was_not_tried() -> None:
+    works, fails, never_worked = outcome("a", PASSED, HELD), outcome("a", FAILED, HELD), outcome("b", FAILED, STOP)
+    complete = trial_of([works], SENT), trial_of([works, never_worked], SENT)
+    stopped, not_recorded = trial_of([works], SENT, 900.0), trial_of([works], None)
+    incomplete = trial_of([fails], SENT), stopped, not_recorded, trial_of([], SENT)
 
-    assert "  stopped after 900 s; what had not run by then is not tried" in lines
-    assert lines[-1] == "  what it sends to hooks and servers could not be recorded"
-
-
-@pytest.mark.parametrize(
-    ("trial", "complete"),
-    [
-        (trial_of([outcome("a", PASSED, HELD)], SENT), True),
-        (trial_of([outcome("a", PASSED, HELD), outcome("b", FAILED, STOP)], SENT), True),
-        (trial_of([outcome("a", FAILED, HELD)], SENT), False),
-        (trial_of([outcome("a", PASSED, HELD)], SENT, 900.0), False),
-        (trial_of([outcome("a", PASSED, HELD)], None), False),
-        (trial_of([], SENT), False),
-    ],
-    ids=["works", "never worked", "fails now", "stopped", "not recorded", "no test"],
-)
-def test_what_worked_and_fails_now_is_a_failure_and_so_is_what_was_not_tried(trial: Trial, *, complete: bool) -> None:
-    assert is_complete(BEFORE, trial) is complete
+    assert [is_complete(BEFORE, trial) for trial in (*complete, *incomplete)] == [True] * 2 + [False] * 4
 
 
 @on_unix
@@ -101,7 +89,7 @@ def test_a_version_that_npm_does_not_know_is_reported(
 
 
 @on_unix
-def test_a_client_that_cannot_be_installed_is_reported_with_the_reason_of_npm(
+def test_a_client_that_is_unknown_or_cannot_be_installed_is_reported_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = "npm error code E403", "npm error 403 Forbidden"
@@ -110,17 +98,14 @@ def test_a_client_that_cannot_be_installed_is_reported_with_the_reason_of_npm(
     folder = tmp_path / "clients"
     monkeypatch.setenv("CLIENTS_IN", str(folder))
 
+    assert newest.main(["emacs"]) == 2
+    assert capsys.readouterr().err.startswith("there is no client 'emacs'; there are claude, codex")
     assert newest.main(["pi"]) == 1
 
     reason = "npm could not install @earendil-works/pi-coding-agent 1.1: 403 Forbidden; is the network reachable?"
     versions = f"1.1 is the newest on the registry, {results.load().versions['pi']} is the version tried before"
     assert capsys.readouterr().out == f"pi: {versions}\n  not tried: {reason}\n"
     assert list(folder.iterdir()) == []
-
-
-def test_an_unknown_client_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert newest.main(["emacs"]) == 2
-    assert capsys.readouterr().err.startswith("there is no client 'emacs'; there are claude, codex")
 
 
 def write_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -132,41 +117,32 @@ def write_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
 
 
-def of(test: str, result: str, attempt: int = 1) -> Outcome:
-    return Outcome(test, attempt, result, [str(HELD)])
+CELLS: dict[str, str | None] = {
+    "a passed, b failed": NO,
+    "b failed, a passed": NO,
+    "a failed, a passed again": YES,
+    # A teardown and a setup that failed.
+    "a passed, a failed": NO,
+    "a failed, a passed": NO,
+    "a skipped, b passed": YES,
+    "a skipped": None,
+    "a expected to fail": NO,
+}
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "mark"),
-    [
-        ([of("a", PASSED), of("b", FAILED)], NO),
-        ([of("b", FAILED), of("a", PASSED)], NO),
-        ([of("a", FAILED), of("a", PASSED, attempt=2)], YES),
-        ([of("a", PASSED), of("a", FAILED)], NO),
-        ([of("a", FAILED), of("a", PASSED)], NO),
-        ([of("a", SKIPPED), of("b", PASSED)], YES),
-        ([of("a", SKIPPED)], None),
-        ([of("a", EXPECTED)], NO),
-    ],
-    ids=[
-        "one fails",
-        "in any order",
-        "second attempt",
-        "failed teardown",
-        "failed setup",
-        "one skipped",
-        "all skipped",
-        "expected to fail",
-    ],
-)
-def test_a_cell_holds_if_each_of_its_tests_passed_in_its_last_attempt(
-    outcomes: list[Outcome], mark: str | None
-) -> None:
-    assert trial_of(outcomes, None).cells.get(HELD) == mark
+def test_a_cell_holds_if_each_of_its_tests_passed_in_its_last_attempt() -> None:
+    def trial(text: str) -> Trial:
+        words = [each.partition(" ") for each in text.split(", ")]
+        return trial_of(
+            [
+                outcome(test, result.removesuffix(" again"), HELD, attempt=1 + result.endswith(" again"))
+                for test, _, result in words
+            ],
+            None,
+        )
 
-
-def test_tests_that_were_run_again_are_counted() -> None:
-    assert trial_of([of("a", FAILED), of("b", PASSED), of("a", PASSED, attempt=2)], None).repeated == 1
+    assert {text: trial(text).cells.get(HELD) for text in CELLS} == CELLS
+    assert trial("a failed, b passed, a passed again").repeated == 1
 
 
 def test_a_journal_keeps_what_a_test_proves_and_why_it_failed(tmp_path: Path) -> None:
@@ -189,7 +165,7 @@ def test_a_journal_keeps_what_a_test_proves_and_why_it_failed(tmp_path: Path) ->
     journal.pytest_runtest_logreport(expected)
 
     assert outcomes_in(file) == [
-        of("a", PASSED),
+        outcome("a", PASSED, HELD),
         Outcome("b", 1, FAILED, [str(HELD)], "assert 2 == 1"),
         Outcome("c", 1, EXPECTED, [], ""),
     ]

@@ -243,6 +243,7 @@ def test_a_plan_with_branches_labels_and_moves_survives_pi(
             assert conversation(pi) == []
             assert pi.ask("get_state")["data"]["sessionId"] == SESSION
             entries = pi.ask("get_entries")["data"]["entries"]
+            tree = nodes(pi.ask("get_tree")["data"]["tree"])
             prompt_and_wait(pi, "Hello.")
             messages = conversation(pi)
         after = stored(opened(tmp_path, dialect))
@@ -254,6 +255,8 @@ def test_a_plan_with_branches_labels_and_moves_survives_pi(
             prompt_and_wait(pi, "And now?")
 
     assert entries[: len(written)] == written
+    labels = [(node["label"], node["entry"]["data"]["tildone"]["id"]) for node in tree if "label" in node]
+    assert labels == [("begun", before.events[0].id)]
     assert [text(message) for message in messages] == ["Hello.", "Here is pi."]
     assert after == before
     assert messages_after == messages
@@ -283,17 +286,6 @@ def test_a_plan_can_be_added_to_a_conversation_of_pi(tmp_path: Path, make_sandbo
     assert [text(message) for message in more] == ["One.", "First.", "Two.", "Second."]
     assert stored(opened(tmp_path / "sessions", PHASED, state["sessionId"])) == before
     assert [message["role"] for message in model.requests[-1].messages] == ["system", "user", "assistant", "user"]
-
-
-def test_a_label_set_by_tildone_is_a_label_in_pi(tmp_path: Path, make_sandbox: MakeSandbox) -> None:
-    session = edited(opened(tmp_path, INDEXED))
-    [file] = tmp_path.glob("*.jsonl")
-
-    with Model() as model, pi_rpc(make_sandbox(model), "--session", str(file)) as pi:
-        tree = pi.ask("get_tree")["data"]["tree"]
-
-    first = next(session.store.events(SESSION))
-    assert [(node["label"], node["entry"]["data"]["tildone"]["id"]) for node in labelled(tree)] == [("begun", first.id)]
 
 
 def opened(folder: Path, dialect: Dialect, name: str = SESSION) -> Session:
@@ -329,8 +321,3 @@ def edited(session: Session) -> Session:
 def stored(session: Session) -> StoredSession:
     store, name = session.store, session.name
     return StoredSession(list(store.events(name)), store.session_head(name), store.leaves(name), session.plan)
-
-
-def labelled(tree: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the nodes of a tree that have a label."""
-    return [node for node in nodes(tree) if "label" in node]

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS, Sandbox, environment
-from tests.clients.driving import HELLO
-from tests.clients.inside import install
 from tests.clients.install import CLIENTS, programs
-from tests.clients.model import Model, offered_tools
 from tests.integrations import rewrites
 from tests.integrations.drill import Drill, read, write
 from tildone.agents.doctor import host_version, too_old
@@ -177,25 +174,6 @@ def test_the_model_of_opencode_writes_what_opencode_writes(tmp_path: Path) -> No
     run("opencode", tmp_path, "mcp", "list")
 
     assert read(settings) == rewrites.opencode_start(text, "")
-
-
-def test_the_first_request_of_claude_carries_our_tool_in_a_project(
-    make_sandbox: Callable[[Model], Sandbox],
-) -> None:
-    """Without the settings that the other tests use against Claude Code's tool search and its late connections."""
-    with Model(HELLO) as model:
-        client = install("claude", make_sandbox(model), "project")
-        for variable in ("ENABLE_TOOL_SEARCH", "MCP_CONNECTION_NONBLOCKING"):
-            client.start.environ.pop(variable)
-        write(client.sandbox.home / ".claude.json", accepted(client.sandbox.work))
-        client.run()
-
-    assert any(tool.endswith("tildone__todo") for tool in offered_tools(model.requests[0].body))
-
-
-def accepted(work: Path) -> str:
-    """Claude Code's settings after the person has trusted a folder and the server in it."""
-    return f'{{"projects": {{"{work}": {{"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["tildone"]}}}}}}'
 
 
 def test_every_agent_has_a_version_that_is_new_enough(monkeypatch: pytest.MonkeyPatch) -> None:

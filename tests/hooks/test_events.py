@@ -9,10 +9,9 @@ import random
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.person import Answer
@@ -210,26 +209,6 @@ def test_every_coding_agent_is_told_to_continue_when_it_stops_with_work_left() -
     assert told == set(WITH_HOOKS)
 
 
-EVENTS = sorted(
-    {event for integration in WITH_HOOKS.values() for event in hooks_of(integration).points}
-    | {"", "Odd", "stop\n", "SubagentStop"}
-)
-FIELDS = sorted(
-    {
-        path.split(".")[0]
-        for integration in WITH_HOOKS.values()
-        for paths in hooks_of(integration).fields.values()
-        for path in paths.split()
-    }
-)
-
-ODD_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)
-PAYLOAD = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), ODD_JSON, max_size=8)
-
 CORPUS = {
     "nothing": b"",
     "space": b" \r\n\t ",
@@ -274,23 +253,6 @@ def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
             answers[name, f"{agent} {event}"] = in_process([agent, event], given_bytes, workspace.environ)
 
     assert {name: answer for name, answer in answers.items() if not is_fine(answer)} == {}
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), payload=PAYLOAD)
-def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, payload: dict[str, Any]) -> None:
-    workspace.plan(*OPEN)
-    in_project = {**payload, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
-
-    answer = in_process([integration, event], to_json(in_project), workspace.environ)
-
-    assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(integration=st.sampled_from(sorted(WITH_HOOKS)), given_bytes=st.binary(max_size=200))
-def test_any_bytes_do_no_harm(workspace: Workspace, integration: str, given_bytes: bytes) -> None:
-    assert is_fine(in_process([integration], given_bytes, workspace.environ))
 
 
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)

@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,6 @@ from tests.hooks.agent import (
     CURSOR,
     GEMINI,
     OPEN,
-    OPENCODE,
-    PI,
     WITH_HOOKS,
     HookedAgent,
     Workspace,
@@ -25,9 +22,9 @@ from tests.hooks.agent import (
     new_workspace,
     plan_of,
 )
-from tests.hooks.drills import DRILLS, MAX_STOPS, PAGE, page, run_all_drills, run_drill
+from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -55,39 +52,6 @@ def facts(workspace: Workspace) -> list[str]:
     return [type(event.fact).__name__ for event in session.store.events(session.name)]
 
 
-def test_an_agent_that_stops_with_work_left_is_told_to_continue_and_the_nudge_is_recorded(agent: HookedAgent) -> None:
-    nudge = agent.stops()
-
-    assert "Write the parser" in nudge
-    assert "Wire it up" in nudge
-    assert facts(agent.workspace) == ["PlanChanged", "Nudged"]
-
-
-@pytest.mark.parametrize("integration", [OPENCODE, PI])
-def test_a_nudge_that_a_shim_did_not_deliver_does_not_count(workspace: Workspace, integration: Integration) -> None:
-    agent = HookedAgent(workspace, integration)
-    workspace.plan(*OPEN)
-    agent.stops("First.")
-    agent.stops("Second.")
-
-    answers = [agent.report(HookPoint.UNDELIVERED) for _ in range(2)]
-
-    assert [(answer.code, answer.out, answer.err) for answer in answers] == [(0, "", "")] * 2
-    state = workspace.session.state
-    assert (state.nudges, state.drift, workspace.tasks) == (0, 0, list(OPEN))
-
-
-def test_a_change_after_the_nudge_is_not_taken_back(workspace: Workspace) -> None:
-    agent = HookedAgent(workspace, OPENCODE)
-    workspace.plan(*OPEN)
-    agent.stops()
-    workspace.plan(*OPEN, ("More", "pending"))
-
-    agent.report(HookPoint.UNDELIVERED)
-
-    assert workspace.tasks == [*OPEN, ("More", "pending")]
-
-
 @pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
 def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace, dialect: str) -> None:
     write_trusted(workspace.project / "tildone.toml", f'dialect = "{dialect}"\n', workspace.environ)
@@ -105,92 +69,6 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
         assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
 
 
-def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: HookedAgent) -> None:
-    """Our bounds end a chain of nudges; the flag would end it after the first."""
-    assert all(agent.stops(f"Stop {i}.", stop_hook_active=True) for i in range(5))
-
-
-def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recorded(agent: HookedAgent) -> None:
-    waiting: list[dict[str, Any]] = [
-        {"last_assistant_message": "Which of the two?"},
-        {"agent_id": "a1"},
-        {"permission_mode": "plan"},
-        {"background_tasks": [{"id": "1", "status": "running"}]},
-        {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2"}]},
-        {"background_tasks": [{"id": "1", "status": {"of": "another type"}}]},
-        {"session_crons": [{"id": "1"}]},
-    ]
-
-    finished: list[dict[str, Any]] = [
-        {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2", "status": "killed"}, "odd"]},
-        {"background_tasks": "none", "session_crons": {}},
-        {"session_crons": []},
-    ]
-
-    assert [fields for fields in waiting if agent.stops(**fields)] == []
-    assert facts(agent.workspace) == ["PlanChanged"]
-    assert [fields for fields in finished if not agent.stops(**fields)] == []
-
-
-@pytest.mark.parametrize("status", ["error", "aborted"])
-def test_a_turn_that_failed_or_was_aborted_is_not_continued(workspace: Workspace, status: str) -> None:
-    agent = HookedAgent(workspace, CURSOR)
-    workspace.plan(*OPEN)
-
-    assert agent.stops("", status=status) == ""
-    assert agent.stops("", status="completed")
-
-
-def test_an_agent_may_report_its_last_message_before_the_stop(workspace: Workspace) -> None:
-    """Questions and repetitions are recognised just the same."""
-    agent = HookedAgent(workspace, CURSOR)
-    workspace.plan(*OPEN)
-
-    agent.report(HookPoint.MESSAGE, text="Which of the two?")
-    asked = agent.stops("")
-    agent.report(HookPoint.MESSAGE, text="I stop.")
-    stopped = [bool(agent.stops("")) for _ in range(5)]
-
-    assert asked == ""
-    assert stopped == [True, True, True, False, False]
-
-
-def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    write_trusted(workspace.project / "tildone.toml", 'gate = "off"\n', workspace.environ)
-
-    assert HookedAgent(workspace).stops() == ""
-    assert HookedAgent(workspace).report(HookPoint.SESSION_START).out != ""
-
-
-@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
-def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, directive: Directive) -> None:
-    agent.workspace.session.set_directive(directive)
-
-    agent.report(HookPoint.PROMPT, prompt="Go on")
-
-    assert agent.stops() == ""
-    assert agent.workspace.session.state.directive is directive
-    agent.workspace.session.set_directive(Directive.GO)
-    assert agent.stops()
-
-
-def test_the_person_is_notified_once_that_a_bound_was_reached_and_how_to_resume(agent: HookedAgent) -> None:
-    for _ in range(3):
-        agent.stops()
-
-    answers = [agent.report(HookPoint.STOP, last_assistant_message="I stop here.") for _ in range(2)]
-
-    assert json.loads(answers[0].out) == {
-        "systemMessage": (
-            "tildone lets the agent go: stopped 3 times more with the same words and nothing done. "
-            "2 of 2 tasks are open. To hold it to them again: tildone resume"
-        )
-    }
-    assert (answers[1].out, answers[1].err) == ("", "")
-    assert facts(agent.workspace) == ["PlanChanged", "Nudged", "Nudged", "Nudged", "Tripped"]
-
-
 def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
     agent = HookedAgent(workspace, CURSOR)
     workspace.plan(*OPEN)
@@ -202,20 +80,6 @@ def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
-
-
-def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedAgent) -> None:
-    """A prompt from a timer does not; otherwise a loop could continue itself."""
-    for _ in range(4):
-        agent.stops()
-
-    agent.report(HookPoint.PROMPT, prompt="wake up", source="loop_wakeup")
-    still = agent.stops()
-    agent.report(HookPoint.PROMPT, prompt="Go on")
-
-    assert still == ""
-    assert agent.workspace.session.state.tripped is None
-    assert agent.stops()
 
 
 def test_our_own_text_as_a_prompt_resets_nothing(agent: HookedAgent) -> None:
@@ -257,42 +121,6 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
     assert agent.workspace.session.state.nudges == 1
 
 
-def test_files_that_tildone_writes_do_not_count_as_activity(workspace: Workspace) -> None:
-    """A store in the project changes with every nudge."""
-    write_trusted(workspace.project / "tildone.toml", 'store = "plans.db"\n', workspace.environ)
-    workspace.plan(*OPEN)
-    agent = HookedAgent(workspace)
-
-    assert [bool(agent.stops("Same.")) for _ in range(5)] == [True, True, True, False, False]
-
-
-def test_the_time_without_progress_can_be_configured(workspace: Workspace) -> None:
-    write_trusted(workspace.project / "tildone.toml", "max_minutes = 5\n", workspace.environ)
-    workspace.plan(*OPEN)
-    session = workspace.session
-    begun = Event("n", session.state.head, now() - 6 * 60_000, Actor.TIMER, Nudged(1, 1))
-    session.store.append(session.name, begun)
-
-    answer = HookedAgent(workspace).report(HookPoint.STOP, last_assistant_message="I stop.")
-
-    assert "no task was closed or added in 5 minutes" in answer.out
-
-
-def test_the_cost_can_be_configured(workspace: Workspace) -> None:
-    """The cost is reported with the status line and stored until the next stop."""
-    write_trusted(workspace.project / "tildone.toml", "max_cost = 2.5\n", workspace.environ)
-    workspace.plan(*OPEN)
-    agent = HookedAgent(workspace)
-
-    agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.4})
-    before = agent.stops()
-    agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.5})
-    after = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
-
-    assert before
-    assert "the agents of this plan have cost $2" in after.out
-
-
 @pytest.mark.parametrize("cost", [None, "much", {"total_cost_usd": True}, {"total_cost_usd": "2"}, {}])
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
@@ -314,13 +142,6 @@ def test_the_nudge_is_phrased_in_the_models_dialect(workspace: Workspace) -> Non
     assert "edit_todos" in HookedAgent(workspace).stops()
 
 
-def test_a_named_session_takes_precedence(workspace: Workspace) -> None:
-    workspace.session_of("ours").change((Write(plan_of(OPEN).phases),))
-    write_trusted(workspace.project / "tildone.toml", 'session = "ours"\n', workspace.environ)
-
-    assert "Write the parser" in HookedAgent(workspace).stops()
-
-
 def test_the_gate_works_with_plans_in_pi_sessions(workspace: Workspace) -> None:
     """The fast path reads SQLite only; for other stores the hook opens the store."""
     own = Workspace(
@@ -335,18 +156,6 @@ def test_the_gate_works_with_plans_in_pi_sessions(workspace: Workspace) -> None:
     assert [bool(agent.stops("Same.")) for _ in range(5)] == [True, True, True, False, False]
 
 
-def test_two_agents_in_a_project_have_separate_plans(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
-
-    nudges = [first.stops(), second.stops()]
-
-    assert [bool(words) for words in nudges] == [True, False]
-    assert (first.record, second.record) != (None, None)
-    assert second.record is not None
-    assert second.record.session == f"{workspace.settings.project}#claude:2"
-
-
 def test_an_agent_that_starts_after_stop_is_stopped_too(workspace: Workspace) -> None:
     """Its own session did not exist when the person stopped the project."""
     workspace.plan(*OPEN)
@@ -357,36 +166,6 @@ def test_an_agent_that_starts_after_stop_is_stopped_too(workspace: Workspace) ->
     answers = [second.report(HookPoint.AFTER_TOOL, tool_name="Bash") for _ in range(2)]
 
     assert all(json.loads(answer.out)["continue"] is False for answer in answers)
-
-
-def test_the_next_agent_gets_the_projects_plan_when_the_first_has_ended(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
-    first.stops()
-
-    first.report(HookPoint.SESSION_END, reason="logout")
-
-    assert first.record is None
-    assert second.stops()
-
-
-def test_a_cleared_conversation_keeps_its_plan_and_gets_it_again(workspace: Workspace) -> None:
-    """Also if the plan is not the project's."""
-    HookedAgent(workspace, id="0").workspace.plan(*OPEN)
-    HookedAgent(workspace, id="0").stops()
-    own = f"{workspace.settings.project}#claude:1"
-    HookedAgent(workspace, id="1").report(
-        HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": [{"content": "Mine"}]}
-    )
-
-    HookedAgent(workspace, id="1").report(HookPoint.SESSION_END, reason="clear")
-    answer = HookedAgent(workspace, id="2").report(HookPoint.SESSION_START, source="clear")
-
-    successor = HookedAgent(workspace, id="2").record
-    assert successor is not None
-    assert successor.session == own
-    assert "Mine" in answer.out
-    assert HookedAgent(workspace, id="1").record is None
 
 
 def test_no_coding_agent_is_continued_for_ever(tmp_path: Path) -> None:
@@ -411,15 +190,6 @@ def test_a_digest_of_the_message_is_stored_and_not_the_message(agent: HookedAgen
     assert agent.workspace.session.state.fingerprint.message == digest("A secret.")
 
 
-def test_the_project_is_found_from_any_of_its_folders(workspace: Workspace) -> None:
-    below = workspace.project / "src" / "deep"
-    below.mkdir(parents=True)
-    workspace.plan(*OPEN)
-
-    assert HookedAgent(workspace).stops(cwd=str(below))
-    assert HookedAgent(workspace, CLAUDE, "other").stops(cwd=str(Path(workspace.home))) == ""
-
-
 def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of_a_model_in_its_shell_none(
     agent: HookedAgent,
 ) -> None:
@@ -436,34 +206,15 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
     assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
 
 
-NUDGES = {
-    "idles": 20,
-    "repeats": 3,
-    "lies": 3,
-    "toggles": 60,
-    "rewords": 60,
-    "plans": 80,
-    "touches": 60,
-    "fails": 0,
-    "asks": 0,
-    "delegates": 0,
-    "waits": 0,
-}
-
-
-def test_an_agent_that_does_nothing_is_let_go(tmp_path: Path) -> None:
-    drills = [drill for drill in DRILLS if NUDGES[drill.name] <= 3]
-
-    nudges = {drill.name: run_drill(drill, tmp_path / drill.name).nudges for drill in drills}
-
-    assert nudges == {name: count for name, count in NUDGES.items() if count <= 3}
+LEFT_ALONE = ("fails", "asks", "delegates", "waits")
+NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow
 def test_no_agent_is_continued_for_ever_and_the_documentation_has_the_counts() -> None:
     results = run_all_drills()
 
-    assert {name: result.nudges for name, result in results.items()} == NUDGES
+    assert {name: result.nudges for name, result in results.items()} == NUDGES | dict.fromkeys(LEFT_ALONE, 0)
     assert max(NUDGES.values()) < MAX_STOPS
     assert PAGE.read_text(encoding="utf-8") == page(results), "run `python3 do.py docs`"
 
@@ -486,11 +237,6 @@ def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_
 
     assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (3, 0, 30, 4.5)
     assert (bounds.total, bounds.hours) == (5, 6)
-
-
-def test_the_gate_is_on_or_off(tmp_path: Path) -> None:
-    for word, enabled in (("on", True), ("off", False)):
-        assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is enabled
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ TOML = (
     ),
     '[hooks]\nStop = [ {hooks = [{type = "command", command = "say"}]}, ]\n\n[profiles.a]\nx = 1\n',
     "mcp_servers = {}\n[tools]\nweb = true\n\n\n",
+    "[mcp_servers]\n[hooks]\n",
     'mcp_servers.zed.command = "zed"\n[hooks.state."a:stop:0:0"]\ntrusted_hash = "sha256:x"\n',
     'text = """\n[mcp_servers.tildone]\n# >>> tildone\n"""\r\n[tools]\r\nweb = true\r\n',
 )

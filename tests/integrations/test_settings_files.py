@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from shlex import quote
@@ -79,40 +80,17 @@ def load(settings: Path) -> dict[str, Any]:
     return tomllib.loads(settings.read_bytes().decode("utf-8-sig"))
 
 
-FORMS = {
-    "usual": THEIRS,
-    "crlf": THEIRS.replace("\n", "\r\n"),
-    "no final newline": THEIRS.rstrip("\n"),
-    "byte order mark": f"\ufeff{THEIRS}",
-    "blank lines at the end": f"{THEIRS}\n\n",
-    "a comment at the end": f"{THEIRS}# the end",
-    "inline tables": "mcp_servers = { }\nhooks = {Stop = [{hooks = [{type = 'command', command = 'say'}]}]}\n",
-    "inline arrays": "[hooks]\nStop = [\n  # one\n  {hooks = [{type = 'command', command = 'say'}]}, # two\n]\n",
-    "dotted keys": "mcp_servers.zed.command = 'zed'\nhooks.state.x.trusted_hash = 'y'\n",
-    "empty parents": "[mcp_servers]\n[hooks]\n",
-    "empty": "",
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_install_adds_our_entries_and_uninstall_takes_them_away_to_the_byte(
-    person: Person, settings: Path, form: str
-) -> None:
-    """Also after others have changed the file meanwhile, so that its old bytes cannot simply be written back."""
-    before = FORMS[form].encode()
-    settings.write_bytes(before)
+def test_inline_tables_are_edited_and_restored_to_the_byte(person: Person, settings: Path) -> None:
+    """Also after a change by others, so that the old bytes cannot simply be written back; other forms are drilled."""
+    text = "mcp_servers = { }\nhooks = {Stop = [{hooks = [{type = 'command', command = 'say'}]}]}\n"
+    settings.write_text(text)
     install(person)
+    settings.write_text(f"# mine\n{settings.read_text()}")
     installed = load(settings)
-    newline = b"\r\n" if form == "crlf" else b"\n"
-    mark = b"\xef\xbb\xbf" if form == "byte order mark" else b""
-    comment = b"# mine" + newline
-    settings.write_bytes(mark + comment + settings.read_bytes().removeprefix(mark))
-    doctor = person.says("install", "codex", "--no-check")
 
     person.says("uninstall", "codex")
 
-    assert settings.read_bytes() == mark + comment + before.removeprefix(mark)
-    assert doctor.startswith("Codex is set up already.")
+    assert settings.read_text() == f"# mine\n{text}"
     assert installed["mcp_servers"]["tildone"]["command"] == str(PROGRAM)
     assert installed["hooks"]["Stop"][-1]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook codex"
 
@@ -217,36 +195,27 @@ def test_an_entry_that_was_rewritten_is_recognised_and_what_was_added_to_it_stay
     )
 
 
-def test_a_person_hook_in_our_group_stays(person: Person, settings: Path) -> None:
+OF_A_TOOL = '\n[mcp_servers.tildone.tools.todo]\napproval_mode = "approve"\n'
+THEIR_HOOK = '[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "say"\n'
+NEXT = "\n[[hooks.SessionStart]]"
+EDITS: dict[str, tuple[Callable[[str], str], str]] = {
+    "a comment between our lines": (lambda text: text.replace("args = ", "# why\nargs = "), "# why\n"),
+    # Codex refuses to start with a server that has settings and no command.
+    "settings of our tool": (lambda text: f"{text}{OF_A_TOOL}\n[other]\na = 1\n", "\n[other]\na = 1\n"),
+    "a hook in our group": (lambda text: text.replace(NEXT, THEIR_HOOK + NEXT), f"\n[[hooks.Stop]]\n{THEIR_HOOK}"),
+}
+"""What a person makes of the file after the installation, and what is left of it after the removal."""
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_a_person_wrote_among_our_lines_stays(person: Person, settings: Path, edit: str) -> None:
+    change, left = EDITS[edit]
     install(person)
-    theirs = '[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "say"\n'
-    text = settings.read_text()
-    end = text.index("\n[[hooks.SessionStart]]")
-    settings.write_text(text[:end] + theirs + text[end:])
+    settings.write_text(change(settings.read_text()))
 
     person.says("uninstall", "codex")
 
-    assert load(settings) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}}
-
-
-def test_comments_between_our_lines_stay(person: Person, settings: Path) -> None:
-    install(person)
-    settings.write_text(settings.read_text().replace("args = ", "# why\nargs = "))
-
-    person.says("uninstall", "codex")
-
-    assert settings.read_text() == "# why\n"
-
-
-def test_settings_of_a_tool_of_ours_go_with_the_server(person: Person, settings: Path) -> None:
-    """Codex refuses to start with a server that has settings and no command."""
-    install(person)
-    with settings.open("a") as file:
-        file.write('\n[mcp_servers.tildone.tools.todo]\napproval_mode = "approve"\n\n[other]\na = 1\n')
-
-    person.says("uninstall", "codex")
-
-    assert settings.read_text() == "\n[other]\na = 1\n"
+    assert settings.read_text() == left
 
 
 def test_nothing_is_changed_where_nothing_is_ours(person: Person, settings: Path) -> None:
@@ -329,12 +298,7 @@ def test_remove_undoes_merge_and_append_to_the_byte(text: str) -> None:
     assert get(added, (*STOP, number)) == GROUP
     assert remove(remove(added, SERVER), (*STOP, number)) == text
     assert remove(remove(changed, (*STOP, number)), SERVER) == text
-
-
-@given(documents())
-def test_an_entry_that_is_there_is_not_written_again(text: str) -> None:
-    added = merge(text, SERVER, ENTRY)
-
+    # An entry that is there is not written again.
     assert merge(added, SERVER, ENTRY) == added
 
 
@@ -375,32 +339,33 @@ def test_what_is_written_is_read_back(data: object) -> None:
 
 
 def test_a_server_is_ours_if_it_runs_tildone() -> None:
-    for entry, ours in (
-        ({"command": "/x/tildone", "args": ["mcp"]}, True),
-        ({"command": "uvx", "args": ["--from", "tildone[mcp]", "tildone", "mcp"]}, True),
-        ({"command": ["C:\\bin\\tildone.exe", "mcp"]}, True),
-        ({"command": "python", "args": ["-m", "tildone", "mcp", "--session", "x"]}, True),
-        ({"command": "/x/my-tildone", "args": ["mcp"]}, False),
-        ({"command": "npx", "args": ["mcp-of", "/home/tildone/files"]}, False),
-        ({"url": "http://127.0.0.1/tildone/mcp"}, False),
-        ("mcp__tildone", False),
-    ):
-        assert is_our_server(entry) is ours, entry
+    ours: list[Any] = [
+        {"command": "/x/tildone", "args": ["mcp"]},
+        {"command": "uvx", "args": ["--from", "tildone[mcp]", "tildone", "mcp"]},
+        {"command": ["C:\\bin\\tildone.exe", "mcp"]},
+        {"command": "python", "args": ["-m", "tildone", "mcp", "--session", "x"]},
+    ]
+    theirs: list[Any] = [
+        {"command": "/x/my-tildone", "args": ["mcp"]},
+        {"command": "npx", "args": ["mcp-of", "/home/tildone/files"]},
+        {"url": "http://127.0.0.1/tildone/mcp"},
+        "mcp__tildone",
+    ]
+
+    assert [each for each in (*ours, *theirs) if is_our_server(each)] == ours
 
 
 def test_a_hook_is_ours_if_it_runs_tildone() -> None:
-    for line, program in (
-        ("/x/tildone hook claude", "/x/tildone"),
-        ("'/my tools/tildone' hook claude StatusLine", "/my tools/tildone"),
-        ('"C:\\my tools\\tildone.exe" hook codex', "C:\\my tools\\tildone.exe"),
-        ("shopt -s execfail 2>/dev/null; exec tildone hook gemini; exit 0", "tildone"),
-        ("say tildone hooked me", ""),
-        ("my-tildone hook x", ""),
-        ("echo tildone", ""),
-    ):
-        assert is_our_hook({"command": line}) is bool(program), line
-        if program:
-            assert program_in(line) == program, line
+    programs = {
+        "/x/tildone hook claude": "/x/tildone",
+        "'/my tools/tildone' hook claude StatusLine": "/my tools/tildone",
+        '"C:\\my tools\\tildone.exe" hook codex': "C:\\my tools\\tildone.exe",
+        "shopt -s execfail 2>/dev/null; exec tildone hook gemini; exit 0": "tildone",
+    }
+    theirs = ("say tildone hooked me", "my-tildone hook x", "echo tildone")
+
+    assert [line for line in (*programs, *theirs) if is_our_hook({"command": line})] == [*programs]
+    assert {line: program_in(line) for line in programs} == programs
 
 
 PATH = ("mcp Servers", "tildone")
@@ -447,25 +412,18 @@ def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
     assert put(after, PATH, ENTRY) == after
 
 
-@given(objects())
-def test_remove_undoes_put(text: str) -> None:
+@given(objects(), st.sampled_from("abcd"))
+def test_remove_undoes_put_and_removes_any_other_member(text: str, name: str) -> None:
     """Except for white space."""
+    data = scan_jsonc(text).data
     after = append_jsonc(put(text, PATH, ENTRY), ("hooks", "Stop"), ENTRY)
 
     back = prune(remove_jsonc(after, PATH), PATH[:1])
     back = prune(remove_jsonc(back, ("hooks", "Stop", 0)), ("hooks", "Stop"))
 
-    assert scan_jsonc(back).data == scan_jsonc(text).data
+    assert scan_jsonc(back).data == data
     assert stripped(back) == stripped(text)
-
-
-@given(objects(), st.sampled_from("abcd"))
-def test_any_member_can_be_removed(text: str, name: str) -> None:
-    before = scan_jsonc(text).data
-
-    after = remove_jsonc(text, (name,))
-
-    assert scan_jsonc(after).data == {key: item for key, item in before.items() if key != name}
+    assert scan_jsonc(remove_jsonc(text, (name,))).data == {key: item for key, item in data.items() if key != name}
 
 
 @given(st.dictionaries(st.text(max_size=3), st.recursive(st.integers() | st.text(max_size=4), st.lists, max_leaves=4)))
@@ -474,24 +432,13 @@ def test_plain_json_is_parsed_as_json_does(data: dict[str, Any]) -> None:
         assert scan_jsonc(json.dumps(data, indent=indent)).data == data
 
 
-def test_invalid_json_is_refused() -> None:
-    for text in (
-        "",
-        "{",
-        "}",
-        "{]",
-        "[1, 2",
-        '{"a" 1}',
-        '{"a": }',
-        "{a: 1}",
-        '{"a": 1 "b": 2}',
-        "{} {}",
-        "/* {}",
-        '{"a": "b\n"}',
-        "[" * 999,
-    ):
-        with pytest.raises(InvalidJson, match="line "):
-            scan_jsonc(text)
+INVALID = ("", "{", "}", "{]", "[1, 2", '{"a" 1}', '{"a": }', "{a: 1}", '{"a": 1 "b": 2}', "{} {}", "/* {}", "[" * 999)
+
+
+@pytest.mark.parametrize("text", [*INVALID, '{"a": "b\n"}'])
+def test_invalid_json_is_refused(text: str) -> None:
+    with pytest.raises(InvalidJson, match="line "):
+        scan_jsonc(text)
 
 
 def test_of_duplicate_members_the_last_counts() -> None:
@@ -548,9 +495,13 @@ def test_what_an_earlier_version_wrote_is_reported_with_its_remedy(person: Perso
 
 @pytest.mark.parametrize("name", WITH_PROJECT)
 def test_files_of_a_project_name_no_path_of_this_machine(person: Person, name: str) -> None:
-    """They run the tildone on the PATH, the person learns that others need it, and no backup is in the project."""
-    (person.folder / ".codex").mkdir()
-    (person.folder / ".codex" / "config.toml").write_text("model = 'x'\n")
+    """They run the tildone on the PATH, the person learns that others need it, and no backup is in the project.
+
+    The person's own settings stay as they are.
+    """
+    config = person.folder / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("model = 'x'\n")
 
     out = person.says("install", name, "--scope", "project", "--no-check")
 
@@ -561,6 +512,10 @@ def test_files_of_a_project_name_no_path_of_this_machine(person: Person, name: s
     assert "Everyone who uses these files needs tildone on their PATH" in out
     for prompt in INTEGRATIONS[name].prompts.get("project", ()):
         assert f"{INTEGRATIONS[name].title} will ask {prompt}." in out
+    person.says("uninstall", name, "--scope", "project")
+    assert [path for path in person.folder.rglob("*") if path.is_file()] == [config]
+    assert config.read_text() == "model = 'x'\n"
+    assert [path for path in person.home.rglob("*") if path.is_file()] == []
 
 
 def test_a_project_where_tildone_is_not_on_the_path_says_so(person: Person, tmp_path: Path) -> None:

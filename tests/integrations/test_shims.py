@@ -134,31 +134,21 @@ def test_opencode_continues_with_the_same_agent_and_model(opencode: Shim) -> Non
     assert opencode.calls == [("hook opencode session.idle", payload)]
 
 
-@pytest.mark.parametrize(("error", "status"), [("MessageAbortedError", "aborted"), ("APIError", "error")])
-def test_opencode_reports_how_a_turn_ended(opencode: Shim, error: str, status: str) -> None:
-    opencode.run(idle(error={"name": error}))
-
-    assert [payload["status"] for _, payload in opencode.calls] == [status]
-
-
-def test_a_prompt_that_opencode_refuses_is_reported(opencode: Shim) -> None:
-    """So that it does not count as a nudge."""
+def test_opencode_reports_how_a_turn_ended(opencode: Shim) -> None:
+    """A summary is not the end of a turn. A prompt that is refused is reported, so it does not count as a nudge."""
     opencode.set_reply("session.idle", {"prompt": "Go on."})
-
-    opencode.run({**idle(), "refuses": True})
-
-    assert [command for command, _ in opencode.calls] == [
-        "hook opencode session.idle",
-        "hook opencode nudge.undelivered",
-    ]
-
-
-def test_a_summary_of_opencode_is_not_the_end_of_a_turn(opencode: Shim) -> None:
-    opencode.set_reply("session.idle", {"prompt": "Go on."})
+    ends = [idle(error={"name": name}) for name in ("MessageAbortedError", "APIError")]
 
     _, agent_calls = opencode.run(idle(summary=True, mode="compaction"))
-
     assert (agent_calls, opencode.calls) == ([], [])
+    opencode.run(*({**end, "refuses": True} for end in ends))
+
+    assert [(command.split()[-1], payload.get("status")) for command, payload in opencode.calls] == [
+        ("session.idle", "aborted"),
+        ("nudge.undelivered", None),
+        ("session.idle", "error"),
+        ("nudge.undelivered", None),
+    ]
 
 
 def test_a_subagent_is_reported_with_its_parent_and_is_not_continued(opencode: Shim) -> None:
@@ -234,28 +224,16 @@ def test_pi_continues_when_told_to(pi: Shim) -> None:
     assert [payload["text"] for _, payload in pi.calls] == ["I stop."]
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"given": {**SETTLE, "outcome": "aborted"}},
-        {"given": {**SETTLE, "outcome": "error"}},
-        {"given": {**SETTLE, "continue": True}},
-        {"given": SETTLE, "pending": True},
-    ],
-)
-def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(pi: Shim, more: dict[str, Any]) -> None:
+def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(pi: Shim) -> None:
+    """A nudge is reported that it has no use for, because the person wrote while the hook ran: it does not count."""
     pi.set_reply("agent_before_settle", {"prompt": "Go on."})
+    settle = {"hook": "agent_before_settle", "given": SETTLE}
+    changes = ({"outcome": "aborted"}, {"outcome": "error"}, {"continue": True})
+    steps = [{**settle, "given": {**SETTLE, **change}} for change in changes]
 
-    results, _ = pi.run({"hook": "agent_before_settle", **more})
-
-    assert (results, pi.calls) == ([None], [])
-
-
-def test_a_nudge_that_pi_has_no_use_for_is_reported(pi: Shim) -> None:
-    """The person wrote while the hook ran, so the nudge does not count."""
-    pi.set_reply("agent_before_settle", {"prompt": "Go on."})
-
-    [result], _ = pi.run({"hook": "agent_before_settle", "given": SETTLE, "pending": "later"})
+    results, _ = pi.run(*steps, {**settle, "pending": True})
+    assert (results, pi.calls) == ([None] * 4, [])
+    [result], _ = pi.run({**settle, "pending": "later"})
 
     assert result is None
     assert [command for command, _ in pi.calls] == ["hook pi agent_before_settle", "hook pi nudge_undelivered"]
@@ -313,14 +291,16 @@ def test_a_program_that_fails_is_told_once(shim: Shim) -> None:
 
 
 def test_pi_registers_the_offered_tools_and_shows_the_status_line(pi: Shim) -> None:
+    """A call without a result is an error for the model: an empty result would look like success."""
     pi.set_reply("tools", {"tools": [TOOL]})
     pi.set_reply("status", "✓ 0/2 · One\n")
+    start, call = {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
+
+    [_, failed], _ = pi.run(start, call)
     pi.set_reply("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
+    results, agent_calls = pi.run(start, call)
 
-    results, agent_calls = pi.run(
-        {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
-    )
-
+    assert failed == {"thrown": "tildone does not answer"}
     assert results == [None, {"content": [{"type": "text", "text": "ok"}]}]
     assert agent_calls == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
     assert pi.calls[-1][1]["args"] == {"done": 1}
@@ -362,16 +342,6 @@ def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: s
     assert [NOT_WORKING in json.dumps(notice) for notice in notices] == ([True] if wrong == "none" else [])
 
 
-def test_a_tool_call_without_a_result_is_an_error_for_the_model(pi: Shim) -> None:
-    """An empty result would look like success."""
-    pi.set_reply("tools", {"tools": [TOOL]})
-    pi.set_reply("call", "")
-
-    [_, result], _ = pi.run({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
-
-    assert result == {"thrown": "tildone does not answer"}
-
-
 @both
 def test_options_of_install_are_passed_to_the_hooks(person: Person, host: str) -> None:
     person.says("install", host, "--dialect", "phased", "--session", 'o"urs')
@@ -409,24 +379,18 @@ def completed(text: str) -> dict[str, Any]:
 def test_a_summary_of_opencode_contains_the_plan(opencode: Shim) -> None:
     """The model that writes the summary knows the plan; if it leaves the plan out, it is added. Other texts stay."""
     opencode.set_reply("session.created", {"context": PLAN})
+    ends = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": SESSION}}]}
     kept = f"A summary. {PLAN}"
 
     [told, added, *others], _ = opencode.run(
         compacting(), completed("A summary."), completed("I work."), compacting(), completed(kept)
     )
+    [*_, after_a_failure], _ = opencode.run(compacting(), ends, completed("I work."))
 
     assert told == {"context": [PLAN]}
     assert added == {"text": f"A summary.\n\n{PLAN}"}
     assert others == [{"text": "I work."}, {"context": [PLAN]}, {"text": kept}]
-
-
-def test_a_failed_compaction_of_opencode_adds_nothing_to_a_later_text(opencode: Shim) -> None:
-    opencode.set_reply("session.created", {"context": PLAN})
-    idle = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": SESSION}}]}
-
-    [*_, later], _ = opencode.run(compacting(), idle, completed("I work."))
-
-    assert later == {"text": "I work."}
+    assert after_a_failure == {"text": "I work."}
 
 
 def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(pi: Shim) -> None:
@@ -434,24 +398,21 @@ def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(pi: Shim) 
     pi.set_reply("session_start", {"context": PLAN})
     request = {"hook": "context", "given": {"messages": ["a summary"]}}
 
-    [before, _, after, later], _ = pi.run(request, {"hook": "session_compact", "given": {}}, request, request)
+    compaction, prompt = (
+        {"hook": "session_compact", "given": {}},
+        {"hook": "before_agent_start", "given": {"prompt": "Go"}},
+    )
 
-    assert (before, later) == (None, None)
+    [before, _, after, later], _ = pi.run(request, compaction, request, request)
+    calls = [words.split()[-1] for words, _ in pi.calls]
+    [*_, after_a_prompt], _ = pi.run(compaction, prompt, request)
+
+    # A prompt after a compaction contains the plan, and the request for it does not contain it once more.
+    assert (before, later, after_a_prompt) == (None, None, None)
     [summary, plan] = after["messages"]
     assert summary == "a summary"
     assert (plan["role"], plan["content"], plan["display"]) == ("custom", PLAN, False)
-    assert [words.split()[-1] for words, _ in pi.calls] == ["session_start", "session_compact"]
-
-
-def test_a_prompt_in_pi_after_a_compaction_contains_the_plan_once(pi: Shim) -> None:
-    pi.set_reply("session_start", {"context": PLAN})
-    prompt = {"hook": "before_agent_start", "given": {"prompt": "Go on."}}
-
-    [*_, request], _ = pi.run(
-        {"hook": "session_compact", "given": {}}, prompt, {"hook": "context", "given": {"messages": []}}
-    )
-
-    assert request is None
+    assert calls == ["session_start", "session_compact"]
 
 
 FOLDER = Path(tildone.agents.integrations.__file__).parent

@@ -610,9 +610,7 @@ def test_nothing_changes_for_plans_without_checks(steps: list[Op], plan: Plan, r
 
 @given(plans.batches, plans.batches, plans.rules)
 def test_no_program_of_a_model_ends_a_plan_without_the_proofs_that_a_person_asked_for(
-    asked_for: list[tuple[list[Op], dict[int, Proof]]],
-    batches: list[tuple[list[Op], dict[int, Proof]]],
-    rules: Rules,
+    asked_for: list[tuple[list[Op], dict[int, Proof]]], batches: list[tuple[list[Op], dict[int, Proof]]], rules: Rules
 ) -> None:
     """Each such check stays in the plan until it has passed; also that of the plan."""
     plan = reduce(plan_of("a", "b", "c"), [SetCheck(ONE, ASKED_TESTS)], Rules()).after

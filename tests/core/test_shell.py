@@ -129,10 +129,10 @@ def test_options_subscripts_assignments_and_programs_are_recognized_in_every_for
     assert (refused, allowed) == ([], [])
     assert not is_refused("-x", Rule())
     assert [word for word in ("a[0]", "a [x]", "x+a[$(id)]", "[%s]", "a", "") if has_subscript(word)] == [
-        *("a[0]", "a [x]", "x+a[$(id)]"),
+        *("a[0]", "a [x]", "x+a[$(id)]")
     ]
     assert [word for word in ("a=1", "a+=1", "a[0]=1", "1=a", "=", "a") if is_assignment(word)] == [
-        *("a=1", "a+=1", "a[0]=1"),
+        *("a=1", "a+=1", "a[0]=1")
     ]
 
     names = ["/usr/bin/python3.12", "GIT.EXE", "C:\\bin\\rm.exe", "perl5", "tool-2", "x1"]
@@ -268,12 +268,7 @@ AMBIGUOUS = [
 ]
 
 
-WINDOWS = {
-    "git status": ("git status",),
-    "git status & del x": None,
-    "git 'a & del x'": None,
-    "echo %PATH%": None,
-}
+WINDOWS = {"git status": ("git status",), "git status & del x": None, "git 'a & del x'": None, "echo %PATH%": None}
 
 
 WORDS = [

@@ -110,11 +110,7 @@ def test_tasks_are_grouped_by_project_in_order_of_appearance() -> None:
     text = "one +B\r\n\r\n  two\r\nthree +A\r\nx four +B\r\n"
 
     assert read(text).plan == Plan(
-        (
-            Phase("B", (Task("one"), Task("four", COMPLETED))),
-            Phase("", (Task("two"),)),
-            Phase("A", (Task("three"),)),
-        )
+        (Phase("B", (Task("one"), Task("four", COMPLETED))), Phase("", (Task("two"),)), Phase("A", (Task("three"),)))
     )
 
 

@@ -95,11 +95,7 @@ def test_what_names_no_event_and_what_cannot_be_done_is_said_and_changes_nothing
         (("label", "x", "nope"), 4, "no event has the label or id 'nope', and no id begins with it"),
         (("label", "x", "--remove"), 4, "no event has the label 'x'"),
         (("label", "--remove"), 2, "--remove requires a NAME: tildone label NAME --remove"),
-        (
-            ("label", "x", "a", "--remove"),
-            2,
-            "--remove takes no EVENT: tildone label NAME --remove",
-        ),
+        (("label", "x", "a", "--remove"), 2, "--remove takes no EVENT: tildone label NAME --remove"),
         (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
         (("checkout",), 2, "tildone checkout requires EVENT; see tildone checkout --help"),
     ):
@@ -225,10 +221,7 @@ def test_diff_shows_the_newest_change_or_what_changed_since_an_event_or_between_
 
     answer = person.run("diff", "head", "c")
 
-    assert (answer.code, answer.out) == (
-        0,
-        "No difference: the plan is the same at cccccccccc and cccccccccc.\n",
-    )
+    assert (answer.code, answer.out) == (0, "No difference: the plan is the same at cccccccccc and cccccccccc.\n")
     told = person.run("diff", "head", "--json").json
     assert (told["from"]["id"], told["to"]["id"], told["phases"]) == (named("c"), named("c"), [])
 

@@ -447,8 +447,7 @@ def test_old_sessions_are_listed_and_deleted(person: Person, aged_plans: Path) -
 
 
 @pytest.mark.parametrize(
-    ("span", "left"),
-    [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
+    ("span", "left"), [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)]
 )
 def test_ages_are_converted_to_days(person: Person, aged_plans: Path, span: str, left: int) -> None:
     """A month has 30 days, a year 365."""

@@ -104,10 +104,7 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
 def test_a_format_that_cannot_be_is_said(planner: Person) -> None:
     for words, complaint in (
         (["plan.org"], "the name plan.org does not tell the format; use --as pi, markdown, todo.txt, json"),
-        (
-            ["plan.md", "--as", "claude"],
-            "there is no export format 'claude'; known are pi, markdown, todo.txt, json",
-        ),
+        (["plan.md", "--as", "claude"], "there is no export format 'claude'; known are pi, markdown, todo.txt, json"),
         (["--as", "jsn"], "there is no export format 'jsn'; did you mean 'json'?"),
         (["--as", "pi"], "a pi session cannot be written to standard output; name a file"),
     ):

@@ -1,0 +1,59 @@
+"""Transcripts: what a person types and what is printed, as Markdown that a person reads and a test replays.
+
+Each `console` block is typed in a new project with an empty home. After `$ ` stands a command, whose input may follow
+as a here-document; a command with a pipe, a list or another redirection is given to `sh`. Lines of standard error are
+shown after `2> `, and the code of a command that fails as `[exit N]`. `$PWD` and `$HOME` are the project and the home.
+What may vary is matched as in `tests/project/blocks.py`: `...` is any lines, `[..]` any characters.
+
+`python -m tests.cli.transcripts [FILE …]` rewrites the files (by default, all of them) with the current output.
+"""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.cli.person import Answer, Person, new_person
+from tests.project.blocks import Reader
+
+FOLDER = Path(__file__).parent
+HERE_DOCUMENT = re.compile(r"(.*) <<END\n(.*\n|)END", re.DOTALL)
+ASSIGNMENT = re.compile(r"\w+=")
+
+
+def transcripts() -> list[Path]:
+    return sorted(FOLDER.glob("*.md"))
+
+
+@dataclass(frozen=True, slots=True)
+class Typist(Reader):
+    """Somebody who begins each block in a new project."""
+
+    def outputs(self, commands: list[str]) -> list[str]:
+        with TemporaryDirectory(dir=self.home) as folder:
+            person = new_person(Path(os.path.realpath(folder)), TZ="UTC")
+            return [_output(person, command) for command in commands]
+
+
+def _output(person: Person, command: str) -> str:
+    answer = _typed(person, command.replace("$PWD", str(person.folder)).replace("$HOME", str(person.home)))
+    shown = answer.out.splitlines() + [f"2> {line}" for line in answer.err.splitlines()]
+    lines = [*shown, f"[exit {answer.code}]"] if answer.code else shown
+    text = "\n".join(line.rstrip() for line in lines)
+    return text.replace(str(person.folder), "$PWD").replace(str(person.home), "$HOME")
+
+
+def _typed(person: Person, command: str) -> Answer:
+    found = HERE_DOCUMENT.fullmatch(command)
+    line, given = found.groups() if found else (command, "")
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    environ = {}
+    while ASSIGNMENT.match(words[0]):
+        name, _, environ[name] = words.pop(0).partition("=")
+    if words[0] != "tildone" or any(re.fullmatch(r"[|&;<>()]+", word) for word in words):
+        return person.shell(command)
+    return person.run(*words[1:], given=given, **environ)

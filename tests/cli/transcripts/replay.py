@@ -1,9 +1,10 @@
 """Transcripts: what a person types and what is printed, as Markdown that a person reads and a test replays.
 
-Each `console` block is typed in a new project with an empty home. After `$ ` stands a command, whose input may follow
-as a here-document; a command with a pipe, a list or another redirection is given to `sh`. Lines of standard error are
-shown after `2> `, and the code of a command that fails as `[exit N]`. `$PWD` and `$HOME` are the project and the home.
-What may vary is matched as in `tests/project/blocks.py`: `...` is any lines, `[..]` any characters.
+Each `console` block is typed in a new project with an empty home. After `$ ` stands a command. Its input may follow as
+a here-document or come from a file; a command with a pipe, a list or another redirection is given to `sh`. Lines of
+standard error are shown after `2> `, and the code of a command that fails as `[exit N]`. `$PWD` and `$HOME` are the
+project and the home, and `$FILES` is this folder, which has the archives of fixed histories, a change a minute. What
+may vary is matched as in `tests/project/blocks.py`: `...` is any lines, `[..]` any characters.
 
 `python -m tests.cli.transcripts [FILE …]` rewrites the files (by default, all of them) with the current output.
 """
@@ -38,22 +39,32 @@ class Typist(Reader):
 
 
 def _output(person: Person, command: str) -> str:
-    answer = _typed(person, command.replace("$PWD", str(person.folder)).replace("$HOME", str(person.home)))
+    folders = {"$PWD": str(person.folder), "$HOME": str(person.home), "$FILES": str(FOLDER)}
+    answer = _typed(person, _replaced(command, folders))
     shown = answer.out.splitlines() + [f"2> {line}" for line in answer.err.splitlines()]
     lines = [*shown, f"[exit {answer.code}]"] if answer.code else shown
-    text = "\n".join(line.rstrip() for line in lines)
-    return text.replace(str(person.folder), "$PWD").replace(str(person.home), "$HOME")
+    return _replaced("\n".join(line.rstrip() for line in lines), {path: name for name, path in folders.items()})
+
+
+def _replaced(text: str, words: dict[str, str]) -> str:
+    for word, other in words.items():
+        text = text.replace(word, other)
+    return text
 
 
 def _typed(person: Person, command: str) -> Answer:
     found = HERE_DOCUMENT.fullmatch(command)
     line, given = found.groups() if found else (command, "")
+    source: str | bytes = given
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words = list(lexer)
     environ = {}
     while ASSIGNMENT.match(words[0]):
         name, _, environ[name] = words.pop(0).partition("=")
+    if words[-2:-1] == ["<"]:
+        source = (person.folder / words.pop()).read_bytes()
+        words.pop()
     if words[0] != "tildone" or any(re.fullmatch(r"[|&;<>()]+", word) for word in words):
         return person.shell(command)
-    return person.run(*words[1:], given=given, **environ)
+    return person.run(*words[1:], given=source, **environ)

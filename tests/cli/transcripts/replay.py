@@ -21,6 +21,7 @@ from tests.project.blocks import Reader
 
 FOLDER = Path(__file__).parent
 HERE_DOCUMENT = re.compile(r"(.*) <<END\n(.*\n|)END", re.DOTALL)
+TRAILING = re.compile(r"[ \t]+$")
 ASSIGNMENT = re.compile(r"\w+=")
 
 
@@ -41,9 +42,15 @@ class Typist(Reader):
 def _output(person: Person, command: str) -> str:
     folders = {"$PWD": str(person.folder), "$HOME": str(person.home), "$FILES": str(FOLDER)}
     answer = _typed(person, _replaced(command, folders))
-    shown = answer.out.splitlines() + [f"2> {line}" for line in answer.err.splitlines()]
-    lines = [*shown, f"[exit {answer.code}]"] if answer.code else shown
-    return _replaced("\n".join(line.rstrip() for line in lines), {path: name for name, path in folders.items()})
+    lines = [*_shown(answer.out), *(f"2> {line}" for line in _shown(answer.err))]
+    text = "\n".join([*lines, f"[exit {answer.code}]"] if answer.code else lines)
+    return _replaced(text, {path: name for name, path in folders.items()})
+
+
+def _shown(stream: str) -> list[str]:
+    """The lines of a stream. Blanks at the end of a line, and an end without a line break, are made visible."""
+    lines = [TRAILING.sub(lambda found: "␠" * len(found[0]), line) for line in stream.splitlines()]
+    return lines if stream.endswith("\n") or not stream else [*lines, "[no line break]"]
 
 
 def _replaced(text: str, words: dict[str, str]) -> str:

@@ -251,13 +251,7 @@ def test_lists_of_subagents_are_shown_below_the_plan(person: Person) -> None:
     assert "1 of 1 tasks open" in status
     assert "\x1b" not in status + listed
     [explore] = [each for each in person.run("todo", "--json").json["subagents"] if each["name"] == "Explore"]
-    assert explore == {
-        "name": "Explore",
-        "session": f"{person.folder}#sub:a1",
-        "closed": 2,
-        "total": 2,
-        "ended": None,
-    }
+    assert explore == {"name": "Explore", "session": f"{person.folder}#sub:a1", "closed": 2, "total": 2, "ended": None}
 
 
 def test_a_subagents_list_is_a_session_with_a_title_and_is_paused_through_its_parent(person: Person) -> None:

@@ -129,19 +129,11 @@ def test_a_folder_that_is_gone_is_said(person: Person) -> None:
 
 def test_no_slow_module_is_imported(person: Person) -> None:
     person.says("todo", "append", "one")
-    for argv in (
-        ["todo"],
-        ["todo", "append", "x"],
-        ["todo", "start", "one"],
-        ["call", "todo_write", "{}"],
-        ["call", "list_todos", "{}"],
-        ["call", "TodoWrite", "{}"],
-        ["log"],
-        ["undo"],
-        ["sessions"],
-        ["--help"],
+    for line in (
+        *("todo", "todo append x", "todo start one", "call todo_write {}", "call list_todos {}", "call TodoWrite {}"),
+        *("log", "undo", "sessions", "--help"),
     ):
-        assert imported(person, argv) & SLOW == set(), argv
+        assert imported(person, line.split()) & SLOW == set(), line
 
 
 def test_a_verb_imports_no_integrations_for_the_sake_of_help_texts(person: Person) -> None:
@@ -427,32 +419,13 @@ def test_a_file_that_cannot_be_read_is_not_said_to_be_unwritable(
 
 
 READING = [
-    [],
-    ["todo"],
-    ["todo", "export", "-"],
-    ["log"],
-    ["log", "--all", "--json"],
-    ["log", "--tasks"],
-    ["diff"],
-    ["blame"],
-    ["branch"],
-    ["label"],
-    ["status"],
-    ["status", "--line"],
-    ["status", "--json"],
-    ["sessions"],
-    ["sessions", "--json"],
-    ["export"],
-    ["export", "--as", "json"],
-    ["doctor"],
-    ["help"],
-    ["--version"],
-    ["completion", "bash"],
-    ["complete-words", "zsh", "--", "todo", "done", ""],
-    ["complete-words", "zsh", "--", "--session", ""],
-    ["install"],
-    ["prune", "--older-than", "1d", "--dry-run"],
-    ["import", "plan.md", "--dry-run"],
+    shlex.split(line)
+    for line in (
+        *("", "todo", "todo export -", "log", "log --all --json", "log --tasks", "diff", "blame", "branch", "label"),
+        *("status", "status --line", "status --json", "sessions", "sessions --json", "export", "export --as json"),
+        *("doctor", "help", "--version", "completion bash", "complete-words zsh -- todo done ''", "install"),
+        *("complete-words zsh -- --session ''", "prune --older-than 1d --dry-run", "import plan.md --dry-run"),
+    )
 ]
 MOVING = [["undo"], ["redo"], ["checkout", "root"]]
 

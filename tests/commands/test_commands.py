@@ -33,19 +33,7 @@ from tildone.app.slash import (
 from tildone.base import replace
 from tildone.plan.dialects.phased import edit_reminder
 from tildone.plan.model import Check, Focus, Phase, Plan, Rules, Status, Task, flat, numbered
-from tildone.plan.ops import (
-    Append,
-    Mark,
-    Move,
-    Note,
-    Numbered,
-    Order,
-    Remove,
-    Rename,
-    SetCheck,
-    Touch,
-    Write,
-)
+from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
 from tildone.plan.reduce import Step, reduce
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
@@ -402,16 +390,8 @@ MAKE = Check(("make", "all"))
     ("target", "words", "selector"),
     [
         (THREE.tasks[0], "Check of #1 Parse: $ make all", Numbered((1,))),
-        (
-            replace(THREE.tasks[0], check=MAKE, status=COMPLETED),
-            "Check of #1 Parse: $ make all",
-            Numbered((1,)),
-        ),
-        (
-            replace(THREE.tasks[0], status=COMPLETED),
-            "Check of #1 Parse: $ make all; it is open again",
-            Numbered((1,)),
-        ),
+        (replace(THREE.tasks[0], check=MAKE, status=COMPLETED), "Check of #1 Parse: $ make all", Numbered((1,))),
+        (replace(THREE.tasks[0], status=COMPLETED), "Check of #1 Parse: $ make all; it is open again", Numbered((1,))),
         (None, "Check of the plan: $ make all", None),
     ],
 )

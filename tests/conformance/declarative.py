@@ -48,12 +48,7 @@ class Declarative:
         ids = count()
         completions = CompletionLog(str(self.root), lambda: self.stamp)
         return Session(
-            MemoryStore(),
-            "s",
-            DECLARED,
-            now=lambda: 0,
-            new_id=lambda: str(next(ids)),
-            completions=completions,
+            MemoryStore(), "s", DECLARED, now=lambda: 0, new_id=lambda: str(next(ids)), completions=completions
         )
 
     def write(self, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -277,11 +277,7 @@ def scripted(answer: Json) -> Json:
 
 
 def summarized(message: Json) -> Json:
-    return {
-        "role": message["role"],
-        "attribution": message["attribution"],
-        "text": records.text_of(message),
-    }
+    return {"role": message["role"], "attribution": message["attribution"], "text": records.text_of(message)}
 
 
 def run(work: Awaitable[Any]) -> Any:

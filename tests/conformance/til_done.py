@@ -29,11 +29,7 @@ from tildone.stores.memory import MemoryStore
 
 Json = dict[str, Any]
 
-RESTS = {
-    RestReason.NO_PLAN: "skip:no_todos",
-    RestReason.ABORTED: "skip:aborted",
-    RestReason.ALL_DONE: "skip:all_done",
-}
+RESTS = {RestReason.NO_PLAN: "skip:no_todos", RestReason.ABORTED: "skip:aborted", RestReason.ALL_DONE: "skip:all_done"}
 """The names that the recordings use for the original's reasons."""
 
 

@@ -1,5 +1,6 @@
 """Checks: what proves nothing, no task is completed unproved, and no model takes out what a person asked for."""
 
+import shlex
 from collections.abc import Mapping
 
 import pytest
@@ -48,100 +49,39 @@ from tildone.plan.ops import (
 )
 from tildone.plan.reduce import Outcome, Step, reduce
 
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        (),
-        ("",),
-        ("true",),
-        ("/bin/true",),
-        ("TRUE.exe",),
-        (":",),
-        ("echo", "pytest"),
-        ("env", "A=1", "true"),
-        ("env",),
-        ("sh", "-c", ""),
-        ("sh", "-c"),
-        ("bash", "-ec", "echo tests pass && true; exit 0"),
-        ("bash", "-c", "# pytest\n(true)"),
-        ("zsh", "-e", "-c", "sleep 1 | :"),
-        ("exit", "0"),
-        ("command", "true"),
-        ("timeout", "5", "/usr/bin/true"),
-        ("nice", "env", "A=1", ":"),
-        ("test", "1"),
-        ("[", "1", "]"),
-        ("test", "-n", "x"),
-        ("test", "-z", ""),
-        ("test", "a", "=", "a"),
-        ("[", "1", "-eq", "1", "]"),
-        ("ls",),
-        ("ls", "-la"),
-        ("cat", "/dev/null"),
-        ("python3", "-c", "pass"),
-        ("python", "-c"),
-        ("sh", "-c", "exit 0"),
-        ("sh", "-c", "make || true"),
-        ("sh", "-c", "make; true"),
-        ("sh", "-c", "make; exit 0"),
-        ("sh", "-ec", "make || :"),
-        ("sh", "-c", "make && true || echo 'it failed; so what'"),
-        ("sh", "-c", "make > log 2>&1 || echo \\; no"),
-        ("sh", "-c", "make &> log; echo ok # make"),
-        ("bash", "-c", "pytest -q 2>&1 | tail -5"),
-        ("bash", "-c", "pytest |& tee log"),
-        ("sh", "-c", "make\n[ 'a b' = \"a b\" ];"),
-    ],
+USELESS = (
+    *("true", "/bin/true", "TRUE.exe", ":", "echo pytest", "env A=1 true", "env", "exit 0", "command true"),
+    *("timeout 5 /usr/bin/true", "nice env A=1 :", "ls", "ls -la", "cat /dev/null", "python3 -c pass", "python -c"),
+    *("test 1", "[ 1 ]", "test -n x", "test -z ''", "test a = a", "[ 1 -eq 1 ]", "sh -c ''", "sh -c", "sh -c 'exit 0'"),
+    *("bash -ec 'echo tests pass && true; exit 0'", "bash -c '# pytest\n(true)'", "zsh -e -c 'sleep 1 | :'"),
+    *("sh -c 'make || true'", "sh -c 'make; true'", "sh -c 'make; exit 0'", "sh -ec 'make || :'"),
+    *("sh -c \"make && true || echo 'it failed; so what'\"", r"sh -c 'make > log 2>&1 || echo \; no'"),
+    *("sh -c 'make &> log; echo ok # make'", "bash -c 'pytest -q 2>&1 | tail -5'", "bash -c 'pytest |& tee log'"),
+    """sh -c "make\n[ 'a b' = \\"a b\\" ];\"""",
 )
+
+
+@pytest.mark.parametrize("command", [(), ("",), *(tuple(shlex.split(line)) for line in USELESS)])
 def test_a_command_that_always_succeeds_proves_nothing(command: tuple[str, ...]) -> None:
     assert proves_nothing(command)
     outcome = reduce(plan_of("a"), [SetCheck(Numbered((1,)), Check(command))], Rules())
     assert (outcome.changed, outcome.faults) == (False, (UselessCheck(command),))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("pytest", "-q"),
-        ("false",),
-        ("env", "A=1", "make"),
-        ("sh", "test.sh"),
-        ("sh", "-e", "test.sh", "-c"),
-        ("bash", "-c", "echo running; pytest"),
-        (r"C:\tools\pytest.exe",),
-        ("timeout", "5", "make"),
-        ("command", "-v", "node"),
-        ("node", "--version"),
-        ("test", "-f", "README"),
-        ("test", ""),
-        ("test", "-z", "x"),
-        ("[", "a", "=", "b", "]"),
-        ("test",),
-        ("ls", "README"),
-        ("cat", "README"),
-        ("python", "-c", "import parser"),
-        ("python", "-m", "pytest"),
-        ("sh", "-c", "test $DONE"),
-        ("sh", "-c", '[ "$(cat done)" ]'),
-        ("sh", "-c", "test ''"),
-        ("sh", "-c", "make || exit 1"),
-        ("sh", "-c", "make; exit"),
-        ("sh", "-c", "make || exit 1; true"),
-        ("sh", "-c", "if make; then true; else false; fi; true"),
-        ("sh", "-ec", "make; true"),
-        ("sh", "-c", "make && (cd x || true)"),
-        ("sh", "-c", "make && pytest | tail"),
-        ("sh", "-c", "true && make"),
-        ("sh", "-c", "make && echo passed"),
-        ("sh", "-c", "true || make; make"),
-        ("sh", "-c", 'grep -q "; echo done" README'),
-        ("sh", "-c", "grep -q ' || true' README"),
-        ("sh", "-c", "make &&"),
-        ("bash", "-o", "pipefail", "-c", "make | tail"),
-        ("bash", "-c", "set -o pipefail; make | tail"),
-    ],
+USEFUL = (
+    *("pytest -q", "false", "env A=1 make", "sh test.sh", "sh -e test.sh -c", "bash -c 'echo running; pytest'"),
+    *(r"'C:\tools\pytest.exe'", "timeout 5 make", "command -v node", "node --version", "test -f README", "test ''"),
+    *("test -z x", "[ a = b ]", "test", "ls README", "cat README", "python -c 'import parser'", "python -m pytest"),
+    *("sh -c 'test $DONE'", "sh -c '[ \"$(cat done)\" ]'", "sh -c \"test ''\"", "sh -c 'make || exit 1'"),
+    *("sh -c 'make; exit'", "sh -c 'make || exit 1; true'", "sh -c 'if make; then true; else false; fi; true'"),
+    *("sh -ec 'make; true'", "sh -c 'make && (cd x || true)'", "sh -c 'make && pytest | tail'"),
+    *("sh -c 'true && make'", "sh -c 'make && echo passed'", "sh -c 'true || make; make'", "sh -c 'make &&'"),
+    *("sh -c 'grep -q \"; echo done\" README'", """sh -c "grep -q ' || true' README\""""),
+    *("bash -o pipefail -c 'make | tail'", "bash -c 'set -o pipefail; make | tail'"),
 )
+
+
+@pytest.mark.parametrize("command", [tuple(shlex.split(line)) for line in USEFUL])
 def test_a_command_that_can_fail_is_a_check(command: tuple[str, ...]) -> None:
     assert not proves_nothing(command)
 
@@ -610,9 +550,7 @@ def test_nothing_changes_for_plans_without_checks(steps: list[Op], plan: Plan, r
 
 @given(plans.batches, plans.batches, plans.rules)
 def test_no_program_of_a_model_ends_a_plan_without_the_proofs_that_a_person_asked_for(
-    asked_for: list[tuple[list[Op], dict[int, Proof]]],
-    batches: list[tuple[list[Op], dict[int, Proof]]],
-    rules: Rules,
+    asked_for: list[tuple[list[Op], dict[int, Proof]]], batches: list[tuple[list[Op], dict[int, Proof]]], rules: Rules
 ) -> None:
     """Each such check stays in the plan until it has passed; also that of the plan."""
     plan = reduce(plan_of("a", "b", "c"), [SetCheck(ONE, ASKED_TESTS)], Rules()).after

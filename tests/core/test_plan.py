@@ -451,13 +451,7 @@ def test_globs_meet_if_a_text_matches_both(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "meet"),
-    [
-        ("[ab]", "b", True),
-        ("[]]x", "]x", True),
-        ("[", "[", True),
-        ("[a", "b", False),
-        ("a[!b]c", "abbc", False),
-    ],
+    [("[ab]", "b", True), ("[]]x", "]x", True), ("[", "[", True), ("[a", "b", False), ("a[!b]c", "abbc", False)],
 )
 def test_a_set_stands_for_any_one_character(one: str, other: str, meet: bool) -> None:  # noqa: FBT001  of a table
     assert globs_meet(one, other) is meet

@@ -68,33 +68,12 @@ DANGEROUS = {
     "psql <<E\nTRUNCATE TABLE x\nE": "deletes data of a database",
 }
 HARMLESS = [
-    "",
-    "X=1",
-    "ls -rf",
-    "rm x",
-    "echo 'rm -rf x'",
-    'echo "rm -rf"',
-    "git commit -m 'rm -rf x; git push --force'",
-    "git commit -m 'DROP TABLE users' -m more",
-    "grep -rn 'DROP TABLE' src",
-    "grep --force x",
-    "git push",
-    "git push -u origin main",
-    "git reset --soft HEAD~1",
-    "git clean -n",
-    "find . -name rm -print",
-    "find . -exec ls {} +",
-    "xargs grep x",
-    "make > /dev/null 2>&1",
-    "echo x > /dev/stderr",
-    "echo x > /dev/fd/3",
-    "dd if=x of=/dev/null",
-    "warm -rf x",
-    "./rm-cache -rf x",
-    "bash script.sh -c",
-    "echo hi | sh",
-    "for x in a; do echo $x; done",
-    "python script.py --rf",
+    *("", "X=1", "ls -rf", "rm x", "echo 'rm -rf x'", 'echo "rm -rf"', "git commit -m 'rm -rf x; git push --force'"),
+    *("git commit -m 'DROP TABLE users' -m more", "grep -rn 'DROP TABLE' src", "grep --force x", "git push"),
+    *("git push -u origin main", "git reset --soft HEAD~1", "git clean -n", "find . -name rm -print"),
+    *("find . -exec ls {} +", "xargs grep x", "make > /dev/null 2>&1", "echo x > /dev/stderr", "echo x > /dev/fd/3"),
+    *("dd if=x of=/dev/null", "warm -rf x", "./rm-cache -rf x", "bash script.sh -c", "echo hi | sh"),
+    *("for x in a; do echo $x; done", "python script.py --rf"),
 ]
 
 
@@ -129,10 +108,10 @@ def test_options_subscripts_assignments_and_programs_are_recognized_in_every_for
     assert (refused, allowed) == ([], [])
     assert not is_refused("-x", Rule())
     assert [word for word in ("a[0]", "a [x]", "x+a[$(id)]", "[%s]", "a", "") if has_subscript(word)] == [
-        *("a[0]", "a [x]", "x+a[$(id)]"),
+        *("a[0]", "a [x]", "x+a[$(id)]")
     ]
     assert [word for word in ("a=1", "a+=1", "a[0]=1", "1=a", "=", "a") if is_assignment(word)] == [
-        *("a=1", "a+=1", "a[0]=1"),
+        *("a=1", "a+=1", "a[0]=1")
     ]
 
     names = ["/usr/bin/python3.12", "GIT.EXE", "C:\\bin\\rm.exe", "perl5", "tool-2", "x1"]
@@ -228,52 +207,16 @@ def test_a_line_is_split_into_simple_commands_unless_it_is_ambiguous() -> None:
 
 
 AMBIGUOUS = [
-    "cat <<E\ndon't\nE",
-    "cat <<E\nls '\nE\nrm x '",
-    "cat <<< x",
-    "git status # don't",
-    "git status \\\n# don't",
-    "ls > # don't",
-    "diff <(sort a) <(sort b)",
-    'echo $"x"',
-    "ls {fd}> x",
-    "if true; then ls; fi",
-    "{ ls; }",
-    "! ls",
-    "[[ a < b ]]",
-    "f() { ls; }",
-    "a=(1 2)",
-    "ls !(x)",
-    "((x=1))",
-    "echo $((1+1))",
-    "echo $[1+1]",
-    "echo $'a'",
-    "echo ${x:-'a'}",
-    'echo "${x:-"\'"}"',
-    "echo `echo 'a'`",
-    "echo `echo \\`date\\``",
-    'echo "a',
-    "echo 'a",
-    "echo a\\",
-    "echo `a",
-    "echo $(a",
-    "(a",
-    "a)",
-    "ls >",
-    "ls > &1",
-    "gi\\\nt status",
-    'echo "$\\\n(rm x)"',
-    "(" * 50 + "ls" + ")" * 50,
-    "$(" * 50 + "ls" + ")" * 50,
+    *("cat <<E\ndon't\nE", "cat <<E\nls '\nE\nrm x '", "cat <<< x", "git status # don't", "git status \\\n# don't"),
+    *("ls > # don't", "diff <(sort a) <(sort b)", 'echo $"x"', "ls {fd}> x", "if true; then ls; fi", "{ ls; }", "! ls"),
+    *("[[ a < b ]]", "f() { ls; }", "a=(1 2)", "ls !(x)", "((x=1))", "echo $((1+1))", "echo $[1+1]", "echo $'a'"),
+    *("echo ${x:-'a'}", 'echo "${x:-"\'"}"', "echo `echo 'a'`", "echo `echo \\`date\\``", 'echo "a', "echo 'a"),
+    *("echo a\\", "echo `a", "echo $(a", "(a", "a)", "ls >", "ls > &1", "gi\\\nt status", 'echo "$\\\n(rm x)"'),
+    *("(" * 50 + "ls" + ")" * 50, "$(" * 50 + "ls" + ")" * 50),
 ]
 
 
-WINDOWS = {
-    "git status": ("git status",),
-    "git status & del x": None,
-    "git 'a & del x'": None,
-    "echo %PATH%": None,
-}
+WINDOWS = {"git status": ("git status",), "git status & del x": None, "git 'a & del x'": None, "echo %PATH%": None}
 
 
 WORDS = [

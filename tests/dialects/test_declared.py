@@ -72,8 +72,7 @@ def test_a_list_replaces_the_previous_one() -> None:
     session.call("TodoWrite", call(item("old"), item("older")))
 
     reply = session.call(
-        "TodoWrite",
-        call(item(" a\t", "completed"), item("b", "cancelled"), item("c", "in_progress"), item("c")),
+        "TodoWrite", call(item(" a\t", "completed"), item("b", "cancelled"), item("c", "in_progress"), item("c"))
     )
 
     assert not reply.is_error
@@ -114,18 +113,12 @@ def test_a_list_replaces_the_previous_one() -> None:
         (call(item("  ", "done")), "todos[0].content: expected some text"),
         (call(item(["a"])), "todos[0].content: expected some text"),
         (call(item("x" * 61, "done")), "todos[0].content: expected at most 60 characters"),
-        (
-            call({"content": "a"}),
-            "todos[0].status: expected one of pending, in_progress, completed, cancelled",
-        ),
+        (call({"content": "a"}), "todos[0].status: expected one of pending, in_progress, completed, cancelled"),
         (
             call(item(), item("b", "done"), item("")),
             "todos[1].status: expected one of pending, in_progress, completed, cancelled",
         ),
-        (
-            call(item("b", ["pending"])),
-            "todos[0].status: expected one of pending, in_progress, completed, cancelled",
-        ),
+        (call(item("b", ["pending"])), "todos[0].status: expected one of pending, in_progress, completed, cancelled"),
         (
             call(item("a", "in_progress"), item("b", "in_progress"), item("c", "abandoned")),
             "todos[2].status: expected one of pending, in_progress, completed, cancelled",

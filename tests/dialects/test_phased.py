@@ -150,8 +150,7 @@ words = st.sampled_from(["", " ", "a", "b", "a\nb", "a⏎b", "task-1", "\ud800"]
 items = st.lists(words, min_size=1, max_size=3)
 lists = st.lists(st.fixed_dictionaries({"phase": words, "items": items}), max_size=3)
 entries = st.fixed_dictionaries(
-    {"op": st.sampled_from(OPS)},
-    optional={"list": lists, "task": words, "phase": words, "items": items, "text": words},
+    {"op": st.sampled_from(OPS)}, optional={"list": lists, "task": words, "phase": words, "items": items, "text": words}
 )
 
 

@@ -179,7 +179,7 @@ def test_the_forms_are_those_that_the_providers_document() -> None:
     [tool] = BRIEF.tools
 
     assert anthropic_tools(BRIEF) == [
-        {"name": "todo", "description": tool.description, "input_schema": tool.parameters},
+        {"name": "todo", "description": tool.description, "input_schema": tool.parameters}
     ]
     assert openai_tools(BRIEF) == [
         {

@@ -31,27 +31,8 @@ from tildone.plan.model import Phase, Plan, Status, Task, flat
 PLANS_EACH = 100
 
 PIECES = [
-    "x ",
-    "(A)",
-    "(A) ",
-    "2011-03-02",
-    " ",
-    "+p",
-    "+",
-    "@c",
-    "a",
-    "status:in_progress",
-    "status:odd",
-    "text:a",
-    "note:%41",
-    "note://b",
-    "phase:p",
-    "due:1",
-    "https://example.com",
-    "·",
-    "＋p",
-    "%",
-    "\n",
+    *("x ", "(A)", "(A) ", "2011-03-02", " ", "+p", "+", "@c", "a", "status:in_progress", "status:odd", "text:a"),
+    *("note:%41", "note://b", "phase:p", "due:1", "https://example.com", "·", "＋p", "%", "\n"),
 ]
 FORGERIES = FAMILIES | {"todo.txt": PIECES, "todo.txt and all of it": PIECES + FAMILIES["all of it"]}
 any_text = st.text(st.characters(codec=None), max_size=12) | st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
@@ -110,11 +91,7 @@ def test_tasks_are_grouped_by_project_in_order_of_appearance() -> None:
     text = "one +B\r\n\r\n  two\r\nthree +A\r\nx four +B\r\n"
 
     assert read(text).plan == Plan(
-        (
-            Phase("B", (Task("one"), Task("four", COMPLETED))),
-            Phase("", (Task("two"),)),
-            Phase("A", (Task("three"),)),
-        )
+        (Phase("B", (Task("one"), Task("four", COMPLETED))), Phase("", (Task("two"),)), Phase("A", (Task("three"),)))
     )
 
 

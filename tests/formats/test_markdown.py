@@ -608,12 +608,7 @@ Do:
     assert read(text).plan == flat(
         Task(
             "a",
-            notes=(
-                "First.\n- item\n  deeper\n```sh\n- [ ] no task",
-                "true\n```",
-                "Second, of a.",
-                "quoted\nof nobody",
-            ),
+            notes=("First.\n- item\n  deeper\n```sh\n- [ ] no task", "true\n```", "Second, of a.", "quoted\nof nobody"),
         ),
         Task("b"),
     )

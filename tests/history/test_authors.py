@@ -381,10 +381,7 @@ CASES: dict[str, tuple[list[Step], list[int]]] = {
         [1],
     ),
     "a task without a check is blocked": ([START, ("agent", change_to(task(1), task(2, BLOCKED)))], []),
-    "ordered after a blocked one": (
-        [START, ("agent", change_to(task(1), task(2, BLOCKED))), ("agent", BEHIND)],
-        [1],
-    ),
+    "ordered after a blocked one": ([START, ("agent", change_to(task(1), task(2, BLOCKED))), ("agent", BEHIND)], [1]),
     "the one that it waits for is blocked": (
         [START, ("person", change_to(task(1, after=(2,)), task(2))), ("agent", BEHIND)],
         [1],
@@ -397,10 +394,7 @@ CASES: dict[str, tuple[list[Step], list[int]]] = {
         [START, ("agent", change_to(task(1, after=(2, 3)), task(2, after=(3,)), task(3, BLOCKED)))],
         [1],
     ),
-    "in progress all the same": (
-        [START, ("agent", change_to(task(1, ACTIVE, after=(2,)), task(2, BLOCKED)))],
-        [],
-    ),
+    "in progress all the same": ([START, ("agent", change_to(task(1, ACTIVE, after=(2,)), task(2, BLOCKED)))], []),
     "it waits for one that can be done": ([START, ("agent", change_to(task(1, after=(2,)), task(2)))], []),
 }
 

@@ -242,12 +242,7 @@ def task(**attributes: Any) -> Plan:
         (task(after=(1, 2)), task(), "ordered #3 “a” after no other", "ordered after no other"),
         (task(), task(touches=("src", "b")), "set the files of #3 “a”: src b", "set the files: src b"),
         (task(touches=("src",)), task(), "set the files of #3 “a”: none", "set the files: none"),
-        (
-            task(),
-            replace(task(), check=TESTS),
-            "set the check of the plan: $ pytest -q",
-            "set the check: $ pytest -q",
-        ),
+        (task(), replace(task(), check=TESTS), "set the check of the plan: $ pytest -q", "set the check: $ pytest -q"),
         (
             replace(task(), check=TESTS),
             replace(task(), check=TESTS, proof=FAILED),

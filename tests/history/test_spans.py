@@ -87,11 +87,7 @@ def test_a_task_lasts_from_its_start_to_its_end() -> None:
     [second] = tasks.add(changed(plan(DONE, Status.ABANDONED), 50, agent=""))
 
     assert (first.name, first.trace, first.parent, first.start, first.end) == ("tildone.task", 7, 70, 10, 30)
-    assert first.attributes == {
-        "tildone.task.number": 1,
-        "tildone.task.status": "completed",
-        "tildone.agent": "claude",
-    }
+    assert first.attributes == {"tildone.task.number": 1, "tildone.task.status": "completed", "tildone.agent": "claude"}
     assert brief([second]) == [(2, 30, 50, "")]
     assert second.attributes == {"tildone.task.number": 2, "tildone.task.status": "abandoned"}
     assert first.id != second.id

@@ -149,10 +149,7 @@ def test_a_row_fits_into_its_columns() -> None:
         "* a  t0  agent  added “日本語 日本語 日本…",
         "                added “xxxxxxxxxxxxxxxxxx…",
     ]
-    assert [plain(line) for line in row_lines(row, 30)][:2] == [
-        "* a  t0  agent",
-        "  added “日本語 日本語 日本語…",
-    ]
+    assert [plain(line) for line in row_lines(row, 30)][:2] == ["* a  t0  agent", "  added “日本語 日本語 日本語…"]
     assert row_lines(row, 1000) == row_lines(row)
 
 
@@ -333,13 +330,7 @@ def test_a_task_is_followed_from_phase_to_phase_and_through_names() -> None:
 
 def test_removed_tasks_come_last_the_latest_first() -> None:
     """With the time in progress when they were removed."""
-    found = task_histories(
-        history(
-            flat(Task("a", IN_PROGRESS), Task("b"), Task("c")),
-            plan_of("b", "c"),
-            plan_of("c"),
-        )
-    )
+    found = task_histories(history(flat(Task("a", IN_PROGRESS), Task("b"), Task("c")), plan_of("b", "c"), plan_of("c")))
 
     assert [entry.task.text for entry in found] == ["c", "b", "a"]
     assert found[2].steps[-1].duration == MINUTE
@@ -459,11 +450,7 @@ def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
 
 def test_only_events_that_change_the_plan_make_a_branch() -> None:
     """Neither labels nor nudges nor directives do."""
-    events = [
-        *EVENTS[:2],
-        edit("x", "a", Labelled("a", "back")),
-        edit("y", "x", DirectiveSet(Directive.PAUSE)),
-    ]
+    events = [*EVENTS[:2], edit("x", "a", Labelled("a", "back")), edit("y", "x", DirectiveSet(Directive.PAUSE))]
 
     assert shown(events, "y") == [
         "* a  t0  user  0/1  back",
@@ -508,11 +495,7 @@ def test_the_changes_of_a_branch_are_limited_and_may_be_none() -> None:
     assert shown(events, "z")[2:] == ["    from a:", "      left the plan as it was"]
 
     plan = flat(Task("a", COMPLETED, ("x",)), Task("b", COMPLETED, ("y",)), Task("c"))
-    events = [
-        edit("a", None, changed("old")),
-        edit("b", "a", PlanChanged(plan)),
-        edit("c", "a", changed()),
-    ]
+    events = [edit("a", None, changed("old")), edit("b", "a", PlanChanged(plan)), edit("c", "a", changed())]
 
     assert shown(events, "c")[-1] == "      and 4 more"
 

@@ -247,23 +247,11 @@ QUESTIONS = [
     "どちらにするか教えてください。",
 ]
 STATEMENTS = [
-    "",
-    "   \n\n",
-    "Done.",
-    "It ends with return x;",
-    "I fixed the parser. All tests pass.",
-    "Why did it fail? The index was off by one. I fixed it.",
-    "Let me know if you have any questions!",
-    "Let me know if you'd like any changes.",
-    "Is there anything else I can help with?",
-    "Does that help?",
-    "Kann ich sonst noch etwas tun?",
-    "还有其他需要帮忙的吗？",
-    "## What's next?\n1. Write the docs\n2. Release",
-    "The pattern is `a?`, and it is tested now.",
-    "```\nWhich one?\n```",
-    "1. Parser\n2. Tests",
-    "🙂",
+    *("", "   \n\n", "Done.", "It ends with return x;", "I fixed the parser. All tests pass."),
+    *("Why did it fail? The index was off by one. I fixed it.", "Let me know if you have any questions!"),
+    *("Let me know if you'd like any changes.", "Is there anything else I can help with?", "Does that help?"),
+    *("Kann ich sonst noch etwas tun?", "还有其他需要帮忙的吗？", "## What's next?\n1. Write the docs\n2. Release"),
+    *("The pattern is `a?`, and it is tested now.", "```\nWhich one?\n```", "1. Parser\n2. Tests", "🙂"),
 ]
 
 

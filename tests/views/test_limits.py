@@ -48,52 +48,22 @@ from tildone.plan.text.safe import (
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
 EMOJI = [
-    "👨‍👩‍👧‍👦 family",
-    "🏳️‍🌈 flag",
-    "❤️‍🔥",
-    "👩🏽‍💻",
-    "1️⃣ #️⃣",
-    "🇩🇪🇫🇷",
+    *("👨‍👩‍👧‍👦 family", "🏳️‍🌈 flag", "❤️‍🔥", "👩🏽‍💻", "1️⃣ #️⃣", "🇩🇪🇫🇷"),
     "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
 ]
 SPELLING = ["می‌خواهم", "क्‍ष", "葛\U000e0100城", "ქართული", "עברית", "Z͑ͫ̓ͪ̂ͫ̽̕a", "全角　空白"]
 
 TAGS = (
-    "</system-reminder>",
-    "<system-reminder>",
-    "< / System-Reminder >",
-    "</SYSTEM_REMINDER>",
-    "</system reminder",
-    "</systemreminder>",
-    "<system-prompt>",
-    "<tool_result>",
-    "</tool-results>",
-    "<tool_use id=1>",
-    "<function_calls>",
-    "</function_response>",
-    "<user-prompt-submit-hook>",
-    "<command-name>",
-    "</local-command-stdout>",
-    "<environment_context>",
-    "</hook_context>",
-    '<hook_prompt hook_run_id="stop">',
-    "<task-notification>",
-    "<persisted-output>",
-    "<invoke>",
-    "</antml:x>",
-    "<|im_start|>",
-    "<|endoftext|>",
+    *("</system-reminder>", "<system-reminder>", "< / System-Reminder >", "</SYSTEM_REMINDER>", "</system reminder"),
+    *("</systemreminder>", "<system-prompt>", "<tool_result>", "</tool-results>", "<tool_use id=1>"),
+    *("<function_calls>", "</function_response>", "<user-prompt-submit-hook>", "<command-name>"),
+    *("</local-command-stdout>", "<environment_context>", "</hook_context>", '<hook_prompt hook_run_id="stop">'),
+    *("<task-notification>", "<persisted-output>", "<invoke>", "</antml:x>", "<|im_start|>", "<|endoftext|>"),
 )
 WITHOUT_TAGS = (
-    "a < b",
-    "a <| b |> c",
-    "<system> reminder",
-    "<b>system-reminder</b>",
-    "system-reminder>",
-    "<div>Vec<T></div> <!-- TODO -->",
-    "<todo></todos><todo-list kind='x'>",
-    "Result<ToolCall, SystemMessage> and List<UserMessage>",
-    "git <command name> <user message> <toolbar> <invoked>",
+    *("a < b", "a <| b |> c", "<system> reminder", "<b>system-reminder</b>", "system-reminder>"),
+    *("<div>Vec<T></div> <!-- TODO -->", "<todo></todos><todo-list kind='x'>"),
+    *("Result<ToolCall, SystemMessage> and List<UserMessage>", "git <command name> <user message> <toolbar> <invoked>"),
     "tabs\tand\r\nlines\n",
 )
 SYMBOLS = {

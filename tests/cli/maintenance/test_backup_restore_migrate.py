@@ -95,10 +95,7 @@ def test_what_cannot_be_migrated_is_said_without_its_password(person: Person, pl
 
     assert [(answer.code, answer.err) for answer in answers] == [
         (2, f"tildone: {plans} cannot be copied to itself\n"),
-        (
-            4,
-            f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n",
-        ),
+        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n"),
     ]
     assert not (person.folder / "nowhere.db").exists()
     assert not (person.folder / "there.db").exists()
@@ -188,10 +185,7 @@ def test_a_missing_store_is_not_backed_up(person: Person) -> None:
     ]
 
     assert {(answer.code, answer.err) for answer in answers} == {
-        (
-            4,
-            f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n",
-        )
+        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n")
     }
     assert os.listdir(person.folder) == [".git"]
 
@@ -331,11 +325,7 @@ def test_a_foreign_database_is_not_renamed(person: Person, plans: Path) -> None:
         ("nowhere.db", 4, "there is no store at {path}"),
         ("plans.db", 2, "{path} is the store itself; name a backup of it"),
         ("text.db", 5, "{path} is not a tildone store"),
-        (
-            "broken.db",
-            5,
-            "{path} is damaged: event 'y' of session 'two' does not match its checksum",
-        ),
+        ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' does not match its checksum"),
     ],
 )
 def test_a_file_that_is_not_a_backup_is_not_restored(

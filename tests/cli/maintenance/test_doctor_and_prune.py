@@ -180,26 +180,9 @@ def test_every_verb_refuses_a_newer_store(person: Person, plans: Path) -> None:
     by_hand(plans, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = plans.read_bytes()
     for words in (
-        "todo",
-        "todo append x",
-        "todo export -",
-        "call list_todos {}",
-        "log",
-        "undo",
-        "redo",
-        "sessions",
-        "checkout root",
-        "branch",
-        "diff",
-        "blame",
-        "label",
-        "export",
-        "doctor",
-        "backup copy.db",
-        "restore old.db",
-        "prune --older-than 1y --yes",
-        "migrate there.db",
-        "migrate there.db --from plans.db --store old.db",
+        *("todo", "todo append x", "todo export -", "call list_todos {}", "log", "undo", "redo", "sessions"),
+        *("checkout root", "branch", "diff", "blame", "label", "export", "doctor", "backup copy.db", "restore old.db"),
+        *("prune --older-than 1y --yes", "migrate there.db", "migrate there.db --from plans.db --store old.db"),
     ):
         answer = person.run(*shlex.split(words))
 
@@ -447,8 +430,7 @@ def test_old_sessions_are_listed_and_deleted(person: Person, aged_plans: Path) -
 
 
 @pytest.mark.parametrize(
-    ("span", "left"),
-    [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
+    ("span", "left"), [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)]
 )
 def test_ages_are_converted_to_days(person: Person, aged_plans: Path, span: str, left: int) -> None:
     """A month has 30 days, a year 365."""

@@ -14,16 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
-from tests.cli.plan.checking import AGENT, tasks
 from tests.mcp.wire import INITIALIZED, initialize
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
 
 TEXT = 'store = "plans.db"\nsession = "ours"\nmax_nudges = 100\nmax_same = 2\n'
-SHOWN = (
-    'FILE sets:\n  store = "FOLDER/plans.db"\n  session = "ours"\n  max_nudges = 100\n'
-    "  max_same = 2  (applies without trust)\n"
-)
 
 
 @pytest.fixture
@@ -33,31 +28,11 @@ def file(person: Person) -> Path:
     return path
 
 
-def shown(file: Path) -> str:
-    return SHOWN.replace("FILE", str(file)).replace("FOLDER", str(file.parent))
-
-
-def notice(file: Path, names: str = "store, session, max_nudges") -> str:
+def notice(file: Path) -> str:
+    names = "store, session, max_nudges"
     return (
         f"tildone: {file} is not trusted, so its settings do not apply ({names}); to see and trust it: tildone trust\n"
     )
-
-
-def test_trust_shows_the_settings_lets_them_apply_and_can_be_revoked(person: Person, file: Path) -> None:
-    assert person.says("trust", "--yes") == f"{shown(file)}Trusted. To take it back: tildone trust --revoke\n"
-    assert person.says("todo") == "No tasks in session 'ours'. Add one with: tildone todo add TEXT\n"
-    assert person.says("trust") == f"{shown(file).replace('  (applies without trust)', '')}Already trusted.\n"
-
-    person.says("trust", "--yes")
-
-    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
-    assert person.run("todo").err == notice(file)
-    assert person.says("trust", "--revoke") == f"Not trusted: {file}\n"
-
-    person.says("trust", "--yes")
-    file.unlink()
-
-    assert person.says("trust", "--revoke") == f"No longer trusted: {file}\n"
 
 
 def test_a_person_is_asked(person: Person, file: Path) -> None:
@@ -74,11 +49,7 @@ def test_a_person_is_asked(person: Person, file: Path) -> None:
     assert (before, person.run("todo").err) == (notice(file), "")
 
 
-def test_an_untrusted_file_is_mentioned_once_and_gives_no_orders(person: Person, file: Path) -> None:
-    asked = person.run("trust")
-    assert (asked.code, asked.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
-    assert person.run("todo").err == notice(file)
-
+def test_doctor_mentions_an_untrusted_file_and_ctrl_c_trusts_nothing(person: Person, file: Path) -> None:
     told = person.run("doctor").out
 
     assert f"! {file} is not trusted, so its settings do not apply (store, session, max_nudges)" in told
@@ -91,184 +62,13 @@ def test_an_untrusted_file_is_mentioned_once_and_gives_no_orders(person: Person,
     assert terminal.end().code == 130
     assert person.run("todo").err == notice(file)
 
-    answer = person.run("todo", "add", "Mine")
-
-    assert (answer.code, answer.err) == (0, notice(file))
-    assert not (file.parent / "plans.db").exists()
-    assert person.run("todo", "--json").json["session"] == str(file.parent)
-
-
-def test_after_a_change_the_file_has_to_be_trusted_again(person: Person, file: Path) -> None:
-    person.says("trust", "--yes")
-    file.write_text('session = "theirs"\n', encoding="utf-8")
-    before = person.run("todo").err
-
-    said = person.says("trust", "--yes")
-
-    assert before == notice(file, "session")
-    assert said.startswith(f'{file} has changed since it was trusted; it sets:\n  session = "theirs"\n')
-    assert person.says("todo") == "No tasks in session 'theirs'. Add one with: tildone todo add TEXT\n"
-
-
-def test_programs_can_read_it(person: Person, file: Path) -> None:
-    refused = person.run("trust", "--json")
-    trusted = person.run("trust", "--yes", "--json").json
-    revoked = person.run("trust", "--revoke", "--json").json
-
-    assert refused.code == 2
-    settings = {"store": str(file.parent / "plans.db"), "session": "ours", "max_nudges": 100, "max_same": 2}
-    assert {name: trusted[name] for name in ("file", "trusted", "changed", "settings")} == {
-        "file": str(file),
-        "trusted": True,
-        "changed": True,
-        "settings": settings,
-    }
-    assert (revoked["trusted"], revoked["changed"]) == (False, True)
-
-
-def test_other_files_are_refused_or_have_nothing_to_trust(person: Person) -> None:
-    assert person.refused(4, "trust") == f"tildone: there is no {person.folder / 'tildone.toml'}\n"
-
-    for name, text, code, err in (
-        ("none.md", None, 4, "there is no none.md"),
-        ("a.txt", "buy milk\n", 3, "a.txt is not a Markdown plan; only such a file carries checks to trust"),
-        ("bad.md", "\udcff", 3, "could not read bad.md as markdown: 'utf-8' codec can't decode"),
-    ):
-        if text is not None:
-            (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-
-        assert person.refused(code, "trust", name, "--yes").startswith(f"tildone: {err}"), name
-
-    (person.folder / "plan.md").write_text("- [ ] Read it\n", encoding="utf-8")
-
-    assert person.says("trust", "plan.md") == "plan.md has no checks.\nThere is nothing to approve.\n"
-
-    (person.folder / "tildone.toml").write_text("max_same = 2\n", encoding="utf-8")
-
-    assert "max_same = 2" in person.says("trust", "tildone.toml", "--yes")
-
-
-def test_a_file_with_a_mistake_is_not_trusted_and_an_empty_one_sets_nothing(person: Person, file: Path) -> None:
-    """Settings are shown harmless and without passwords."""
-    file.write_text("gate = 1\n", encoding="utf-8")
-
-    assert (
-        person.refused(3, "trust", "--yes")
-        == f'tildone: {file}, line 1: gate must be "on" or "off"; correct it first\n'
-    )
-
-    file.write_text("# nothing yet\n", encoding="utf-8")
-
-    assert (
-        person.says("trust", "--yes") == f"{file} sets:\n  nothing\nTrusted. To take it back: tildone trust --revoke\n"
-    )
-
-    file.write_text('store = "postgresql://me:hunter2@db/plans"\nsession = "\\u001b[2Jx\\u202e"\n', encoding="utf-8")
-
-    said = person.says("trust", "--yes")
-
-    assert 'store = "postgresql://me@db/plans"' in said
-    assert not {"hunter2", "\x1b", "\u202e"} & {word for word in ("hunter2", "\x1b", "\u202e") if word in said}
-
 
 PLAN_TEXT = "$ test -e all\n\n- [ ] Make it\n  $ test -e 'made here'\n- [ ] And this\n  $ test -e x\n  (folder sub)\n"
-PLAN_SHOWN = """\
-plan.md has 3 checks:
-#1 Make it
-  command: ["test","-e","made here"]
-  folder:  .
-#2 And this
-  command: ["test","-e","x"]
-  folder:  sub
-The plan
-  command: ["test","-e","all"]
-  folder:  .
-"""
-TRUSTED = "Trusted. To take it back: tildone trust plan.md --revoke\n"
-HINT = "3 checks are proposed and do not run until you approve them: tildone trust plan.md\n"
 
 
-@pytest.fixture
-def plan_file(person: Person) -> Path:
-    path = person.folder / "plan.md"
-    path.write_text(PLAN_TEXT, encoding="utf-8")
-    return path
-
-
-def proposed(person: Person) -> list[object]:
-    return [check["number"] for check in person.run("approve", "--json").json["checks"]]
-
-
-@pytest.mark.usefixtures("plan_file")
-def test_the_checks_of_an_untrusted_file_are_proposed_and_trust_lets_a_task_go_on(person: Person) -> None:
-    assert person.says("import", "plan.md").endswith(HINT)
-    assert proposed(person) == [1, 2, None]
-    assert person.run("import", "plan.md", "--json").json["imported"][0]["proposed_checks"] == 3
-
-    person.says("import", "plan.md")
-    assert person.run("todo", "done", "1").code != 0
-    assert tasks(person)[1]["status"] == "blocked"
-
-    person.says("trust", "plan.md", "--yes")
-
-    assert tasks(person)[1]["status"] == "pending"
-
-
-@pytest.mark.usefixtures("plan_file")
-def test_the_checks_of_a_trusted_file_run(person: Person) -> None:
-    assert person.says("trust", "plan.md", "--yes") == PLAN_SHOWN + TRUSTED
-
-    assert "proposed" not in person.says("import", "plan.md")
-    assert proposed(person) == []
-    (person.folder / "made here").touch()
-    assert person.run("todo", "done", "1").code == 0
-    assert person.says("trust", "plan.md") == f"{marked(PLAN_SHOWN)}Already trusted.\n"
-
-
-def marked(shown: str) -> str:
-    """The list of checks that are approved."""
-    return (
-        shown.replace("it\n", "it (approved)\n")
-        .replace("this\n", "this (approved)\n")
-        .replace("plan\n", "plan (approved)\n")
-    )
-
-
-def test_a_changed_check_has_to_be_trusted_again(person: Person, plan_file: Path) -> None:
-    """What the file no longer has is no longer approved; changes of other lines need nothing."""
-    person.says("trust", "plan.md", "--yes")
-    plan_file.write_text(f"{PLAN_TEXT}- [ ] No check\n", encoding="utf-8")
-    same = person.says("trust", "plan.md")
-    plan_file.write_text(PLAN_TEXT.replace("-e x", "-e y"), encoding="utf-8")
-    imported = person.says("import", "plan.md")
-
-    said = person.says("trust", "plan.md", "--yes")
-
-    assert same.endswith("Already trusted.\n")
-    assert "1 check is proposed and does not run until you approve it: tildone trust plan.md\n" in imported
-    assert said.startswith("plan.md has changed since it was trusted; it has 3 checks:\n#1 Make it (approved)\n")
-    assert f"No longer approved, because it is not in the file: test -e x\n{TRUSTED}" in said
-    plan_file.write_text(PLAN_TEXT, encoding="utf-8")
-    person.says("import", "plan.md")
-    assert proposed(person) == [2]
-
-
-def test_trust_is_taken_back_from_exactly_what_was_trusted(person: Person, plan_file: Path) -> None:
-    """Also if the file is gone."""
-    person.says("trust", "plan.md", "--yes")
-    person.says("import", "plan.md")
-    plan_file.unlink()
-
-    said = person.says("trust", "plan.md", "--revoke")
-
-    assert said == f"No longer trusted: {plan_file}\n  test -e 'made here'\n  test -e x\n  test -e all\n"
-    assert proposed(person) == [1, 2, None]
-    assert person.says("trust", "plan.md", "--revoke") == f"Not trusted: {plan_file}\n"
-
-
-@pytest.mark.usefixtures("plan_file")
-@pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", 1)])
-def test_the_person_is_asked(person: Person, key: bytes, code: int) -> None:
+@pytest.mark.parametrize(("key", "code", "proposed"), [(b"y\n", 0, []), (b"n\n", 1, [1, 2, None])])
+def test_the_person_is_asked(person: Person, key: bytes, code: int, proposed: list[int | None]) -> None:
+    (person.folder / "plan.md").write_text(PLAN_TEXT, encoding="utf-8")
     terminal = person.at_terminal("trust", "plan.md")
     terminal.until("Let these commands run as checks? [y/N]")
     terminal.type(key)
@@ -276,36 +76,7 @@ def test_the_person_is_asked(person: Person, key: bytes, code: int) -> None:
     person.says("import", "plan.md")
 
     assert answer.code == code
-    assert (not proposed(person)) == (code == 0)
-
-
-@pytest.mark.usefixtures("plan_file")
-def test_without_a_terminal_and_in_the_shell_of_an_agent_nothing_is_trusted(person: Person) -> None:
-    alone = person.run("trust", "plan.md")
-    agent = person.run("trust", "plan.md", "--yes", **AGENT)
-    person.says("import", "plan.md")
-
-    assert (alone.code, alone.err) == (2, "tildone: confirmation requires a terminal; use --yes to skip it\n")
-    assert (agent.code, agent.err) == (3, "tildone: only a person can trust a file: this is the shell of claude:c-1\n")
-    assert proposed(person) == [1, 2, None]
-
-
-@pytest.mark.usefixtures("plan_file")
-def test_programs_can_read_the_checks_of_a_plan(person: Person) -> None:
-    data = person.run("trust", "plan.md", "--yes", "--json").json
-
-    assert (data["trusted"], data["changed"]) == (True, True)
-    assert data["checks"][1] == {"number": 2, "check": {"command": ["test", "-e", "x"], "folder": "sub"}}
-    assert person.run("trust", "plan.md", "--revoke", "--json").json["changed"] is True
-
-
-def test_nothing_in_a_file_controls_the_terminal(person: Person, plan_file: Path) -> None:
-    plan_file.write_text("- [ ] \x1b[2Jx\n  $ cat '\x1b[2J\u202e'\n", encoding="utf-8")
-
-    said = person.says("trust", "plan.md", "--yes")
-
-    assert "\x1b" not in said
-    assert "\u202e" not in said
+    assert [check["number"] for check in person.run("approve", "--json").json["checks"]] == proposed
 
 
 START = json.dumps({"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"})

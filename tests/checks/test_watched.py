@@ -85,14 +85,7 @@ def link(folder: Path) -> None:
     (folder / "src" / "parser.py").symlink_to("../README")
 
 
-CHANGES = [
-    edit,
-    same_size,
-    delete,
-    rename,
-    pytest.param(make_executable, marks=posix),
-    pytest.param(link, marks=posix),
-]
+CHANGES = [edit, same_size, delete, rename, pytest.param(make_executable, marks=posix), pytest.param(link, marks=posix)]
 
 
 @pytest.mark.parametrize("check", [PASSES, ON_SOURCES])

@@ -87,7 +87,7 @@ def test_nothing_is_written_to_the_repository(run: HeldRun) -> None:
     assert list((run.folder / "work").iterdir()) == []
     others = {path.relative_to(run.folder).parts[:4] for path in run.folder.rglob("*") if path.is_file()}
     assert {parts for parts in others if not parts[0].startswith("plans.db")} <= {
-        ("data", "tildone", "fleet", "agents"),
+        ("data", "tildone", "fleet", "agents")
     }
 
 

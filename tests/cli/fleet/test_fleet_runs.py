@@ -189,10 +189,7 @@ def test_the_doctor_tells_of_runs_that_every_worker_has_refused(operator: Operat
     workers = [WorkerInfo("here/1/a", "here", 1, "1"), WorkerInfo("here/2/b", "here", 2, "1")]
     operator.with_leases(lambda _, leases: [leases.beat(worker) for worker in workers])
 
-    assert [doctor_after_refusal(operator, worker) for worker in workers] == [
-        (0, False),
-        (5, True),
-    ]
+    assert [doctor_after_refusal(operator, worker) for worker in workers] == [(0, False), (5, True)]
     assert states(operator) == {run: "queued"}
 
 

@@ -46,12 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="do.py drills", description=__doc__)
-    parser.add_argument(
-        "kinds",
-        nargs="*",
-        metavar="KIND",
-        help=", ".join(kind.name for kind in KINDS),
-    )
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="how often each drill is run")
     parser.add_argument(
         "--place", action="append", choices=[place.value for place in Place], help="where; several times for several"

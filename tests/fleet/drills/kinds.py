@@ -30,21 +30,10 @@ class Kind:
 KINDS = (
     Kind("kill", "`kill -9` of a worker", faults.kill),
     Kind("kill-released", "the same, its supervisors give the leases back", faults.kill_released),
-    Kind(
-        "crash",
-        "`kill -9` of the postmaster, back before the leases end",
-        faults.crash,
-        SERVER,
-        own_server=True,
-    ),
+    Kind("crash", "`kill -9` of the postmaster, back before the leases end", faults.crash, SERVER, own_server=True),
     Kind("outage", "the same, back after the leases have ended *", faults.outage, SERVER, own_server=True),
     Kind("stop", "SIGSTOP of a worker past the leases, SIGCONT *", faults.stop),
-    Kind(
-        "suspend",
-        "SIGSTOP of a worker, its supervisors, agents and commands *",
-        faults.suspend,
-        is_suspended=True,
-    ),
+    Kind("suspend", "SIGSTOP of a worker, its supervisors, agents and commands *", faults.suspend, is_suspended=True),
     Kind("kill-all", "both workers killed, a third starts", faults.kill_all),
     Kind("stall-short", "the network of a worker stalls for less than a lease *", faults.stall_short, SERVER),
     Kind("stall-long", "the network of a worker stalls for longer than a lease *", faults.stall_long, SERVER),
@@ -57,19 +46,10 @@ KINDS = (
     Kind("version", "workers of two protocols, one after the other killed", faults.versions),
     Kind("disk-full", "the disk of a worker is full", faults.disk_full),
     Kind(
-        "failover",
-        "`kill -9` of the primary server, its standby is promoted",
-        faults.failover,
-        SERVER,
-        own_server=True,
+        "failover", "`kill -9` of the primary server, its standby is promoted", faults.failover, SERVER, own_server=True
     ),
     Kind("reboot", "the machine restarts; leases of an hour", faults.reboot, (Place.SQLITE,)),
-    Kind(
-        "dead-pid",
-        "a worker and its supervisors are killed; leases of an hour",
-        faults.dead_pid,
-        (Place.SQLITE,),
-    ),
+    Kind("dead-pid", "a worker and its supervisors are killed; leases of an hour", faults.dead_pid, (Place.SQLITE,)),
     Kind("emptied", "the engine's tables are emptied in mid-work", faults.emptied, (Place.DBOS,)),
     Kind("dispatches", "dispatches doubled, late, lost and revived", faults.dispatches, (Place.DBOS,)),
 )

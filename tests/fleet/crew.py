@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from uuid import uuid4
 
+from tests.fleet.drills.outcome import completions
 from tests.fleet.repositories import project
 from tests.fleet.workers import SETTINGS
 from tests.suite.forking import PROGRAM
@@ -13,7 +14,7 @@ from tildone.app.opening import run_leases, store_at
 from tildone.base import replace
 from tildone.fleet.workspaces import lost_tasks
 from tildone.plan.events import PlanChanged, latest_state
-from tildone.plan.model import Check, Plan, Status, Task
+from tildone.plan.model import Check, Plan, Task
 from tildone.plan.runs import Lease, NewRun, Work
 
 SESSION = "plan"
@@ -68,14 +69,8 @@ class Crew:
 
     def completions(self) -> Counter[int]:
         """How often each task was completed in the plan."""
-        found: Counter[int] = Counter()
-        done: set[int] = set()
-        for event in self.store.events(SESSION):
-            if isinstance(event.fact, PlanChanged):
-                now = {task.number for task in event.fact.plan.tasks if task.status is Status.COMPLETED}
-                found.update(now - done)
-                done = now
-        return found
+        facts = [event.fact for event in self.store.events(SESSION)]
+        return completions([fact.plan for fact in facts if isinstance(fact, PlanChanged)])
 
     def close(self) -> None:
         for process in self.processes:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import TypeVar
 from uuid import uuid4
 
 from tests.fleet.drills.worker_program import driver
@@ -19,6 +20,7 @@ from tildone.log.settings import FleetSettings
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import Lease, LeaseState, NewRun, Work
 
+F = TypeVar("F")
 SETTINGS = FleetSettings(lease=30_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 
 
@@ -56,7 +58,7 @@ class Bench:
     def lease(self) -> Lease:
         return self.leases.look(self.run)[0].lease
 
-    def facts(self, kind: type) -> list[object]:
+    def facts(self, kind: type[F]) -> list[F]:
         return [event.fact for event in self.store.events("s") if isinstance(event.fact, kind)]
 
     def becomes(self, *states: LeaseState) -> Lease:

@@ -144,8 +144,9 @@ def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine)
         worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
-    assert processes_of(f"{run}/0/1") == []
+    assert processes_of(f"{run}/0/1") == machine.leases.workers() == []
     assert machine.lease(run).is_queued
+    assert "its worker was stopped" in machine.fleet("show", run)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from time import sleep
 from typing import TypeVar
 
-from tests.fleet.drills.clock import shift_clock
-from tests.fleet.drills.marks import note
+from tests.fleet.drills.marks import note, shift_clock
 from tildone.app.opening import run_leases, session_in, store_at
 from tildone.base import RunFenced, StoreError
 from tildone.log.session import Session

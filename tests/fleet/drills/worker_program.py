@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.fleet.drills.clock import shift_clock
+from tests.fleet.drills.marks import shift_clock
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces

@@ -54,8 +54,9 @@ PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
 
 
 def test_an_agent_gets_its_folder_its_environment_and_no_input(run: Run, tmp_path: Path, means: str) -> None:
+    """The environment may be larger than a pipe."""
     script = "import json, os, sys; print(json.dumps([os.getcwd(), dict(os.environ), sys.stdin.read()]))"
-    environ = {"PATH": "/usr/bin:/bin", "A B": "x=y\n\u00e9", "EMPTY": ""}
+    environ = {"PATH": "/usr/bin:/bin", "A B": "x=y\n\u00e9", "EMPTY": ""} | {f"V{n}": "x" * 1000 for n in range(300)}
     lease = new_lease()
     agent = run(python(script), environ=environ, lease=lease, containment=means)
 
@@ -64,14 +65,6 @@ def test_an_agent_gets_its_folder_its_environment_and_no_input(run: Run, tmp_pat
     variables.pop("LC_CTYPE", None)
     assert (folder, text) == (os.path.realpath(tmp_path), "")
     assert variables == environ | {"TILDONE_LEASE": lease}
-
-
-def test_an_environment_may_be_larger_than_a_pipe(run: Run, tmp_path: Path) -> None:
-    big = {f"V{number}": "x" * 1000 for number in range(300)}
-    agent = run(python("import os; print(sum(map(len, os.environ.values())) > 300_000)"), environ=big)
-
-    assert ending(agent) == AgentEnding(How.EXIT, 0)
-    assert (tmp_path / "output").read_text(encoding="utf-8") == "True\n"
 
 
 def test_both_outputs_go_to_the_file_in_their_order(run: Run, tmp_path: Path) -> None:
@@ -110,25 +103,21 @@ def test_an_agent_and_its_supervisor_lead_sessions_of_their_own_and_the_agent_ha
     assert opened.split() == ["0", "1", "2"]
 
 
-def test_a_program_that_does_not_exist_is_reported(run: Run, means: str) -> None:
-    agent = run(("no-such-agent", "--now"), containment=means)
-
-    reason = "the program no-such-agent cannot be started: No such file or directory"
-    assert ending(agent) == AgentEnding(How.FAILED, reason=reason)
-
-
 @pytest.mark.parametrize(
-    ("field", "path", "reason"),
+    ("field", "given", "reason"),
     [
-        ("arguments", "agent", "the program {}/agent cannot be started: Permission denied"),
-        ("folder", "no such\nfolder", "the folder {}/no such folder cannot be entered: No such file or directory"),
-        ("output", "no/file", "the output file {}/no/file cannot be opened: No such file or directory"),
+        ("arguments", ("no-agent", "--now"), "the program no-agent cannot be started: No such file or directory"),
+        ("arguments", ("{}/agent",), "the program {}/agent cannot be started: Permission denied"),
+        ("folder", "{}/no such\nfolder", "the folder {}/no such folder cannot be entered: No such file or directory"),
+        ("output", "{}/no/file", "the output file {}/no/file cannot be opened: No such file or directory"),
     ],
 )
-def test_what_prevents_a_start_is_reported_in_one_line(field: str, path: str, reason: str, tmp_path: Path) -> None:
+def test_what_prevents_a_start_is_reported_in_one_line(
+    field: str, given: str | tuple[str, ...], reason: str, tmp_path: Path, means: str
+) -> None:
     (tmp_path / "agent").write_text("#!/bin/sh\n", encoding="utf-8")
-    wrong = str(tmp_path / path)
-    orders = replace(command(tmp_path, ("true",)), **{field: (wrong,) if field == "arguments" else wrong})
+    wrong = given.format(tmp_path) if isinstance(given, str) else tuple(word.format(tmp_path) for word in given)
+    orders = replace(command(tmp_path, ("true",), containment=means), **{field: wrong})
 
     agent = SupervisedAgent(orders, boot_seconds() + FOREVER)
 
@@ -162,26 +151,20 @@ def test_on_windows_a_fleet_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         SupervisedAgent(command(tmp_path, ("true",)), 0.0)
 
 
-def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(tmp_path: Path, means: str) -> None:
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(
+    tmp_path: Path, means: str, *, is_stopped: bool
+) -> None:
+    """Until then, it can be stopped."""
     orders = command(tmp_path, ("true",), containment=means)
     agent = SupervisedAgent(orders, boot_seconds() - 1)
     until(lambda: state(agent.supervisor_pid) == "S" and (tmp_path / "output").exists())
-    assert processes_of(orders.lease) == []
-    assert agent.pid == 0
+    assert (processes_of(orders.lease), agent.pid) == ([], 0)
 
-    agent.renew(boot_seconds() + FOREVER)
+    agent.stop() if is_stopped else agent.renew(boot_seconds() + FOREVER)
 
-    assert ending(agent) == AgentEnding(How.EXIT, 0)
-    assert agent.pid
-
-
-def test_an_agent_that_was_not_started_can_be_stopped(tmp_path: Path) -> None:
-    agent = SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() - 1)
-
-    agent.stop()
-
-    assert ending(agent) == AgentEnding(How.STOPPED)
-    assert agent.pid == 0
+    assert ending(agent) == (AgentEnding(How.STOPPED) if is_stopped else AgentEnding(How.EXIT, 0))
+    assert bool(agent.pid) is not is_stopped
 
 
 def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, means: str) -> None:
@@ -259,28 +242,18 @@ def shell(text: str) -> tuple[str, ...]:
     return "sh", "-c", text
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
-def test_a_supervisor_whose_pipe_is_closed_before_its_orders_are_complete_does_nothing(
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99, 1.0])
+def test_a_supervisor_whose_pipe_is_closed_gives_the_lease_back_unless_its_orders_are_incomplete(
     share: float, tmp_path: Path
 ) -> None:
+    """It does not start the agent."""
     message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
 
     process = supervisor(tmp_path)
     reports, errors = process.communicate(message[: int(len(message) * share)])
 
-    assert (process.returncode, reports, errors) == (0, b"", b"")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pipe_that_is_closed_before_the_agent_is_started_gives_the_lease_back(tmp_path: Path) -> None:
-    process = supervisor(tmp_path)
-    message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
-
-    reports, _ = process.communicate(message)
-
-    assert reports == b"ended worker gone\n"
-    assert (tmp_path / "released").exists()
-    assert not (tmp_path / "begun").exists()
+    assert (process.returncode, reports, errors) == (0, b"ended worker gone\n" if share == 1 else b"", b"")
+    assert {path.name for path in tmp_path.iterdir()} == ({"output", "released"} if share == 1 else set())
 
 
 def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_path: Path) -> None:
@@ -353,11 +326,6 @@ class Worker:
     def ending(self) -> str:
         return self._line().strip()
 
-    def stop_agent(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("stop\n")
-        self.process.stdin.flush()
-
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()
@@ -400,28 +368,20 @@ def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
     until(lambda: not is_running(worker.supervisor))
 
 
-def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does(
-    work: Callable[..., Worker], tmp_path: Path, means: str
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does_or_is_ended_when_it_is_killed(
+    work: Callable[..., Worker], tmp_path: Path, means: str, *, is_killed: bool
 ) -> None:
-    worker = work(waiter(tmp_path / "go", 4), containment=means)
+    worker = work(sleeper("trap '' TERM") if is_killed else waiter(tmp_path / "go", 4), containment=means)
     cgroup = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8")
 
     stop(worker.process.pid)
     until(lambda: _is_frozen(worker))
     (tmp_path / "go").touch()
-    worker.process.send_signal(signal.SIGCONT)
+    worker.process.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
 
     assert ("tildone-" in cgroup) is (means == "cgroup")
-    assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
-
-
-def test_a_frozen_agent_is_ended_when_its_worker_is_killed(work: Callable[..., Worker], means: str) -> None:
-    worker = work(sleeper("trap '' TERM"), containment=means)
-    stop(worker.process.pid)
-    until(lambda: _is_frozen(worker))
-
-    worker.process.kill()
-
+    assert is_killed or worker.ending() == repr(AgentEnding(How.EXIT, 4))
     until(lambda: not is_running(worker.agent))
     until(lambda: not is_running(worker.supervisor))
 
@@ -479,7 +439,9 @@ def test_a_supervisor_does_not_die_before_its_agent(number: signal.Signals, run:
     assert ending(agent) == AgentEnding(How.EXIT, 4)
 
 
-def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues(run: Run, means: str) -> None:
+def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues_as_it_does_with_the_next_message(
+    run: Run, means: str
+) -> None:
     agent = run(sleeper(), containment=means)
     pid = started(agent)
     deadline = boot_seconds() + 1
@@ -490,15 +452,8 @@ def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues(run: 
     os.kill(agent.supervisor_pid, signal.SIGCONT)
 
     until(lambda: agent.frozen and is_frozen(agent, [pid]))
-
-
-def test_a_stopped_supervisor_is_continued_by_the_next_message(run: Run) -> None:
-    agent = run(sleeper())
-    started(agent)
     stop(agent.supervisor_pid)
-
     agent.stop()
-
     assert ending(agent) == AgentEnding(How.STOPPED)
 
 
@@ -517,15 +472,6 @@ def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(
 
     until((tmp_path / "released").exists)
     until(lambda: not is_running(worker.agent))
-
-
-def test_a_worker_can_end_its_agent(work: Callable[..., Worker], means: str) -> None:
-    worker = work(sleeper(), containment=means)
-
-    worker.stop_agent()
-
-    assert worker.ending() == repr(AgentEnding(How.STOPPED))
-    assert not is_running(worker.agent)
 
 
 def test_descendants_are_found_with_and_without_the_list_of_children(tmp_path: Path) -> None:

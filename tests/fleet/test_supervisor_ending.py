@@ -128,16 +128,6 @@ def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path,
     assert (tmp_path / "output").read_text(encoding="utf-8").endswith("cleaned\n")
 
 
-def test_an_agent_that_ignores_requests_to_end_is_killed(run: Run, tmp_path: Path, means: str) -> None:
-    agent = run(sleeper(f"trap '' TERM INT HUP; {touch(tmp_path / 'ready')}"), containment=means)
-    until((tmp_path / "ready").exists)
-
-    agent.stop()
-
-    assert ending(agent) == AgentEnding(How.STOPPED)
-    assert not is_running(agent.pid)
-
-
 def test_a_frozen_agent_is_asked_first_too(run: Run, tmp_path: Path, means: str) -> None:
     ready, asked = tmp_path / "ready", tmp_path / "asked"
     script = f"trap '{touch(asked)}; exit 0' TERM; {touch(ready)}; while :; do sleep 0.02; done"
@@ -168,14 +158,23 @@ def test_an_agent_that_is_frozen_for_too_long_is_killed_and_does_nothing_more(
     assert not asked.exists()
 
 
-def test_what_a_double_fork_leaves_is_ended(run: Run, tmp_path: Path, strong_means: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "how"), [(SupervisedAgent.stop, How.STOPPED), (SupervisedAgent.kill, How.SUPERVISOR_GONE)]
+)
+def test_what_a_double_fork_leaves_is_ended(
+    end: Callable[[SupervisedAgent], None], how: How, run: Run, tmp_path: Path, strong_means: str
+) -> None:
+    """Without the supervisor, the kernel ends the agent, and the worker the rest. The control group is removed."""
     agent = run(python(DAEMON.format(parent="time.sleep(3600)")), containment=strong_means)
     daemon = pid_in(tmp_path / "daemon")
+    assert bool(agent.cgroup) is (strong_means == Containment.CGROUP)
 
-    agent.stop()
+    end(agent)
 
-    assert ending(agent) == AgentEnding(How.STOPPED)
+    assert ending(agent) == AgentEnding(how)
+    assert not is_running(agent.pid)
     assert not is_running(daemon)
+    assert not agent.cgroup or not Path(agent.cgroup).exists()
 
 
 def test_what_an_agent_leaves_when_it_exits_is_ended(run: Run, tmp_path: Path, strong_means: str) -> None:
@@ -194,9 +193,11 @@ def test_a_background_process_in_the_same_group_is_ended(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize("leave", ["pass", "os.setsid()"], ids=["same session", "new sessions"])
-def test_a_fork_storm_is_ended(leave: str, run: Run, tmp_path: Path, strong_means: str) -> None:
+def test_a_fork_storm_is_ended(leave: str, run: Run, tmp_path: Path, means: str) -> None:
+    """Its processes ignore requests to end. Without Linux, those in other sessions cannot be found."""
     lease = new_lease()
-    agent = run(python(STORM.format(width=4, leave=leave)), containment=strong_means, lease=lease)
+    left = leave if means != Containment.GROUP else "pass"
+    agent = run(python(STORM.format(width=4, leave=left)), containment=means, lease=lease)
     until((tmp_path / "storm").exists)
 
     agent.stop()
@@ -221,28 +222,6 @@ def test_what_escapes_one_round_of_killing_is_killed_in_the_next(
     assert processes_of(lease) == []
 
 
-def test_a_fork_storm_in_one_group_is_ended_without_linux(run: Run, tmp_path: Path) -> None:
-    lease = new_lease()
-    agent = run(python(STORM.format(width=4, leave="pass")), containment=Containment.GROUP, lease=lease)
-    until((tmp_path / "storm").exists)
-
-    agent.stop()
-
-    assert ending(agent) == AgentEnding(How.STOPPED)
-    assert processes_of(lease) == []
-
-
-def test_the_control_group_is_removed(run: Run, strong_means: str) -> None:
-    agent = run(sleeper(), containment=strong_means)
-    started(agent)
-    assert bool(agent.cgroup) is (strong_means == Containment.CGROUP)
-
-    agent.stop()
-    ending(agent)
-
-    assert not agent.cgroup or not Path(agent.cgroup).exists()
-
-
 def test_messages_to_an_agent_that_has_ended_are_ignored(run: Run) -> None:
     agent = run(("true",))
     ending(agent)
@@ -252,19 +231,6 @@ def test_messages_to_an_agent_that_has_ended_are_ignored(run: Run) -> None:
     agent.kill()
 
     assert ending(agent) == AgentEnding(How.EXIT, 0)
-
-
-def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:
-    """The kernel kills the agent; its daemon is found by the control group or by its lease."""
-    agent = run(python(DAEMON.format(parent="time.sleep(3600)")), containment=strong_means)
-    daemon = pid_in(tmp_path / "daemon")
-
-    agent.kill()
-
-    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
-    assert not is_running(agent.pid)
-    assert not is_running(daemon)
-    assert not agent.cgroup or not Path(agent.cgroup).exists()
 
 
 MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
@@ -370,7 +336,7 @@ def test_a_full_disk_does_not_hold_up_an_agent(tmp_path: Path) -> None:
     assert ending(agent) == AgentEnding(How.EXIT, 6)
 
 
-def test_the_end_of_a_long_output_is_kept(run: Callable[..., SupervisedAgent], tmp_path: Path) -> None:
+def test_the_end_of_a_long_output_is_kept(run: Run, tmp_path: Path) -> None:
     agent = run(("sh", "-c", "seq 300000; echo the end"), max_output=500_000)
 
     assert ending(agent) == AgentEnding(How.EXIT, 0)
@@ -379,9 +345,7 @@ def test_the_end_of_a_long_output_is_kept(run: Callable[..., SupervisedAgent], t
     assert last_lines(str(tmp_path / "output"), 3) == ["299999", "300000", "the end"]
 
 
-def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(
-    run: Callable[..., SupervisedAgent], tmp_path: Path
-) -> None:
+def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(run: Run, tmp_path: Path) -> None:
     """Even if there is more of it than a supervisor reads at once."""
     enlarge = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20)"
     agent = run(python(f"{enlarge}; os.system({wait_for(tmp_path / 'go')!r}); os.write(1, bytes(900_000))"))

@@ -405,7 +405,7 @@ def test_an_agent_that_was_frozen_for_too_long_has_not_failed_but_one_that_ends_
     left = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
 
     assert ending_of(AgentEnding(How.FROZEN), State(), LEASE, []) == RunEnding(None, frozen)
-    assert ending_of(AgentEnding(How.EXIT, 0), State(plan_of("one", "two")), LEASE, []) == left
+    assert ending_of(AgentEnding(How.EXIT, 0), State(plan=plan_of("one", "two")), LEASE, []) == left
 
 
 def newest_first(*facts: Fact) -> list[Event]:

@@ -1,6 +1,6 @@
 """The fleet for screens reads what has changed only; the thread that keeps an index current; and costs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
@@ -207,10 +207,10 @@ LONG_ENOUGH = 30
 
 
 @contextmanager
-def following(world: World) -> Iterator[Queue[IndexChange | str]]:
+def following(world: World, beside: Callable[[], object] = str) -> Iterator[Queue[IndexChange | str]]:
     """Follow the store; what is published or fails is in the queue."""
     told: Queue[IndexChange | str] = Queue()
-    follower = IndexFollower(world.index, told.put, told.put)
+    follower = IndexFollower(world.index, told.put, told.put, beside=beside)
     follower.start()
     yield told
     follower.stop()
@@ -227,17 +227,6 @@ def test_the_first_reading_is_published_even_if_there_is_nothing_then_each_chang
         assert names(told) == []
         world.write("s", "a")
         assert names(told) == ["s"]
-
-
-def test_what_is_beside_the_index_is_called_after_every_refresh_also_without_a_change(world: World) -> None:
-    called: Queue[int] = Queue()
-    follower = IndexFollower(world.index, print, beside=lambda: called.put(1))
-    follower.start()
-    try:
-        for _ in range(2):
-            called.get(timeout=LONG_ENOUGH)
-    finally:
-        follower.stop()
 
 
 def test_a_follower_that_was_not_started_can_be_stopped(world: World) -> None:
@@ -262,13 +251,19 @@ def test_a_store_that_cannot_be_read_is_reported_and_tried_again(world: World, m
 
 
 def test_an_idle_store_is_not_read(world: World) -> None:
-    """The thread blocks in `wait_any`; only who is at work is looked at again. Summaries are kept at the end."""
+    """The thread blocks in `wait_any`; only who is at work is looked at again. Summaries are kept at the end.
+
+    What is beside the index is called after every refresh.
+    """
     world.write("s", "a")
-    with following(world) as told:
+    called: Queue[int] = Queue()
+    with following(world, lambda: called.put(1)) as told:
         assert names(told) == ["s"]
         world.counting.calls.clear()
         while world.counting.calls["wait_any"] < 3:
             Event_following().wait(0.01)
 
         assert set(world.counting.calls) == {"wait_any"}
+        for _ in range(2):
+            called.get(timeout=LONG_ENOUGH)
     assert list(world.store.records.kept_summaries()) == ["s"]

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.overview.stores import World
 from tildone.app.index import AGENTS_EVERY_MS
-from tildone.app.opening import store_at
-from tildone.app.sessions import SORTS, Cursor
+from tildone.app.sessions import SORTS, Cursor, SessionRow
 from tildone.base import StoreError, UsageError
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
@@ -28,6 +28,14 @@ from tildone.stores.memory import MemoryStore
 READS = ("history", "session_info", "session_head", "sessions", "events")
 
 
+def row_of(world: World, name: str = "s") -> SessionRow:
+    """Refresh the index, and return the row of a session."""
+    world.index.refresh()
+    row = world.index.row(name)
+    assert row is not None
+    return row
+
+
 def reads(world: World) -> dict[str, int]:
     """How often sessions were read since the last call."""
     found = {name: world.counting.calls[name] for name in READS if world.counting.calls[name]}
@@ -38,10 +46,9 @@ def reads(world: World) -> dict[str, int]:
 def test_a_row_has_what_a_list_shows_without_the_plan(world: World) -> None:
     session = world.write("grammar", "Read it", "Write the parser")
     session.change([Mark(Numbered((1,)), Status.COMPLETED)])
-    world.index.refresh()
-    row = world.index.row("grammar")
 
-    assert row is not None
+    row = row_of(world, "grammar")
+
     assert (row.name, row.title) == ("grammar", "grammar")
     assert (row.word, row.why) == (SessionWord.IDLE, "next: Write the parser")
     assert (row.closed, row.total, row.strip, row.doing) == (1, 2, "d.", "Write the parser")
@@ -120,11 +127,14 @@ def test_everything_is_read_anew_after_so_many_changes_that_deletions_may_be_mis
     assert sorted(world.names()) == ["s", "t", "u", "v"]
 
 
-def test_kept_summaries_spare_the_next_index_the_reading(world: World) -> None:
+def test_kept_summaries_spare_the_next_index_the_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept when so much has changed."""
+    monkeypatch.setattr("tildone.app.index.KEEP_EVERY", 3)
     for name in "abc":
+        assert not world.store.records.kept_summaries()
         world.write(name, f"Task of {name}", "Other")
-    world.index.refresh()
-    world.index.keep()
+        world.index.refresh()
+    assert sorted(world.store.records.kept_summaries()) == ["a", "b", "c"]
     world.session("b").change([Mark(Numbered((1,)), Status.COMPLETED)])
     reads(world)
     next_index = world.another_index()
@@ -153,33 +163,16 @@ def test_a_kept_summary_of_another_version_or_limit_is_not_used(world: World, te
     assert world.counting.calls["history"] == 1
 
 
-def test_summaries_are_kept_while_the_index_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tildone.app.index.KEEP_EVERY", 2)
-    world.write("a", "x")
-    world.index.refresh()
-    assert not world.store.records.kept_summaries()
-    world.write("b", "x")
-    world.index.refresh()
-
-    assert sorted(world.store.records.kept_summaries()) == ["a", "b"]
-
-
-def test_a_session_that_cannot_be_read_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
-    import apsw  # noqa: PLC0415  only this test writes to the file itself
-
-    path = tmp_path / "plans.db"
-    store = store_at(str(path))
-    world = World(store, tmp_path / "agents")
+def test_a_session_that_cannot_be_read_is_named_and_the_others_are_listed(world: World, tmp_path: Path) -> None:
     world.write("bad", "a")
     world.write("good", "a")
-    with apsw.Connection(str(path)) as connection:
+    with apsw.Connection(str(tmp_path / "plans.db")) as connection:
         connection.execute("UPDATE events SET body = 'no' WHERE session = 'bad'")
     world.index.refresh()
 
     assert world.names() == ["good"]
     [sentence] = world.index.unreadable()
     assert sentence.startswith("bad: ")
-    store.close()
 
 
 def test_a_failure_of_the_store_loses_no_change(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,9 +202,7 @@ def later(world: World) -> None:
 def test_an_agent_that_gives_signs_of_life_is_at_work_for_90_seconds(world: World) -> None:
     world.write("s", "a")
     world.store.records.beat(working("s", beat=world.now, tokens=184_000, cost=1.92, doing="bash: pytest"))
-    world.index.refresh()
-    row = world.index.row("s")
-    assert row is not None
+    row = row_of(world)
     assert (row.word, row.tokens, row.cost) == (SessionWord.WORKING, 184_000, 1.92)
     assert [agent.doing for agent in row.agents] == ["bash: pytest"]
 
@@ -221,27 +212,22 @@ def test_an_agent_that_gives_signs_of_life_is_at_work_for_90_seconds(world: Worl
 
 
 def test_a_sign_of_life_alone_is_no_change_and_reads_no_session(world: World) -> None:
+    """Presences are read every two seconds at most."""
     world.write("s", "a")
     world.store.records.beat(working("s", beat=world.now))
-    world.index.refresh()
+    for _ in range(5):
+        world.index.refresh()
+    assert world.counting.calls["presences"] == 1
     reads(world)
     later(world)
     world.store.records.beat(working("s", beat=world.now))
     assert not world.index.refresh()
+    assert world.counting.calls["presences"] == 1
     later(world)
     world.store.records.beat(working("s", beat=world.now, doing="edit: cli.py"))
 
     assert [row.agents[0].doing for row in world.index.refresh().changed] == ["edit: cli.py"]
     assert reads(world) == {}
-
-
-def test_presences_are_read_every_two_seconds_at_most(world: World) -> None:
-    for _ in range(5):
-        world.index.refresh()
-    assert world.counting.calls["presences"] == 1
-    later(world)
-    world.index.refresh()
-    assert world.counting.calls["presences"] == 2
 
 
 def register(world: World, name: str = "claude") -> None:
@@ -270,10 +256,8 @@ def test_an_agent_whose_process_runs_here_needs_no_sign_of_life_and_why_it_rests
     assert world.index.counts() == {SessionWord.NEEDS_YOU if asks else SessionWord.IDLE: 1}
     register(world)
     later(world)
-    world.index.refresh()
-    row = world.index.row("s")
+    row = row_of(world)
 
-    assert row is not None
     assert (row.word, [agent.doing for agent in row.agents]) == (word, ["bash: make"])
 
 
@@ -320,17 +304,12 @@ def test_what_needs_a_person_comes_first_then_the_last_changed(world: World) -> 
 @pytest.mark.parametrize("limit", [1, 3, 10, 60])
 def test_pages_together_are_the_whole_list(world: World, sort: str, limit: int) -> None:
     written(world, 10)
-    found: list[str] = []
-    after = None
-    while True:
-        page = world.index.rows(sort=sort, after=after, limit=limit)
-        found += [row.name for row in page.rows]
-        after = page.after
-        if after is None:
-            break
+    pages = [world.index.rows(sort=sort, limit=limit)]
+    while after := pages[-1].after:
+        pages.append(world.index.rows(sort=sort, after=after, limit=limit))
 
-    assert found == world.names(sort=sort)
-    assert len(found) == 10
+    found = [row.name for page in pages for row in page.rows]
+    assert (found, len(found)) == (world.names(sort=sort), 10)
 
 
 def test_a_row_that_is_deleted_or_added_between_two_pages_moves_no_other(world: World) -> None:
@@ -340,7 +319,7 @@ def test_a_row_that_is_deleted_or_added_between_two_pages_moves_no_other(world: 
     world.write("s00b", "a")
     world.index.refresh()
 
-    assert [row.name for row in world.index.rows(sort="title", after=first.after).rows] == ["s03", "s04", "s05"]
+    assert world.names(sort="title", after=first.after) == ["s03", "s04", "s05"]
 
 
 def test_the_query_finds_titles_names_task_texts_states_and_agents_in_any_case(world: World) -> None:
@@ -395,9 +374,7 @@ def need(world: World) -> Need:
 
 def shown(world: World) -> tuple[SessionWord, int, tuple[Need, ...]]:
     """The state of the session, how many questions its row has, and the questions of all sessions."""
-    world.index.refresh()
-    row = world.index.row("s")
-    assert row is not None
+    row = row_of(world)
     return row.word, len(row.needs), world.index.needs()
 
 
@@ -423,15 +400,9 @@ def test_a_question_is_shown_while_its_agent_may_wait_however_long(
     act(world)
 
     assert shown(world) == ((SessionWord.NEEDS_YOU, 1, (need,)) if waits else (SessionWord.IDLE, 0, ()))
-
-
-def test_a_question_comes_back_with_the_next_sign_of_life(world: World, need: Need) -> None:
-    """The machine of the agent slept."""
-    world.now += AT_WORK_MS
-    world.index.refresh()
+    # The machine of the agent slept.
     beat(world, 0)
     later(world)
-
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
 
 

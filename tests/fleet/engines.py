@@ -4,7 +4,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -15,6 +15,7 @@ from tests.plans import plan_of
 from tests.stores.postgres import truncate
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.fleet.engine import DBOS
 from tildone.fleet.engines import prepare_engine
 from tildone.log.settings import FleetSettings
@@ -175,11 +176,8 @@ class EngineFleet:
         # Late: where the package is missing, the tests that need it are skipped.
         from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
-        tables = EngineTables(self.address)
-        try:
+        with closing(EngineTables(self.address)) as tables:
             yield tables
-        finally:
-            tables.close()
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -200,5 +198,4 @@ def engine_fleet(engine: str, address: str) -> Iterator[EngineFleet]:
 
 def configure(fleet: EngineFleet, settings: FleetSettings) -> None:
     """Set the times of a fleet."""
-    fields = {name: getattr(settings, name) for name in FleetSettings.__match_args__}
-    fleet.leases.configure(FleetSettings(**fields | {"engine": fleet.engine}))
+    fleet.leases.configure(replace(settings, engine=fleet.engine))

@@ -5,7 +5,9 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -41,7 +43,9 @@ def make_run(tmp_path: Path) -> Iterator[Hold]:
     made: list[HeldRun] = []
 
     def make(plan: Plan) -> HeldRun:
-        made.append(hold(tmp_path, plan))
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        made.append(hold(folder, plan))
         return made[-1]
 
     yield make
@@ -68,37 +72,31 @@ def checked(text: str, *command: str) -> Task:
     return Task(text, check=Check(command))
 
 
-def test_it_does_every_task_by_its_check_in_order(make_run: Hold) -> None:
-    run = make_run(flat(checked("one", "sh", "-c", "echo 1 >> log"), checked("two", "sh", "-c", "echo 2 >> log")))
+def test_it_does_every_task_by_its_check_after_those_it_waits_for(make_run: Hold) -> None:
+    late = replace(checked("late", "sh", "-c", "echo 3 >> log"), after=(3,))
+    tasks = [checked(text, "sh", "-c", f"echo {n} >> log") for n, text in enumerate(("one", "two"), 1)]
+    run = make_run(flat(late, tasks[0], tasks[1]))
 
     done = run.run("shell", run.context("*"))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert run.tasks == [("one", "completed"), ("two", "completed")]
-    assert (run.folder / "work" / "log").read_text() == "1\n2\n"
-    assert done.stdout.splitlines()[:2] == ["started: #1 one", "done: #1 one"]
+    assert run.tasks == [("late", "completed"), ("one", "completed"), ("two", "completed")]
+    assert (run.folder / "work" / "log").read_text() == "1\n2\n3\n"
+    assert done.stdout.splitlines()[:2] == ["started: #2 one", "done: #2 one"]
 
 
-def test_a_command_in_the_text_may_be_one_of_the_shell_itself(make_run: Hold, work: Work) -> None:
-    run = make_run(flat(Task("Find a shell: `command -v sh`"), Task("Stop: `exit 3`")))
+def test_a_check_or_a_command_of_the_shell_that_fails_ends_it(make_run: Hold, work: Work) -> None:
+    failing = checked("two", "sh", "-c", "echo broken; exit 3"), Task("Stop: `exit 3`")
+    runs = [make_run(flat(Task("Find a shell: `command -v sh`"), task, checked("x", "touch", "x"))) for task in failing]
 
-    done = work(run, "*")
+    ended = [work(run, "*") for run in runs]
 
-    assert done.returncode == 1
-    assert run.tasks == [("Find a shell: `command -v sh`", "completed"), ("Stop: `exit 3`", "in_progress")]
-    assert "failed with exit code 3" in done.stdout
-
-
-def test_a_check_that_fails_ends_it(make_run: Hold, work: Work) -> None:
-    run = make_run(flat(checked("one", "sh", "-c", "echo broken; exit 3"), checked("two", "touch", "x")))
-
-    done = work(run, "*")
-
-    assert done.returncode == 1
-    assert "failed with exit code 3" in done.stdout
-    assert "broken" in done.stdout
-    assert run.tasks == [("one", "in_progress"), ("two", "pending")]
-    assert not (run.folder / "work" / "x").exists()
+    assert [done.returncode for done in ended] == [1, 1]
+    assert ["failed with exit code 3" in done.stdout for done in ended] == [True, True]
+    assert "broken" in ended[0].stdout
+    for run in runs:
+        assert [status for _, status in run.tasks] == ["completed", "in_progress", "pending"]
+        assert not (run.folder / "work" / "x").exists()
 
 
 def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: Hold, work: Work) -> None:
@@ -144,22 +142,12 @@ def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold,
     assert done.stdout.splitlines()[-1] == "not done, because it has neither a check nor a command: #3 Think"
 
 
-def test_tasks_come_after_those_they_wait_for(make_run: Hold, work: Work) -> None:
-    late = replace(checked("late", "sh", "-c", "echo late >> log"), after=(2,))
-    run = make_run(flat(late, checked("early", "sh", "-c", "echo early >> log")))
-
-    assert work(run, "*").returncode == 0
-    assert (run.folder / "work" / "log").read_text() == "early\nlate\n"
-
-
 def test_the_check_of_the_plan_has_to_pass(make_run: Hold, work: Work) -> None:
     run = make_run(replace(flat(checked("one", "touch", "a")), check=Check(("test", "-e", "b"))))
 
-    failed = work(run, "*")
+    assert work(run, "*").returncode == 1
     (run.folder / "work" / "b").touch()
-    done = work(run, "*")
-
-    assert (failed.returncode, done.returncode) == (1, 0)
+    assert work(run, "*").returncode == 0
 
 
 def test_what_is_reopened_is_run_again_although_its_check_has_passed(make_run: Hold, work: Work) -> None:
@@ -183,10 +171,8 @@ def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, wo
     assert [claim.agent for claim in run.store.records.claims("plan")] == [f"shell:{run.lease.run}/0"]
 
     (run.folder / "work" / "ready").touch()
-    successor = replace_lease(run)
-
-    assert work(successor, "*").returncode == 0
-    assert successor.tasks == [("one", "completed")]
+    assert work(replace(run, lease=run.pass_on()), "*").returncode == 0
+    assert run.tasks == [("one", "completed")]
 
 
 def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold, work: Work) -> None:
@@ -207,7 +193,7 @@ def two(tmp_path: Path) -> Iterator[tuple[Session, Session]]:
     store = store_at(str(tmp_path / "plans.db"))
     environ = {"TILDONE_STORE": str(tmp_path / "plans.db"), "TILDONE_SESSION": "plan"}
     settings = replace(load({}, environ, str(tmp_path)), check_allow=("*",))
-    ada, bob = (open_session(settings, BY_HAND, store, _author(name)) for name in (ADA, BOB))
+    ada, bob = (open_session(settings, BY_HAND, store, partial(Author, agent=name)) for name in (ADA, BOB))
     yield ada, bob
     store.close()
 
@@ -227,21 +213,16 @@ def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(two: tuple[
     assert said == ["open: #2 two"]
 
 
-class Meanwhile:
-    """Answers what an agent may run. Before the first answer, which is before a task is started, another one acts."""
+def while_choosing(act: Callable[[], object]) -> Approver:
+    """Allow everything. Before the first answer, which is before a task is started, another agent acts."""
+    acts = [act]
 
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._acts = [act]
-
-    def is_allowed(self, check: Check) -> bool:
-        assert check.command[0] == "touch"
-        while self._acts:
-            self._acts.pop()()
+    def is_allowed(_check: Check) -> bool:
+        while acts:
+            acts.pop()()
         return True
 
-
-def while_choosing(act: Callable[[], object]) -> Approver:
-    return Approver(Meanwhile(act), None, {})  # type: ignore[arg-type]  # nobody is asked
+    return Approver(SimpleNamespace(is_allowed=is_allowed), None, {})  # type: ignore[arg-type]  # nobody is asked
 
 
 @pytest.mark.parametrize(("actor", "status"), [(Actor.AGENT, Status.COMPLETED), (Actor.USER, Status.ABANDONED)])
@@ -299,14 +280,6 @@ def test_a_task_is_left_whose_files_are_not_there_yet(
     assert ShellAgent(bob, said.append, tree=tree).work() == DONE
     assert [task.status for task in bob.plan.tasks] == [Status.COMPLETED, Status.PENDING, Status.COMPLETED]
     assert said[0] == "not started, because the files of tasks before it are not in tildone/r yet: #2 two"
-
-
-def _author(name: str) -> Callable[[], Author]:
-    return lambda: Author(agent=name)
-
-
-def replace_lease(run: HeldRun) -> HeldRun:
-    return HeldRun(run.folder, run.store, run.pass_on(), run.environ)
 
 
 LS = {"command": "ls"}
@@ -446,17 +419,14 @@ def test_of_a_long_conversation_the_end_is_kept(tmp_path: Path) -> None:
 
 
 def test_nothing_but_a_transcript_is_read_without_which_the_end_of_the_output_is_kept(tmp_path: Path) -> None:
+    """Lines of another form do no harm."""
     assert said(tmp_path, [], "Looking\n\n  at files\n") == ["Looking", "at files"]
-    for named in ("/etc/passwd", "missing.jsonl", ""):
-        (tmp_path / "note").write_text(named, encoding="utf-8")
-        assert last_messages(str(tmp_path / "note"), str(tmp_path / "nothing")) == [], named
-
-
-def test_lines_of_another_form_do_no_harm(tmp_path: Path) -> None:
-    said(tmp_path, [])
     for line in ("{", "[]", "7", '{"message": 3}', '{"payload": {"type": []}}', '{"type": "user"}'):
         (tmp_path / "t.jsonl").write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
         assert last_messages(str(tmp_path / "note"), "")[-1] == SAID[0], line
+    for named in ("/etc/passwd", "missing.jsonl", ""):
+        (tmp_path / "note").write_text(named, encoding="utf-8")
+        assert last_messages(str(tmp_path / "note"), str(tmp_path / "nothing")) == [], named
 
 
 def test_they_travel_in_the_message_of_a_checkpoint() -> None:

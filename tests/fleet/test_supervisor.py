@@ -205,11 +205,9 @@ def test_a_supervisor_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> No
 def test_a_supervisor_imports_little() -> None:
     """It is started for every agent, and its imports are most of its cost."""
     show = "import sys; sys.path.append(sys.argv[1]); import tildone.fleet.supervisor; print(*sys.modules)"
-    listed = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", show, PACKAGES], capture_output=True, text=True, check=True
-    )
+    words = [sys.executable, "-I", "-S", "-c", show, PACKAGES]
+    loaded = set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
 
-    loaded = set(listed.stdout.split())
     assert not loaded & {"signal", "enum", "re", "json", "subprocess", "contextlib", "threading", "collections"}
     assert {name for name in loaded if name.startswith("tildone.") and not name.startswith("tildone.fleet")} == {
         *("tildone.base", "tildone.base.json", "tildone.base.private"),
@@ -222,13 +220,8 @@ BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.supervisor 
 
 def supervisor(tmp_path: Path) -> subprocess.Popen[bytes]:
     """A supervisor with nothing in its pipe yet."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", BOOT, PACKAGES],
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    words, pipe = [sys.executable, "-I", "-S", "-c", BOOT, PACKAGES], subprocess.PIPE
+    return subprocess.Popen(words, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def orders_for(tmp_path: Path, *arguments: str, release: tuple[str, ...], seconds: float = 60.0) -> bytes:
@@ -285,12 +278,9 @@ def test_a_release_command_that_hangs_is_killed_and_one_that_cannot_be_started_i
 
 def test_orders_survive_the_pipe() -> None:
     environ = {"NAME": "a=b\n", "EMPTY": ""}
-    agent = ("agent", "", "a=b\n\udcff")
-    command = AgentCommand(
-        agent, "/a folder", environ, "r/0/1", "/out\udcff", ("release", "it"), 1e-3, 0.1, 12, "group", 2.5
-    )
+    given = ("agent", "", "a=b\n\udcff"), "/a folder", environ, "r/0/1", "/out\udcff", ("release", "it")
 
-    length, _, body = encode_orders(command).partition(b"\n")
+    length, _, body = encode_orders(AgentCommand(*given, 1e-3, 0.1, 12, "group", 2.5)).partition(b"\n")
 
     variables = {b"NAME": b"a=b\n", b"EMPTY": b"", b"TILDONE_LEASE": b"r/0/1"}
     program = Program([b"agent", b"", b"a=b\n\xff"], b"/a folder", variables)
@@ -308,29 +298,21 @@ class Worker:
     def __init__(self, folder: Path, arguments: tuple[str, ...], seconds: float = LEASE, **other: Any) -> None:
         fields = command(folder, arguments, **other)
         named = {name: getattr(fields, name) for name in type(fields).__match_args__}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fleet.worker", str(seconds), json.dumps(named)],
-            cwd=ROOT,
-            env={**os.environ, "WORKERS_SECRET": "known"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            process_group=0,
-        )
-        self.supervisor, self.agent = map(int, self._line().split())
+        words = [sys.executable, "-m", "tests.fleet.worker", str(seconds), json.dumps(named)]
+        environ, pipe = {**os.environ, "WORKERS_SECRET": "known"}, subprocess.PIPE
+        self.process = subprocess.Popen(words, cwd=ROOT, env=environ, stdout=pipe, text=True, process_group=0)
+        self.supervisor, self.agent = map(int, self.line().split())
 
-    def _line(self) -> str:
+    def line(self) -> str:
         assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def ending(self) -> str:
-        return self._line().strip()
+        return self.process.stdout.readline().strip()
 
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()
-        os.kill(self.supervisor, signal.SIGCONT)
-        until(lambda: not is_running(self.supervisor))
+        if is_running(self.supervisor):
+            os.kill(self.supervisor, signal.SIGCONT)
+            until(lambda: not is_running(self.supervisor))
 
 
 @pytest.fixture
@@ -343,11 +325,7 @@ def work(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
 
     yield start
     for worker in workers:
-        if is_running(worker.supervisor):
-            worker.close()
-        else:
-            worker.process.kill()
-            worker.process.communicate()
+        worker.close()
 
 
 def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
@@ -381,7 +359,7 @@ def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_doe
     worker.process.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
 
     assert ("tildone-" in cgroup) is (means == "cgroup")
-    assert is_killed or worker.ending() == repr(AgentEnding(How.EXIT, 4))
+    assert is_killed or worker.line() == repr(AgentEnding(How.EXIT, 4))
     until(lambda: not is_running(worker.agent))
     until(lambda: not is_running(worker.supervisor))
 
@@ -406,7 +384,7 @@ def test_an_interrupt_of_the_foreground_group_reaches_neither_the_supervisor_nor
     os.killpg(worker.process.pid, signal.SIGINT)
     (tmp_path / "go").touch()
 
-    assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
+    assert worker.line() == repr(AgentEnding(How.EXIT, 4))
 
 
 def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
@@ -424,7 +402,7 @@ def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
     until(lambda: not is_running(worker.agent))
     assert left in [process.pid for process in orphans(()) if process.lease == lease]
     worker.process.send_signal(signal.SIGCONT)
-    assert worker.ending() == repr(AgentEnding(How.SUPERVISOR_GONE))
+    assert worker.line() == repr(AgentEnding(How.SUPERVISOR_GONE))
     assert processes_of(lease) == []
 
 
@@ -515,16 +493,21 @@ def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
 
 
 class PretendedKernel:
-    """A hierarchy in an ordinary folder, for users who may make no control groups: it makes the files of a group."""
+    """A hierarchy in an ordinary folder, for users who may make no control groups: it makes the files of a group.
 
-    def __init__(self, above: Path, monkeypatch: pytest.MonkeyPatch, *, without: str = "") -> None:
+    The name of its folder contains a space.
+    """
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, without: str = "") -> None:
+        above = folder / "c group"
         self.group = above / "user.slice" / f"tildone-{os.getpid()}"
         self._without, self._mkdir, self._rmdir = without, os.mkdir, os.rmdir
-        self.group.parent.mkdir()
-        (above / "mounts").write_text(f"tmpfs /tmp tmpfs rw 0 0\nx {above} cgroup2 rw 0 0\n", encoding="utf-8")
-        (above / "own").write_text("4:memory:/x\n0::/user.slice\n", encoding="utf-8")
-        monkeypatch.setattr(cgroup, "_MOUNTS", str(above / "mounts"))
-        monkeypatch.setattr(cgroup, "_OWN", str(above / "own"))
+        self.group.parent.mkdir(parents=True)
+        escaped = str(above).replace(" ", "\\040")
+        mounts = f"tmpfs /tmp tmpfs rw 0 0\nx {escaped} cgroup2 rw 0 0\n"
+        for name, text in (("_MOUNTS", mounts), ("_OWN", "4:memory:/x\n0::/user.slice\n")):
+            (folder / name).write_text(text, encoding="utf-8")
+            monkeypatch.setattr(cgroup, name, str(folder / name))
         monkeypatch.setattr(os, "mkdir", self.mkdir)
         monkeypatch.setattr(os, "rmdir", self.rmdir)
 
@@ -545,39 +528,30 @@ class PretendedKernel:
         return (self.group / name).read_text(encoding="utf-8")
 
 
-def test_what_is_written_to_the_files_of_a_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_to_the_files_of_a_control_group_and_how_it_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was left is replaced. It is removed with those inside it, unless one has processes."""
     kernel = PretendedKernel(tmp_path, monkeypatch)
+    kernel.mkdir(str(kernel.group))
+    kernel.mkdir(str(kernel.group / "left"))
 
     group = Cgroup.create()
 
     assert group is not None
-    assert group.folder == str(kernel.group)
+    assert (group.folder, (kernel.group / "left").exists()) == (str(kernel.group), False)
     group.enter()
     group.kill()
     group.freeze(frozen=True)
     assert [kernel.written(f"cgroup.{name}") for name in ("procs", "kill", "freeze")] == ["0", "1", "1"]
     group.freeze(frozen=False)
     assert kernel.written("cgroup.freeze") == "0"
-
-
-def test_a_control_group_is_removed_with_those_inside_it_unless_one_has_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kernel = PretendedKernel(tmp_path, monkeypatch)
-    kernel.mkdir(str(kernel.group))
-    kernel.mkdir(str(kernel.group / "left"))
-    group = Cgroup.create()
-    assert group is not None
-    assert not (kernel.group / "left").exists(), "a group that was left is replaced"
     kernel.mkdir(str(kernel.group / "inner"))
     busy = kernel.group / "inner" / "busy"
     busy.touch()
-
-    assert not group.remove()
-    assert kernel.group.exists()
+    assert (group.remove(), kernel.group.exists()) == (False, True)
     busy.unlink()
-    assert group.remove()
-    assert not kernel.group.exists()
+    assert (group.remove(), kernel.group.exists()) == (True, False)
 
 
 @pytest.mark.parametrize("without", ["cgroup.procs", "cgroup.freeze", "cgroup.kill"])
@@ -613,12 +587,3 @@ def test_without_a_usable_hierarchy_there_is_no_control_group(
 
     assert Cgroup.create() is None
     assert list(above.iterdir()) == []
-
-
-def test_the_folder_of_a_control_group_may_contain_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mounts").write_text("cgroup2 /a\\040b cgroup2 rw 0 0\n", encoding="utf-8")
-    (tmp_path / "own").write_text("1:cpu:/x\n0::/user.slice\n", encoding="utf-8")
-    monkeypatch.setattr(cgroup, "_MOUNTS", str(tmp_path / "mounts"))
-    monkeypatch.setattr(cgroup, "_OWN", str(tmp_path / "own"))
-
-    assert cgroup._own_folder() == "/a b/user.slice"  # noqa: SLF001  nothing is mounted there

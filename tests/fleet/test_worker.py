@@ -13,7 +13,8 @@ import apsw
 import pytest
 
 from tests.fleet.agents import processes_of, touch, wait_for
-from tests.fleet.workers import Bench, repository
+from tests.fleet.repositories import git, project
+from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite
 from tests.suite.waiting import until
@@ -21,7 +22,6 @@ from tildone.app.opening import run_leases, store_at
 from tildone.base import UsageError, replace
 from tildone.fleet import upkeep as slots
 from tildone.fleet.engine import TableEngine
-from tildone.fleet.git import Git
 from tildone.fleet.handover import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, out_of_order
 from tildone.fleet.permissions import (
     SEEN_MS,
@@ -62,16 +62,16 @@ from tildone.plan.text.proofs import check_text
 
 
 def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Bench, tmp_path: Path) -> None:
-    repo = repository(tmp_path)
-    bench.add("echo $TASK >> file", "tasks", repo=str(repo))
+    repo = project(tmp_path)
+    bench.add("echo $TASK >> parser.py", "tasks", repo=str(repo))
 
     with bench.worker():
         bench.becomes(LeaseState.DONE)
         report = tmp_path / "home" / "reports" / f"{bench.run}.md"
         until(report.exists)
 
-    assert Git(str(repo)).run("show", f"tildone/{bench.run}:file") == "one\n1\n2"
-    assert Git(str(repo)).run("show", "main:file") == "one"
+    shown = [git(repo, "show", f"{branch}:parser.py") for branch in (f"tildone/{bench.run}", "main")]
+    assert shown == ["one\n1\n2", "one"]
     text = report.read_text(encoding="utf-8")
     assert "- State: done" in text
     assert "- [x] task 2" in text

@@ -377,19 +377,6 @@ def test_hands_merge_what_they_have_done_task_by_task(project: Path, tmp_path: P
     assert shared(repository, first, tip)[1]
 
 
-def test_a_conflict_keeps_the_branch_of_the_hand(project: Path, bare: Path, tmp_path: Path) -> None:
-    first, second = Repository(str(project), str(tmp_path / "one")), Repository(bare.as_uri(), str(tmp_path / "two"))
-    here, there = hand(first, 0), hand(second, 1)
-    write(here, "parser.py", "the first one's\n")
-    write(there, "parser.py", "the second one's\n")
-
-    assert shared(first, here)[1]
-    assert not shared(second, there, own="tildone/nightly.1.hand1")[1]
-
-    assert git(bare, "show", f"{BRANCH}:parser.py") == "the first one's"
-    assert git(bare, "show", f"{BRANCH}.hand1:parser.py") == "the second one's"
-
-
 def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: Path) -> None:
     repository = Repository(str(project), str(tmp_path / "home"))
     first, second = hand(repository, 0), hand(repository, 1)

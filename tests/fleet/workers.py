@@ -13,7 +13,6 @@ from tests.plans import plan_of
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.git import Git
 from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.log.settings import FleetSettings
@@ -85,15 +84,3 @@ class Bench:
             worker.stop()
             thread.join(LIMIT_SECONDS)
             assert not thread.is_alive()
-
-
-def repository(folder: Path) -> Path:
-    """A repository with one commit."""
-    path = folder / "repository"
-    path.mkdir()
-    git = Git(str(path))
-    git.run("init", "-q", "-b", "main")
-    (path / "file").write_text("one\n")
-    git.run("add", "file")
-    git.run("commit", "-q", "-m", "one")
-    return path

@@ -4,7 +4,7 @@ import os
 import signal
 import tomllib
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -312,25 +312,15 @@ def test_a_worker_gets_its_options_and_obeys_signals(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "runs.db"))
     monkeypatch.chdir(tmp_path)
-    started: dict[str, Any] = {}
-    told: list[str] = []
 
-    class Recorded:
-        def __init__(self, leases: object, options: WorkerOptions, store: str, engine: object, traces: object) -> None:
-            started.update(options=options, leases=leases, store=store, engine=engine, traces=traces)
+    def work() -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 7
 
-        def work(self) -> int:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            return 7
-
-        def drain(self) -> None:
-            told.append("drain")
-
-        def stop(self) -> None:
-            told.append("stop")
-
-    monkeypatch.setattr("tildone.cli.fleet.work.Worker", Recorded)
+    worker = Mock(work=Mock(side_effect=work))
+    made = Mock(return_value=worker)
+    monkeypatch.setattr("tildone.cli.fleet.work.Worker", made)
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
         assert main(["fleet", "work", "--slots", "2", "--agents", "shell,run", "--grace", "3"]) == 7
@@ -338,18 +328,18 @@ def test_a_worker_gets_its_options_and_obeys_signals(
         for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(number, handler)
 
-    assert told == ["drain", "stop"]
+    assert worker.mock_calls == [call.work(), call.drain(), call.stop()]
     reach = "allow of [fleet] 'make *' allows more than it looks like: make runs what the project's files tell it to"
     assert capsys.readouterr().err == f"tildone: {reach}\n"
-    home = str(tmp_path / "data" / "tildone" / "fleet")
-    assert started["options"] == WorkerOptions(
+    _, options, store = made.call_args.args
+    assert options == WorkerOptions(
         slots=2,
         labels=frozenset({"gpu"}),
         allow=("make *",),
         agents=frozenset({"shell", "run"}),
-        home=home,
+        home=str(tmp_path / "data" / "tildone" / "fleet"),
         grace=3.0,
         ask=("*",),
     )
-    assert started["store"].endswith("runs.db")
-    assert (started["engine"], started["traces"]) == (TableEngine, None)
+    assert store.endswith("runs.db")
+    assert made.call_args.kwargs == {"engine": TableEngine, "traces": None}

@@ -8,15 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.fleet.conftest import Operator
+from tests.cli.fleet.conftest import Operator, sqlite
 from tests.cli.person import Person
-from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.base import StoreUnreachable
@@ -231,32 +229,23 @@ def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
     assert operator.run("fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")[0] == 2
 
 
-@pytest.fixture
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """An operator who has no store yet."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "none.db"))
-    return Operator(tmp_path, str(tmp_path / "none.db"), capsys)
-
-
-def test_without_a_store_lists_are_empty_no_run_can_be_named_and_none_is_made(nobody: Operator) -> None:
-    code, _, err = nobody.run("fleet", "show", "x")
+@pytest.mark.parametrize("operator", [sqlite], indirect=True)
+def test_without_a_store_lists_are_empty_no_run_can_be_named_and_none_is_made(operator: Operator) -> None:
+    code, _, err = operator.run("fleet", "show", "x")
 
     assert code == 4
-    assert "none.db yet; to prepare one: tildone fleet up" in err
+    assert "fleet.db yet; to prepare one: tildone fleet up" in err
 
     for verb, shown in [
-        ("ls", "none.db has no runs yet. To queue one: tildone fleet add PLAN"),
+        ("ls", "fleet.db has no runs yet. To queue one: tildone fleet add PLAN"),
         ("approve", "No run waits for approval."),
         ("answer", "No run waits for an answer."),
         ("drain", "There are no workers. To start one: tildone fleet work"),
         ("schedule", "There are no schedules."),
     ]:
-        assert shown in nobody.fleet(verb)
-        assert next(found for found in nobody.json(verb).values() if isinstance(found, list)) == [], verb
-    assert not Path(nobody.store_address).exists()
+        assert shown in operator.fleet(verb)
+        assert next(found for found in operator.json(verb).values() if isinstance(found, list)) == [], verb
+    assert not Path(operator.store_address).exists()
 
 
 def test_a_long_list_is_cut_and_says_so(operator: Operator) -> None:
@@ -365,43 +354,6 @@ def test_watch_says_once_that_the_store_does_not_answer_and_keeps_the_list(
     assert [json.loads(line)["runs"][0]["state"] for line in lines.splitlines()] == ["queued"]
     assert drawn.count("the database is away; trying again") == 2
     assert "queued" in drawn.partition("trying again")[2].partition("trying again")[0]
-
-
-@needs_server
-@pytest.mark.slow
-def test_watch_says_that_the_database_is_away_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
-    """On a terminal, the newest list stays below; as JSON, each reason is said once."""
-    with running_server("fsync=off") as server, server.database() as url:
-        person = Person(tmp_path, tmp_path, columns=60, environ={"TILDONE_STORE": url})
-        (person.folder / "a.md").write_text("- [ ] one: `true`\n", encoding="utf-8")
-        assert person.run("fleet", "add", "a.md").code == 0
-        terminal = person.at_terminal("fleet", "watch")
-        command, pipe = [str(PROGRAM), "fleet", "watch", "--json"], subprocess.PIPE
-        with subprocess.Popen(
-            command, stdout=pipe, stderr=pipe, env=person.environment({}), cwd=tmp_path, encoding="utf-8"
-        ) as watching:
-            assert watching.stdout is not None
-            assert watching.stderr is not None
-            terminal.until("queued")
-            first = json.loads(watching.stdout.readline())
-
-            server.order("stop")
-            terminal.until_after("trying again", "queued")
-            said = [watching.stderr.readline()]
-            server.order("start")
-            assert person.run("fleet", "cancel", "a").code == 0
-            terminal.until("1 cancelled")
-            second = json.loads(watching.stdout.readline())
-
-            terminal.type(b"\x03")
-            watching.send_signal(signal.SIGINT)
-            said += watching.stderr.read().splitlines(keepends=True)
-        ended = terminal.end()
-
-    assert [each["runs"][0]["state"] for each in (first, second)] == ["queued", "cancelled"]
-    assert (watching.returncode, ended.code) == (130, 130)
-    assert all(line.startswith("tildone: ") and line.endswith("; trying again\n") for line in said)
-    assert all(line != following for line, following in pairwise(said))
 
 
 @on_linux

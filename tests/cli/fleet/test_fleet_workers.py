@@ -19,7 +19,7 @@ from tests.cli.person import Person
 from tests.fleet.agents import processes_of
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.test_engines import needs_dbos
-from tests.fleet.workers import Bench, repository
+from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.stores.postgres import execute, needs_server
 from tests.suite.forking import PROGRAM
@@ -188,8 +188,8 @@ def drained(bench: Bench) -> Drained:
 
 
 def drain_after(worker: Drained, bench: Bench, *steps: Callable[[], object]) -> None:
-    """Check that the worker is drained when these steps have happened, each between two looks, and not before."""
-    left, before = [*steps, list], worker.drains
+    """Check that the worker is drained when these steps have happened, each before a look, and not before."""
+    left, before = list(steps), worker.drains
 
     def step(_seconds: float) -> None:
         left.pop(0)()
@@ -199,9 +199,9 @@ def drain_after(worker: Drained, bench: Bench, *steps: Callable[[], object]) -> 
 
 
 def test_a_worker_ends_at_once_when_nothing_is_queued_or_it_lacks_the_labels(drained: Drained, bench: Bench) -> None:
-    drain_after(drained, bench)
+    drain_after(drained, bench, list)
     bench.add("true", labels=("gpu",))
-    drain_after(drained, bench)
+    drain_after(drained, bench, list)
 
 
 def test_a_worker_waits_for_what_is_queued_or_held_and_ends_when_it_is_done(drained: Drained, bench: Bench) -> None:
@@ -222,7 +222,7 @@ def test_a_worker_does_not_wait_for_a_run_that_it_has_refused(drained: Drained, 
     [lease] = bench.leases.claim(Claimer(drained.id), [f"{drained.id}/0"])
     bench.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
 
-    drain_after(drained, bench)
+    drain_after(drained, bench, list)
 
     assert bench.lease().is_queued
 
@@ -233,10 +233,10 @@ def test_a_worker_that_cannot_read_the_store_or_writes_the_report_of_its_last_ru
     """The run is done by then, so nothing in the store tells of it."""
     with monkeypatch.context() as patched:
         patched.setattr(bench.leases, "active", Mock(side_effect=[StoreBusy("locked"), []]))
-        drain_after(drained, bench, list)
+        drain_after(drained, bench, list, list)
 
     monkeypatch.setattr(Worker, "is_at_work", PropertyMock(side_effect=[True, False]))
-    drain_after(drained, bench, list)
+    drain_after(drained, bench, list, list)
 
 
 ATTEMPTS = "SELECT workflow_uuid, status, executor_id FROM tildone_dbos.workflow_status ORDER BY 1"
@@ -267,8 +267,8 @@ def test_a_fleet_on_postgresql_is_prepared_used_and_emptied(operator: Operator) 
 
     assert "the engine of the workers is dbos" in operator.run("fleet", "up")[1]
     assert "the engine of the workers is dbos" in operator.run("fleet", "up", "--check")[1]
-    (operator.folder / "a.md").write_text("- [ ] one\n  $ test -e file\n", encoding="utf-8")
-    run = operator.add("a.md", "--agent", "shell", "--repo", str(repository(operator.folder)))
+    (operator.folder / "a.md").write_text("- [ ] one\n  $ test -e parser.py\n", encoding="utf-8")
+    run = operator.add("a.md", "--agent", "shell", "--repo", str(project(operator.folder)))
     with operator.working("--allow", "*", program=(sys.executable, "-m", "tildone")) as worker:
         operator.becomes(run, LeaseState.DONE)
         worker.terminate()
@@ -584,6 +584,7 @@ def test_an_agent_sees_the_secrets_of_its_own_provider_only(person: Person, tmp_
     worked = person.run("fleet", "work", "--allow", "*", "--until-idle", PATH=path, SEEN=str(seen), **SECRETS)
 
     assert worked.code == 0, worked
+    assert {row["state"] for row in person.run("fleet", "ls", "--all", "--json").json["runs"]} == {"done"}
     found = {file.name: file.read_text() for file in seen.iterdir()}
     assert {name: [each for each in SECRETS.values() if each in text] for name, text in found.items()} == {
         "claude": ["of-anthropic"],

@@ -106,21 +106,6 @@ def test_a_change_makes_a_proof_stale_and_its_commit_a_later_one_keeps_fresh(
     assert not runner.is_stale(check, proof)
 
 
-@pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
-def test_a_new_file_that_is_committed_after_the_check_has_passed_keeps_it_fresh(
-    check: Check, repository: Path, runner: Runner
-) -> None:
-    write(repository / "src" / "new file.py", "y = 1\n")
-    proof = runner.prove(check)
-
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "New")
-
-    assert not runner.is_stale(check, proof)
-    write(repository / "src" / "new file.py", "y = 2\n")
-    assert runner.is_stale(check, proof)
-
-
 def test_an_untracked_file_counts_only_for_a_check_that_names_it(repository: Path, runner: Runner) -> None:
     """One that was made after the check has passed counts when it is added."""
     before = runner.prove(PASSES)

@@ -4,38 +4,30 @@ import os
 import subprocess
 from collections import Counter
 from pathlib import Path
-from uuid import uuid4
 
 from tests.fleet.drills.outcome import completions
 from tests.fleet.repositories import project
-from tests.fleet.workers import SETTINGS
+from tests.fleet.workers import SETTINGS, Bench
 from tests.suite.forking import PROGRAM
-from tildone.app.opening import run_leases, store_at
 from tildone.base import replace
 from tildone.fleet.workspaces import lost_tasks
-from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.events import PlanChanged
 from tildone.plan.model import Check, Plan, Task
 from tildone.plan.runs import Lease, NewRun, Work
 
-SESSION = "plan"
 
-
-class Crew:
+class Crew(Bench):
     """Workers as processes, each with one slot and a home of its own."""
 
     def __init__(self, folder: Path, address: str) -> None:
-        self.folder, self.address = folder, address
-        # Processes are found by the name of their run, also those of tests that run at the same time.
-        self.run = f"shared-{uuid4().hex}"
-        self.store = store_at(address)
-        self.leases = run_leases(self.store)
+        super().__init__(folder, address)
         self.leases.configure(replace(SETTINGS, engine="table"))
         self.repo: Path | str = project(folder)
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def add(self, plan: Plan, hands: int) -> None:
+    def add_plan(self, plan: Plan, hands: int) -> None:
         work = Work(agent="shell", repo=str(self.repo))
-        self.leases.add(NewRun(self.run, SESSION, work, hands), [PlanChanged(plan)])
+        self.leases.add(NewRun(self.run, "s", work, hands), [PlanChanged(plan)])
 
     def start(self) -> None:
         home = self.folder / f"home{len(self.processes)}"
@@ -48,7 +40,7 @@ class Crew:
     def worker_of(self, task: int) -> "subprocess.Popen[bytes] | None":
         """The worker whose agent has claimed a task."""
         held = {f"{lease.run}/{lease.hand}": lease.owner.split("/")[1] for lease in self.hands() if lease.owner}
-        claims = [claim for claim in self.store.records.claims(SESSION) if claim.task == task and claim.is_held]
+        claims = [claim for claim in self.store.records.claims("s") if claim.task == task and claim.is_held]
         pids = [held.get(claim.holder.lease) for claim in claims]
         return next((each for each in self.processes if str(each.pid) in pids), None)
 
@@ -61,16 +53,12 @@ class Crew:
 
     def is_all_kept(self) -> bool:
         """Whether the files of all tasks that are done were kept."""
-        events, plan = list(self.store.events(SESSION)), self.plan()
+        events, plan = list(self.store.events("s")), self.plan()
         return not any(lost_tasks(events, lease, plan, len(self.hands())) for lease in self.hands())
-
-    def plan(self) -> Plan:
-        return latest_state(self.store.history(SESSION)).plan
 
     def completions(self) -> Counter[int]:
         """How often each task was completed in the plan."""
-        facts = [event.fact for event in self.store.events(SESSION)]
-        return completions([fact.plan for fact in facts if isinstance(fact, PlanChanged)])
+        return completions([fact.plan for fact in self.facts(PlanChanged)])
 
     def close(self) -> None:
         for process in self.processes:

@@ -4,8 +4,9 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from time import time
@@ -124,65 +125,44 @@ class EngineFleet:
     def revive(self, run: str, attempt: int) -> None:
         """Cancel and resume an attempt, as an operator of the engine may do."""
         if self.engine == DBOS:
-            with self._client() as client:
-                client.cancel_workflow(f"{run}.0.{attempt}")
-                client.resume_workflow(f"{run}.0.{attempt}", queue_name=self.workers[0].name)
+            self.client.cancel_workflow(f"{run}.0.{attempt}")
+            self.client.resume_workflow(f"{run}.0.{attempt}", queue_name=self.workers[0].name)
 
     def wipe(self) -> None:
         """Empty the tables of the engine."""
         if self.engine == DBOS:
             tables = "workflow_status, workflow_input, workflow_output, operation_outputs, queues, application_versions"
-            names = ", ".join(f"tildone_dbos.{name}" for name in tables.split(", "))
-            truncate(self.address, names)
+            truncate(self.address, ", ".join(f"tildone_dbos.{name}" for name in tables.split(", ")))
 
     def leave(self, lease: Lease, queue: str, version: str) -> None:
         """Leave the attempt of a lease in a queue, as a worker of another version of tildone has sent it."""
         self._enqueue(lease, lease.attempt, f"{lease.run}.{lease.hand}.{lease.attempt}", queue, version)
 
-    def register(self, queue: str) -> None:
-        """Register a queue, as a worker does."""
-        with self._client() as client:
-            client.register_queue(queue)
-
     def attempts(self) -> dict[str, str]:
         """Return the states of the attempts that DBOS has stored, by name."""
-        with self._client() as client:
-            return {row.workflow_id: row.status for row in client.list_workflows()}
-
-    @property
-    def queues(self) -> set[str]:
-        """The names of the queues of DBOS."""
-        with self._client() as client:
-            return {queue.name for queue in client.list_queues()}
+        return {row.workflow_id: row.status for row in self.client.list_workflows()}
 
     def settled(self) -> bool:
         """Return whether the engine has begun, or refused, all that it was given."""
-        if self.engine != DBOS:
-            return True
-        with self._client() as client:
-            return not client.list_workflows(status="ENQUEUED", limit=1)
+        return self.engine != DBOS or not self.client.list_workflows(status="ENQUEUED", limit=1)
 
     def _enqueue(self, lease: Lease, attempt: int, name: str, queue: str = "", version: str | None = None) -> None:
-        if self.engine != DBOS:
-            return
-        options = {"workflow_name": "attempt", "queue_name": queue or self.workers[0].name, "workflow_id": name}
-        options |= {"app_version": version} if version else {}
-        with self._client() as client:
-            client.enqueue(options, lease.run, lease.hand, attempt)
+        if self.engine == DBOS:
+            options = {"workflow_name": "attempt", "queue_name": queue or self.workers[0].name, "workflow_id": name}
+            options |= {"app_version": version} if version else {}
+            self.client.enqueue(options, lease.run, lease.hand, attempt)
 
-    @contextmanager
-    def tables(self) -> Iterator[Any]:
+    @cached_property
+    def tables(self) -> Any:
         """The tables of DBOS."""
         # Late: where the package is missing, the tests that need it are skipped.
         from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
-        with closing(EngineTables(self.address)) as tables:
-            yield tables
+        return EngineTables(self.address)
 
-    @contextmanager
-    def _client(self) -> Iterator[Any]:
-        with self.tables() as tables:
-            yield tables.client
+    @property
+    def client(self) -> Any:
+        return self.tables.client
 
 
 @contextmanager
@@ -193,6 +173,8 @@ def engine_fleet(engine: str, address: str) -> Iterator[EngineFleet]:
     fleet = EngineFleet(engine, address, run_leases(store))
     configure(fleet, LONG)
     yield fleet
+    if "tables" in vars(fleet):
+        fleet.tables.close()
     store.close()
 
 

@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.clients.supervisor import supervised
@@ -29,7 +29,7 @@ class HeldRun:
     folder: Path
     store: Store
     lease: Lease
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environ: Mapping[str, str]
 
     @property
     def leases(self) -> RunLeases:
@@ -66,21 +66,14 @@ class HeldRun:
     def run(self, agent: str, context: AgentContext) -> "subprocess.CompletedProcess[str]":
         """Run an agent as its driver says, under the lease, until it ends."""
         launch = AGENTS[agent](context)
-        pipe = subprocess.PIPE
-        with supervised(
-            list(launch.arguments),
-            seconds=SECONDS,
-            cwd=Path(context.folder),
-            env={**launch.environ, LEASE_VARIABLE: str(self.lease.fence)},
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-        ) as process:
+        words, environ = list(launch.arguments), {**launch.environ, LEASE_VARIABLE: str(self.lease.fence)}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with supervised(words, seconds=SECONDS, cwd=Path(context.folder), env=environ, **streams) as process:
             out, err = process.communicate()
         return subprocess.CompletedProcess(launch.arguments, process.returncode, out.decode(), err.decode())
 
 
-def hold(folder: Path, plan: Plan, environ: Mapping[str, str] | None = None) -> HeldRun:
+def hold(folder: Path, plan: Plan) -> HeldRun:
     """Queue a run of a plan in a new store, and take it. The data folder of its agents is below `folder`, too."""
     store = store_at(str(folder / "plans.db"))
     leases = run_leases(store)
@@ -88,5 +81,4 @@ def hold(folder: Path, plan: Plan, environ: Mapping[str, str] | None = None) -> 
     leases.add(NewRun(f"run-{secrets.token_hex(6)}", SESSION), [PlanChanged(plan)])
     [lease] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
     known = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
-    base = dict(os.environ) | known if environ is None else dict(environ)
-    return HeldRun(folder, store, lease, base)
+    return HeldRun(folder, store, lease, dict(os.environ) | known)

@@ -8,20 +8,16 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from tests.fleet.repositories import project
 from tests.fleet.runs import SESSION, HeldRun, hold
 from tildone.app.opening import open_session, store_at
 from tildone.app.settings import load
 from tildone.base import replace
-from tildone.fleet import hands as hand_tree
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.handover import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, prompt_for, with_messages
-from tildone.fleet.hands import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent, main
 from tildone.fleet.workspaces import Workspace
 from tildone.fleet.worktrees import Worktree
@@ -115,19 +111,6 @@ def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: 
     assert [status for _, status in run.tasks] == ["pending", "completed"]
     asked = [event.fact for event in run.events if isinstance(event.fact, Asked)]
     assert [(fact.kind, fact.text) for fact in asked] == [("check", "rm a")]
-
-
-def test_a_denied_command_is_noted_and_not_asked_for_again(make_run: Hold, work: Work) -> None:
-    run = make_run(flat(Task("Remove it: `rm said`")))
-    work(run)
-    [question] = run.leases.look(run.lease.run)[0].lease.questions
-
-    run.leases.answer(run.lease.run, question, "no: keep it", "Ada", "e1")
-    done = work(run)
-
-    assert done.returncode == 0
-    assert run.plan.tasks[0].notes[-1] == "denied by a person: rm said (no: keep it)"
-    assert run.leases.look(run.lease.run)[0].lease.questions == ()
 
 
 def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold, work: Work) -> None:
@@ -265,24 +248,6 @@ def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
     assert [task.status for task in bob.plan.tasks] == [Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED]
 
 
-def test_a_task_is_left_whose_files_are_not_there_yet(
-    two: tuple[Session, Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another hand has completed the task before it, but its worker has not kept the files, and may be lost."""
-    monkeypatch.setattr(hand_tree, "WAIT_SECONDS", 0.0)
-    ada, bob = two
-    tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
-    ada.change([Append(tuple(tasks)), Order(Numbered((2,)), (1,))], Actor.AGENT)
-    ada.change([Mark(Numbered((1,)), Status.COMPLETED)], Actor.AGENT)
-    tree = HandTree(str(project(tmp_path)), "r", BOB, lambda: ada.store.events("plan"))
-    said: list[str] = []
-
-    assert ShellAgent(bob, said.append, tree=tree).work() == DONE
-    assert [task.status for task in bob.plan.tasks] == [Status.COMPLETED, Status.PENDING, Status.COMPLETED]
-    assert said[0] == "not started, because the files of tasks before it are not in tildone/r yet: #2 two"
-
-
-LS = {"command": "ls"}
 NEW = Worktree("/w", "tildone/r1", "a new working tree")
 LOST = Worktree("/w", "tildone/r1", "the checkpoint refs/tildone/r1/1", "What the agent before you changed is lost.")
 
@@ -357,61 +322,31 @@ def test_an_answer_is_in_the_prompt_and_cannot_imitate_it(run: HeldRun) -> None:
     assert "</system-reminder>" not in answer
 
 
-def entry(role: str, *content: dict[str, Any]) -> dict[str, Any]:
-    return {"type": role, "message": {"role": role, "content": list(content)}}
-
-
-def item(kind: str, **payload: object) -> dict[str, Any]:
-    return {"type": "response_item", "payload": {"type": kind, **payload}}
-
-
-CLAUDE = [
-    {"type": "queue-operation", "content": "Work through this plan."},
-    {"type": "user", "message": {"role": "user", "content": "Work through\nthis plan."}},
-    {"type": "attachment", "attachment": {"type": "skill_listing", "content": "- many"}},
-    entry("assistant", {"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Bash", "input": LS}),
-    entry("user", {"type": "tool_result", "content": [{"type": "text", "text": "a b"}]}),
-]
-CODEX = [
-    item("message", role="developer", content=[{"text": "rules"}]),
-    item("message", role="user", content=[{"type": "input_text", "text": "Work through this plan."}]),
-    item("message", role="assistant", content=[{"type": "output_text", "text": "I look."}]),
-    {"type": "event_msg", "payload": {"type": "agent_message", "message": "I look."}},
-    item("function_call", name="Bash", arguments='{"command": "ls"}'),
-    item("function_call_output", output="a b"),
-]
-GEMINI = [
-    {"$set": {"lastUpdated": "now"}},
-    {"type": "user", "content": [{"text": "Work through this plan."}]},
-    {"type": "gemini", "content": "I look.", "toolCalls": [{"name": "Bash", "args": LS}]},
-    {"type": "user", "content": [{"functionResponse": {"name": "Bash", "response": {"output": "a b"}}}]},
-]
+TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SAID = ["user: Work through this plan.", "assistant: I look.", 'call: Bash {"command": "ls"}']
 
 
-def said(folder: Path, entries: list[dict[str, object]], printed: str = "") -> list[str]:
-    """What is kept of a transcript with these entries, and of an agent that has printed this."""
-    transcript, note, output = folder / "t.jsonl", folder / "note", folder / "output"
-    transcript.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
-    note.write_text(str(transcript), encoding="utf-8")
-    output.write_text(printed, encoding="utf-8")
-    return last_messages(str(note), str(output))
+def said(folder: Path, transcript: str, printed: str = "") -> list[str]:
+    """What is kept of a transcript, and of an agent that has printed this."""
+    (folder / "t.jsonl").write_text(transcript, encoding="utf-8")
+    (folder / "note").write_text(str(folder / "t.jsonl"), encoding="utf-8")
+    (folder / "output").write_text(printed, encoding="utf-8")
+    return last_messages(str(folder / "note"), str(folder / "output"))
 
 
-@pytest.mark.parametrize("entries", [CLAUDE, CODEX, GEMINI], ids=["claude", "codex", "gemini"])
-def test_messages_calls_and_results_of_a_transcript_are_kept(entries: list[dict[str, object]], tmp_path: Path) -> None:
-    found = said(tmp_path, entries)
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def test_messages_calls_and_results_of_a_transcript_are_kept(agent: str, tmp_path: Path) -> None:
+    *found, last = said(tmp_path, (TRANSCRIPTS / f"{agent}.jsonl").read_text(encoding="utf-8"))
 
-    assert found[:3] == SAID
-    assert found[3].startswith("result: ")
-    assert "a b" in found[3]
-    assert len(found) == 4
+    assert found == SAID
+    assert last.startswith("result: ")
+    assert "a b" in last
 
 
 def test_of_a_long_conversation_the_end_is_kept(tmp_path: Path) -> None:
-    entries: list[dict[str, object]] = [{"type": "user", "content": f"{n} {'word ' * 500}"} for n in range(100)]
+    entries = [{"type": "user", "content": f"{n} {'word ' * 500}"} for n in range(100)]
 
-    found = said(tmp_path, entries)
+    found = said(tmp_path, "".join(f"{json.dumps(entry)}\n" for entry in entries))
 
     assert len(found) == MAX_SAID
     assert found[-1].startswith("user: 99 word")
@@ -420,9 +355,10 @@ def test_of_a_long_conversation_the_end_is_kept(tmp_path: Path) -> None:
 
 def test_nothing_but_a_transcript_is_read_without_which_the_end_of_the_output_is_kept(tmp_path: Path) -> None:
     """Lines of another form do no harm."""
-    assert said(tmp_path, [], "Looking\n\n  at files\n") == ["Looking", "at files"]
+    assert said(tmp_path, "", "Looking\n\n  at files\n") == ["Looking", "at files"]
+    said_by_user = (TRANSCRIPTS / "claude.jsonl").read_text(encoding="utf-8").splitlines()[1]
     for line in ("{", "[]", "7", '{"message": 3}', '{"payload": {"type": []}}', '{"type": "user"}'):
-        (tmp_path / "t.jsonl").write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
+        (tmp_path / "t.jsonl").write_text(f"{line}\n{said_by_user}\n", encoding="utf-8")
         assert last_messages(str(tmp_path / "note"), "")[-1] == SAID[0], line
     for named in ("/etc/passwd", "missing.jsonl", ""):
         (tmp_path / "note").write_text(named, encoding="utf-8")

@@ -23,28 +23,21 @@ from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, providers_of
 from tildone.plan.dialects.native import FENCED, STILL_FENCED
 from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, Asked, LeaseState, RunReleased
 
-SECRETS = {
-    "ANTHROPIC_API_KEY": "anthropic",
-    "OPENAI_API_KEY": "openai",
-    "GEMINI_API_KEY": "google",
-    "MISTRAL_API_KEY": "mistral",
-    "GH_TOKEN": "",
-    "AWS_SECRET_ACCESS_KEY": "",
-    "DATABASE_URL": "",
-    "SSH_AUTH_SOCK": "",
-}
-"""Variables with secrets, each with the provider that it is for."""
-
+SECRETS = (
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY"),
+    *("GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "SSH_AUTH_SOCK"),
+)
 VALUES = dict.fromkeys(SECRETS, "hidden") | {"DATABASE_URL": "postgresql://me:hidden@db/app"}
 MODELS = {"run": "mistral:large", "opencode": "openai/gpt-5", "pi": "google/gemini-2.5-flash"}
+OPENAI, GEMINI = {"OPENAI_API_KEY"}, {"GEMINI_API_KEY"}
 GIVEN = {
     "shell": set[str](),
     "run": {"MISTRAL_API_KEY"},
     "claude": {"ANTHROPIC_API_KEY"},
-    "codex": {"OPENAI_API_KEY"},
-    "gemini": {"GEMINI_API_KEY"},
-    "opencode": {"OPENAI_API_KEY"},
-    "pi": {"GEMINI_API_KEY"},
+    "codex": OPENAI,
+    "opencode": OPENAI,
+    "gemini": GEMINI,
+    "pi": GEMINI,
 }
 
 

@@ -271,12 +271,12 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
         dbos_fleet.end(ended)
         until(lambda: dbos_fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
         for queue in ("gone/2/b", "other/3/c"):
-            dbos_fleet.register(queue)
+            dbos_fleet.client.register_queue(queue)
         dbos_fleet.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
         dbos_fleet.leases.beat(WorkerInfo("other/3/c", "other", 3))
         worker.tell("tidy")
         until(lambda: "tidied" in worker.lines)
-        attempts, queues = dbos_fleet.attempts(), dbos_fleet.queues
+        attempts, queues = dbos_fleet.attempts(), {queue.name for queue in dbos_fleet.client.list_queues()}
         dbos_fleet.end(living)
 
     assert attempts == {f"{living}.0.1": "PENDING"}
@@ -292,15 +292,15 @@ def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_ru
     """Those that count stay, wherever they are in the list."""
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     dated = "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
-    with dbos_fleet.tables() as tables:
-        tables.tidy((), ())
-        for attempt in range(1, 8):
-            dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
-        execute(dbos_fleet.address, dated)
-        tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
-        assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
+    tables = dbos_fleet.tables
+    tables.tidy((), ())
+    for attempt in range(1, 8):
+        dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
+    execute(dbos_fleet.address, dated)
+    tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
+    assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
 
-        for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
-            dbos_fleet.leave(lease, "nobody", version="0")
-        tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
-        assert set(dbos_fleet.attempts()) == {"rr.0.1"}
+    for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
+        dbos_fleet.leave(lease, "nobody", version="0")
+    tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
+    assert set(dbos_fleet.attempts()) == {"rr.0.1"}

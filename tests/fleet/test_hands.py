@@ -60,7 +60,8 @@ on_both_stores = pytest.mark.parametrize(
 
 
 @pytest.fixture(params=[sqlite])
-def crew(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crew]:
+def crew(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
+    monkeypatch.setenv("MARKS", "")
     found = Crew(tmp_path, request.param(request))
     yield found
     found.close()
@@ -72,7 +73,7 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
     wait = f"{wait_for(tmp_path / 'go')};"
     each = [shell(f"task {n}", f"{wait if n == 2 else ''} echo {n} > {n}.txt") for n in range(1, 6)]
     last = shell("last", "cat 1.txt 2.txt 3.txt 4.txt 5.txt > all.txt", after=(1, 2, 3, 4, 5))
-    crew.add(numbered(flat(*each, last)), hands=3)
+    crew.add_plan(numbered(flat(*each, last)), hands=3)
     for _ in range(3):
         crew.start()
 
@@ -105,7 +106,7 @@ def test_a_hand_that_waits_begins_as_soon_as_another_has_done_what_it_waits_for(
     both = "; ".join(map(wait_for, marks))
     later = [shell(mark.name, f"{touch(mark)}; {both}", after=(1,)) for mark in marks]
     crew.leases.configure(replace(SETTINGS, lease=FOREVER_MS, engine="table"))
-    crew.add(numbered(flat(shell("first", wait_for(go)), *later)), hands=2)
+    crew.add_plan(numbered(flat(shell("first", wait_for(go)), *later)), hands=2)
     for _ in range(2):
         crew.start()
 
@@ -127,7 +128,7 @@ def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Cr
     second = shell("second", f"cat 1.txt || exit 1; {wait_for(go)}; cat 1.txt > 2.txt", after=(1,))
     crew.repo = remote.as_uri()
     try:
-        crew.add(numbered(flat(first, second)), hands=2)
+        crew.add_plan(numbered(flat(first, second)), hands=2)
         crew.start()
         killed = until(lambda: crew.worker_of(2))
         until(pushing.exists)
@@ -152,7 +153,7 @@ def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(crew: Crew, t
     marks = {n: tmp_path / f"mark{n}" for n in (1, 2)}
     both = "; ".join(map(wait_for, marks.values()))
     each = [shell(f"task {n}", f"{touch(marks[n])}; {both}; echo {n} > parser.py") for n in (1, 2)]
-    crew.add(numbered(flat(*each)), hands=2)
+    crew.add_plan(numbered(flat(*each)), hands=2)
     crew.start()
     crew.start()
     until(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
@@ -260,18 +261,6 @@ def test_a_hand_looks_again_for_a_task_a_few_times_while_none_is_closed() -> Non
     assert ending(look, *closed, look, look).delay == 2000
     assert ending(look, RunQueued("r", 0, 0, 1, Work()), look, look).delay == 2000
     assert ending(*[look] * MAX_LOOKS) == GAVE_UP
-
-
-def test_hands_that_do_nothing_do_not_wait_for_each_other_for_ever(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hand_rules, "FIRST_LOOK_MS", 1)
-    bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
-
-    with bench.worker(slots=2):
-        until(lambda: not any(view.lease.state.is_active for view in bench.leases.look(bench.run)))
-
-    assert [view.lease.state for view in bench.leases.look(bench.run)] == [LeaseState.FAILED] * 2
 
 
 def test_no_agent_is_started_while_another_hand_has_the_rest(bench: Bench) -> None:
@@ -390,7 +379,7 @@ def test_no_file_is_lost_with_workers_that_are_killed(crew: Crew, tmp_path: Path
     if remote:
         repository = bare(tmp_path, repository)
         crew.repo = repository.as_uri()
-    crew.add(numbered(flat(*(task(number, chance) for number in range(1, TASKS + 1)))), hands=HANDS)
+    crew.add_plan(numbered(flat(*(task(number, chance) for number in range(1, TASKS + 1)))), hands=HANDS)
     for _ in range(HANDS):
         crew.start()
 

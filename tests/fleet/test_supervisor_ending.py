@@ -115,31 +115,23 @@ def test_an_exit_code_or_a_signal_is_reported(script: str, expected: AgentEnding
     assert ending(run(("sh", "-c", script), containment=means)) == expected
 
 
-def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path, means: str) -> None:
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_an_agent_is_asked_first_and_may_take_its_time(
+    run: Run, tmp_path: Path, means: str, *, is_frozen: bool
+) -> None:
     """Within the grace period, it can clean up, and start programs for it."""
     script = f"trap '{wait_for(tmp_path / 'seen')}; sh -c \"echo cleaned\"; exit 0' TERM; {touch(tmp_path / 'ready')}"
     agent = run(("sh", "-c", f"{script}; while :; do sleep 0.02; done"), containment=means, grace=LIMIT_SECONDS)
     until((tmp_path / "ready").exists)
+    if is_frozen:
+        agent.renew(boot_seconds() - 1)
+        until(lambda: agent.frozen)
 
     agent.stop()
     (tmp_path / "seen").touch()
 
     assert ending(agent) == AgentEnding(How.STOPPED)
     assert (tmp_path / "output").read_text(encoding="utf-8").endswith("cleaned\n")
-
-
-def test_a_frozen_agent_is_asked_first_too(run: Run, tmp_path: Path, means: str) -> None:
-    ready, asked = tmp_path / "ready", tmp_path / "asked"
-    script = f"trap '{touch(asked)}; exit 0' TERM; {touch(ready)}; while :; do sleep 0.02; done"
-    agent = run(("sh", "-c", script), containment=means, grace=LIMIT_SECONDS)
-    until(ready.exists)
-    agent.renew(boot_seconds() - 1)
-    until(lambda: agent.frozen)
-
-    agent.stop()
-
-    assert ending(agent) == AgentEnding(How.STOPPED)
-    assert asked.exists()
 
 
 def test_an_agent_that_is_frozen_for_too_long_is_killed_and_does_nothing_more(
@@ -397,16 +389,19 @@ def leave() -> Iterator[Leave]:
 
 
 def test_a_process_whose_lease_is_not_alive_is_an_orphan(leave: Leave) -> None:
+    """A zombie is none."""
     lost, held = new_lease(), new_lease()
-    orphan, child = leave(lost), leave(held)
+    orphan, child, stopped, ended = leave(lost), leave(held), leave(new_lease()), leave(new_lease(), "exit 0")
     leave("")
     until(lambda: _name(orphan.pid) == "sleep")
+    stop(stopped.pid)
+    until(lambda: state(ended.pid) == "Z")
 
     found = {process.pid: process for process in orphans({held})}
 
-    assert child.pid not in found
-    assert os.getpid() not in found
-    assert (found[orphan.pid].lease, found[orphan.pid].name, found[orphan.pid].stopped) == (lost, "sleep", False)
+    assert not {child.pid, ended.pid, os.getpid()} & found.keys()
+    assert (found[orphan.pid].lease, found[orphan.pid].name) == (lost, "sleep")
+    assert [found[each.pid].stopped for each in (orphan, stopped)] == [False, True]
     assert found[orphan.pid].started > 0
     assert {held, lost} <= {process.lease for process in orphans(())}
 
@@ -435,14 +430,6 @@ def test_a_process_that_has_no_variables_is_not_waited_for(
         monkeypatch.setattr(leftovers, "process_stat", lambda _pid: ("kthreadd", KERNEL_THREAD))
 
     assert [found for found in orphans(()) if found.pid == process.pid] == []
-
-
-def test_an_orphan_that_is_stopped_is_reported_as_such_and_a_zombie_is_none(leave: Leave) -> None:
-    stopped, ended = leave(new_lease()), leave(new_lease(), "exit 0")
-    stop(stopped.pid)
-    until(lambda: state(ended.pid) == "Z")
-
-    assert [found.stopped for found in orphans(()) if found.pid in (stopped.pid, ended.pid)] == [True]
 
 
 def test_the_processes_of_a_lease_are_ended_and_no_others(leave: Leave) -> None:

@@ -16,7 +16,8 @@ from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.log.settings import FleetSettings
-from tildone.plan.events import PlanChanged
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.model import Plan
 from tildone.plan.runs import Lease, LeaseState, NewRun, Work
 
 F = TypeVar("F")
@@ -39,8 +40,8 @@ AGENTS = {"sh": shell, "tasks": worker_of_tasks}
 class Bench:
     """A store with leases in a folder, and workers on it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.address = folder, str(folder / "plans.db")
+    def __init__(self, folder: Path, address: str = "") -> None:
+        self.folder, self.address = folder, address or str(folder / "plans.db")
         # Processes are found by the name of their run, also those of tests that run at the same time.
         self.run = f"r{uuid4().hex}"
         os.environ["MARKS"] = str(folder / "marks")
@@ -56,6 +57,9 @@ class Bench:
 
     def lease(self) -> Lease:
         return self.leases.look(self.run)[0].lease
+
+    def plan(self) -> Plan:
+        return latest_state(self.store.history("s")).plan
 
     def facts(self, kind: type[F]) -> list[F]:
         return [event.fact for event in self.store.events("s") if isinstance(event.fact, kind)]

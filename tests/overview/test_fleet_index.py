@@ -222,13 +222,6 @@ def names(told: Queue[IndexChange | str]) -> list[str]:
     return [row.name for row in change.changed]
 
 
-def test_the_first_reading_is_published_even_if_there_is_nothing_then_each_change(world: World) -> None:
-    with following(world) as told:
-        assert names(told) == []
-        world.write("s", "a")
-        assert names(told) == ["s"]
-
-
 def test_a_follower_that_was_not_started_can_be_stopped(world: World) -> None:
     IndexFollower(world.index, print).stop()
 
@@ -250,20 +243,21 @@ def test_a_store_that_cannot_be_read_is_reported_and_tried_again(world: World, m
         assert not change
 
 
-def test_an_idle_store_is_not_read(world: World) -> None:
+def test_the_first_reading_is_published_then_each_change_and_an_idle_store_is_not_read(world: World) -> None:
     """The thread blocks in `wait_any`; only who is at work is looked at again. Summaries are kept at the end.
 
     What is beside the index is called after every refresh.
     """
-    world.write("s", "a")
     called: Queue[int] = Queue()
     with following(world, lambda: called.put(1)) as told:
+        assert names(told) == []
+        world.write("s", "a")
         assert names(told) == ["s"]
         world.counting.calls.clear()
         while world.counting.calls["wait_any"] < 3:
             Event_following().wait(0.01)
 
         assert set(world.counting.calls) == {"wait_any"}
-        for _ in range(2):
+        for _ in range(3):
             called.get(timeout=LONG_ENOUGH)
     assert list(world.store.records.kept_summaries()) == ["s"]

@@ -49,6 +49,12 @@ class Operator:
         assert (code, err) == (0, ""), (argv, code, out, err)
         return out
 
+    def refused(self, code: int, *argv: str) -> str:
+        """Return what a command says that ends with this exit code."""
+        ended, _, err = self.run(*argv)
+        assert ended == code, (argv, ended, err)
+        return err
+
     def json(self, *argv: str) -> Any:
         return json.loads(self.fleet(*argv, "--json"))
 

@@ -65,17 +65,6 @@ def test_a_second_run_of_a_living_plan_is_refused_and_nothing_of_the_command_is_
     assert sessions == [os.path.realpath(operator.folder / "a.md")]
 
 
-def test_an_ended_plan_continues_where_it_stopped_unless_it_is_restarted(operator: Operator) -> None:
-    operator.fleet("cancel", operator.add("a.md"))
-    assert operator.run("todo", "done", "1", "--session", os.path.realpath("a.md"))[0] == 0
-
-    continued = operator.add("a.md")
-    assert operator.json("show", continued)["hands"][0]["closed"] == 1
-    operator.fleet("cancel", continued)
-
-    assert operator.json("show", operator.add("a.md", "--restart"))["hands"][0]["closed"] == 0
-
-
 def test_a_session_can_be_queued_by_its_name(operator: Operator) -> None:
     assert operator.run("todo", "add", "one: `true`", "--session", "mine")[0] == 0
 
@@ -132,21 +121,26 @@ def test_a_plan_whose_tasks_have_no_commands_is_not_for_the_shell_agent(operator
 
     operator.add("a.md", "--agent", "claude")
     assert operator.run("todo", "add", "Think", "--session", "mine")[0] == 0
-    assert operator.run("fleet", "add", "mine")[0] == 3
+    operator.refused(3, "fleet", "add", "mine")
     assert operator.run("todo", "check", "1", "--session", "mine", "--", "test", "-f", "a.md")[0] == 0
     operator.fleet("add", "mine")
 
 
-def test_a_plan_without_open_tasks_is_refused_unless_it_is_restarted(operator: Operator) -> None:
+def test_an_ended_plan_continues_where_it_stopped_unless_it_is_restarted(operator: Operator) -> None:
+    """One without open tasks cannot."""
     operator.fleet("cancel", operator.add("a.md"))
     session = os.path.realpath("a.md")
-    assert operator.run("todo", "done", "1", "2", "--session", session)[0] == 0
+    assert operator.run("todo", "done", "1", "--session", session)[0] == 0
+    continued = operator.add("a.md")
+    assert operator.json("show", continued)["hands"][0]["closed"] == 1
+    operator.fleet("cancel", continued)
+    assert operator.run("todo", "done", "2", "--session", session)[0] == 0
 
-    code, _, err = operator.run("fleet", "add", "a.md")
+    err = operator.refused(3, "fleet", "add", "a.md")
 
-    assert (code, "all tasks of a.md are closed; add tasks to it, or to begin again: --restart" in err) == (3, True)
-    assert operator.run("fleet", "add", session)[0] == 3
-    operator.add("a.md", "--restart")
+    assert "all tasks of a.md are closed; add tasks to it, or to begin again: --restart" in err
+    operator.refused(3, "fleet", "add", session)
+    assert operator.json("show", operator.add("a.md", "--restart"))["hands"][0]["closed"] == 0
 
 
 def test_what_is_restarted_has_no_proofs_of_before(operator: Operator) -> None:
@@ -176,33 +170,24 @@ def test_of_several_runs_the_living_one_is_meant(operator: Operator) -> None:
 
     assert operator.json("show", "a")["run"] == second
     operator.fleet("cancel", "a")
-    assert operator.run("fleet", "show", "a")[0] == 2
+    operator.refused(2, "fleet", "show", "a")
 
 
 def test_the_provider_follows_from_the_model_or_the_agent(operator: Operator) -> None:
-    for name, options in {
-        "a.md": ["--model", "openai:gpt"],
-        "b.md": ["--agent", "claude"],
-        "c.md": ["--agent", "shell"],
-        "d.md": ["--agent", "opencode", "--model", "openai/gpt-5"],
-        "e.md": ["--agent", "pi", "--model", "openrouter/deepseek/r1:free"],
-        "f.md": ["--agent", "claude", "--model", "us.anthropic.claude-v1:0"],
-        "g.md": ["--agent", "opencode"],
-        "h.md": ["--model", "openai-chat:gpt"],
-    }.items():
-        operator.add(name, *options)
-
-    works = {view.lease.session[-4:]: view.lease.work for view in operator.leases.look()}
-    assert {name: (work.agent, work.provider) for name, work in works.items()} == {
-        "a.md": ("run", "openai"),
-        "b.md": ("claude", "anthropic"),
-        "c.md": ("shell", ""),
-        "d.md": ("opencode", "openai"),
-        "e.md": ("pi", "openrouter"),
-        "f.md": ("claude", "anthropic"),
-        "g.md": ("opencode", ""),
-        "h.md": ("run", "openai"),
+    expected = {
+        "a.md": (["--model", "openai:gpt"], "run", "openai"),
+        "b.md": (["--agent", "claude"], "claude", "anthropic"),
+        "c.md": (["--agent", "shell"], "shell", ""),
+        "d.md": (["--agent", "opencode", "--model", "openai/gpt-5"], "opencode", "openai"),
+        "e.md": (["--agent", "pi", "--model", "openrouter/deepseek/r1:free"], "pi", "openrouter"),
+        "f.md": (["--agent", "claude", "--model", "us.anthropic.claude-v1:0"], "claude", "anthropic"),
+        "g.md": (["--agent", "opencode"], "opencode", ""),
+        "h.md": (["--model", "openai-chat:gpt"], "run", "openai"),
     }
+
+    works = {name: operator.lease(operator.add(name, *options)).work for name, (options, _, _) in expected.items()}
+
+    assert {name: (expected[name][0], work.agent, work.provider) for name, work in works.items()} == expected
 
 
 def test_a_database_that_does_not_answer_is_waited_for(
@@ -294,20 +279,13 @@ def test_the_page_of_the_settings_has_all_of_them_with_their_limits_and_its_exam
     assert f"at most {MAX_LABELS} entries" in text
 
 
-def test_asking_and_not_asking_exclude_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "runs.db"))
-    monkeypatch.chdir(tmp_path)
-
-    assert main(["fleet", "work", "--ask", "make *", "--no-ask"]) == 2
-    assert "--ask and --no-ask exclude each other" in capsys.readouterr().err
-
-
 def test_a_worker_gets_its_options_and_obeys_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first signal drains it, the second stops it. Options of the command line come before settings."""
+    """The first signal drains it, the second stops it. Options of the command line come before settings.
+
+    To ask a person and not to ask exclude each other.
+    """
     for name, value in written(tmp_path, '[fleet]\nslots = 3\nlabels = ["gpu"]\nallow = ["make *"]\n').items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "runs.db"))
@@ -332,14 +310,9 @@ def test_a_worker_gets_its_options_and_obeys_signals(
     reach = "allow of [fleet] 'make *' allows more than it looks like: make runs what the project's files tell it to"
     assert capsys.readouterr().err == f"tildone: {reach}\n"
     _, options, store = made.call_args.args
-    assert options == WorkerOptions(
-        slots=2,
-        labels=frozenset({"gpu"}),
-        allow=("make *",),
-        agents=frozenset({"shell", "run"}),
-        home=str(tmp_path / "data" / "tildone" / "fleet"),
-        grace=3.0,
-        ask=("*",),
-    )
+    home, agents = str(tmp_path / "data" / "tildone" / "fleet"), frozenset({"shell", "run"})
+    assert options == WorkerOptions(2, frozenset({"gpu"}), ("make *",), agents, home, 3.0, ask=("*",))
     assert store.endswith("runs.db")
     assert made.call_args.kwargs == {"engine": TableEngine, "traces": None}
+    assert main(["fleet", "work", "--ask", "make *", "--no-ask"]) == 2
+    assert "--ask and --no-ask exclude each other" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_a_run_is_named_by_the_beginning_of_its_name(operator: Operator) -> None
     operator.add("alps.md")
 
     assert operator.json("show", "alpha")["run"] == run
-    assert operator.run("fleet", "show", "al")[0] == 2
+    operator.refused(2, "fleet", "show", "al")
     code, _, err = operator.run("fleet", "show", ESCAPE)
     assert (code, "\x1b" in err) == (4, False)
 
@@ -84,10 +84,10 @@ def test_queued_runs_are_paused_resumed_cancelled_and_retried_at_once(operator: 
 
     assert operator.fleet("pause", run) == f"{run} is paused.\n"
     assert operator.fleet("resume", run) == f"{run} is queued.\n"
-    assert operator.run("fleet", "retry", run)[0] == 3
+    operator.refused(3, "fleet", "retry", run)
     assert operator.fleet("cancel", run) == f"{run} is cancelled.\n"
-    assert operator.run("fleet", "resume", run)[0] == 3
-    assert operator.run("fleet", "cancel", run)[0] == 3
+    operator.refused(3, "fleet", "resume", run)
+    operator.refused(3, "fleet", "cancel", run)
     assert operator.fleet("retry", run) == f"{run} is queued.\n"
 
 
@@ -114,12 +114,12 @@ def test_an_answer_queues_the_run_again(operator: Operator) -> None:
     shown = operator.fleet("answer")
     assert "Which" in shown
     assert "\x1b" not in shown
-    assert operator.run("fleet", "approve", run)[0] == 4
+    operator.refused(4, "fleet", "approve", run)
     operator.fleet("answer", run, "the", "second")
 
     assert answers(operator, lease) == [("q1", "the second", "Ada")]
     assert states(operator) == {run: "queued"}
-    assert operator.run("fleet", "answer", run, "again")[0] == 4
+    operator.refused(4, "fleet", "answer", run, "again")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_command_is_listed_with_what_is_dangerous_about_it_and_approved_or_den
     operator.fleet("approve", run, *options)
 
     assert answers(operator, lease) == [("q1", answer, "Ada")]
-    assert operator.run("fleet", "approve", run, "--question", "q2")[0] == 3
+    operator.refused(3, "fleet", "approve", run, "--question", "q2")
 
 
 def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(operator: Operator) -> None:
@@ -147,7 +147,7 @@ def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(opera
     operator.leases.beat(WorkerInfo("build-7/1/a", "build-7", 1, "1", labels=("gpu",)))
 
     assert operator.fleet("drain").startswith("build-7/1/a  1 slot, labels gpu")
-    assert operator.run("fleet", "drain", "other")[0] == 4
+    operator.refused(4, "fleet", "drain", "other")
     assert "build-7/1/a takes nothing more" in operator.fleet("drain", "build-7")
     assert operator.json("drain")["workers"][0]["draining"]
 
@@ -155,8 +155,8 @@ def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(opera
 
     assert "a lease lasts 30 s and is renewed every 10 s" in shown
     assert "anthropic: at most 4 runs and 50 requests a minute" in shown
-    assert operator.run("fleet", "up", "--limit", "anthropic")[0] == 2
-    assert operator.run("fleet", "up", "--lease", "1")[0] == 2
+    operator.refused(2, "fleet", "up", "--limit", "anthropic")
+    operator.refused(2, "fleet", "up", "--lease", "1")
 
 
 def test_the_doctor_tells_of_runs_that_every_worker_has_refused(operator: Operator) -> None:
@@ -206,7 +206,7 @@ def test_runs_are_added_again_from_the_logs(operator: Operator) -> None:
     assert "1 lease added from the logs of the plans" in operator.fleet("up", "--rebuild")
 
     assert states(operator) == {run: "cancelled"}
-    assert operator.run("fleet", "up", "--rebuild", "--check")[0] == 2
+    operator.refused(2, "fleet", "up", "--rebuild", "--check")
 
 
 def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
@@ -219,14 +219,14 @@ def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
     assert operator.json("schedule", "add", "0 4 * * *", "nightly.md")["replaced"]
     [listed] = operator.json("schedule")["schedules"]
     assert (listed["name"], listed["cron"], listed["zone"]) == ("nightly", "0 4 * * *", "UTC")
-    assert operator.run("fleet", "schedule", "remove", "nightly", "other")[0] == 4
+    operator.refused(4, "fleet", "schedule", "remove", "nightly", "other")
     assert operator.fleet("schedule", "remove", "nightly") == "Removed nightly. Runs that are queued stay.\n"
     assert operator.json("schedule")["schedules"] == []
     faults = {"0 25 * * *": "the hour of a schedule is 0 to 23", "x * * * *": "the minute", "* * *": "has 5 fields"}
     for cron, said in faults.items():
         code, _, err = operator.run("fleet", "schedule", "add", cron, "nightly.md")
         assert (code, said in err) == (2, True), cron
-    assert operator.run("fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")[0] == 2
+    operator.refused(2, "fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")
 
 
 @pytest.mark.parametrize("operator", [sqlite], indirect=True)
@@ -258,7 +258,7 @@ def test_a_long_list_is_cut_and_says_so(operator: Operator) -> None:
     assert shown.splitlines()[1] == "2 more: 1 queued, 1 cancelled. To list them: tildone fleet ls --limit 3"
     assert (len(operator.json("ls", "--limit", "1")["runs"]), operator.json("ls", "--limit", "1")["more"]) == (1, 2)
     assert [row["state"] for row in operator.json("ls")["runs"]] == ["queued", "queued", "cancelled"]
-    assert operator.run("fleet", "ls", "--limit", "none")[0] == 2
+    operator.refused(2, "fleet", "ls", "--limit", "none")
 
 
 def test_a_run_that_asks_is_first_with_its_question(operator: Operator) -> None:

@@ -73,15 +73,8 @@ def main() -> int:
     setting = Setting(**json.loads(sys.argv[1]))
     shift_clock()
     pretend(setting)
-    options = WorkerOptions(
-        slots=setting.slots,
-        labels=frozenset(setting.labels),
-        allow=("*",),
-        agents=frozenset(AGENTS),
-        home=setting.home,
-        grace=GRACE,
-        min_free_mb=setting.min_free_mb,
-    )
+    labels, least = frozenset(setting.labels), setting.min_free_mb
+    options = WorkerOptions(setting.slots, labels, ("*",), frozenset(AGENTS), setting.home, GRACE, min_free_mb=least)
     leases = run_leases(store_at(setting.store))
     agents = dict.fromkeys(AGENTS, driver(setting.command))
     engine = engine_for(leases.settings().engine, parse_address(setting.store))

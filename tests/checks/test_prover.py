@@ -49,7 +49,7 @@ def test_a_passed_check_is_a_proof_with_the_digests_of_the_files(runner: Runner)
     assert all((proof.files, proof.all_files))
 
 
-def test_a_proof_names_the_program_that_ran_by_path_and_digest(
+def test_a_proof_names_the_program_by_path_and_digest(
     project: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if it is started by its name, or by a path in the project. What is in the current folder is not found."""
@@ -146,7 +146,7 @@ def counting(exit_codes: str) -> str:
 @pytest.mark.parametrize(
     ("retries", "result", "runs"), [(0, Result.FAILED, 1), (1, Result.FAILED, 2), (2, Result.PASSED, 3), (9, None, 3)]
 )
-def test_a_check_that_fails_is_run_again_as_often_as_it_says(
+def test_a_check_is_run_again_as_often_as_it_says(
     retries: int, result: Result | None, runs: int, project: Path, runner: Runner
 ) -> None:
     proof = runner.prove(python(counting("[1, 2, 0, 1]"), retries=retries))
@@ -306,9 +306,7 @@ def test_at_its_end_or_at_the_time_limit_the_whole_group_is_ended(
 
 
 @posix
-def test_a_process_that_left_the_group_and_keeps_the_output_open_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "KILL_SECONDS", 0.1)
     script = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
 
@@ -342,7 +340,7 @@ def approvals(tmp_path: Path) -> Approvals:
     return Approvals(str(tmp_path / "approved"), str(tmp_path / "project"))
 
 
-def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
+def test_an_approval_is_kept_privately_until_revoked(
     approvals: Approvals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looking makes no files."""
@@ -364,9 +362,7 @@ def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
     assert not approvals.is_allowed(TESTS)
 
 
-def test_only_that_very_command_in_that_folder_of_that_project_is_approved(
-    approvals: Approvals, tmp_path: Path
-) -> None:
+def test_only_that_command_in_that_folder_of_that_project_is_approved(approvals: Approvals, tmp_path: Path) -> None:
     """Limits, retries and watched files do not change what is run."""
     approvals.approve(TESTS)
     assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
@@ -410,9 +406,7 @@ def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) 
     assert allowed == list(inside)
 
 
-def test_the_path_is_that_of_the_person_and_never_that_of_an_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_path_is_that_of_the_person_and_never_an_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of the project counts if the person has it in theirs, as that of a virtual environment."""
     project = tmp_path / "project"
     venv, agents = str(project / ".venv" / "bin"), os.pathsep.join((str(project / "bin"), "bin", "/usr/bin"))
@@ -473,9 +467,7 @@ def test_all_of_24_commands_that_always_pass_are_refused_or_told() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX system")
-def test_nothing_is_said_of_a_check_that_can_fail_or_takes_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_said_of_checks_that_can_fail_or_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is run in a folder without the files here, and nothing of it is left."""
     monkeypatch.setattr("tildone.app.check_commands.TRIAL_SECONDS", 0.5)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

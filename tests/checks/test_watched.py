@@ -251,7 +251,7 @@ def test_no_program_that_the_repository_names_is_run(repository: Path, tmp_path:
 
 @pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
 @every_change
-def test_outside_a_repository_all_files_count(
+def test_without_git_all_files_count(
     change: Callable[[Path], object], check: Check, plain: Path, tmp_path: Path
 ) -> None:
     runner = Runner(plain, tmp_path)
@@ -264,7 +264,7 @@ def test_outside_a_repository_all_files_count(
     assert runner.is_stale(check, proof)
 
 
-def test_outside_a_repository_globs_hidden_files_dependencies_and_our_own_are_respected(
+def test_outside_a_repository_globs_hidden_files_dependencies_and_ours_are_respected(
     plain: Path, tmp_path: Path
 ) -> None:
     runner = Runner(plain, tmp_path, ignored=(str(plain / "plans.db"),))
@@ -278,7 +278,7 @@ def test_outside_a_repository_globs_hidden_files_dependencies_and_our_own_are_re
     assert runner.stale({1: (PASSES, everything), 2: (ON_SOURCES, sources)}) == {1}
 
 
-def test_a_folder_with_too_many_files_has_no_digest_and_its_proofs_do_not_become_stale(
+def test_a_folder_with_too_many_files_has_no_digest(
     plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check_files, "MAX_FILES", 1)

@@ -113,10 +113,10 @@ def started(agent: SupervisedAgent) -> int:
     return int(until(lambda: agent.pid))
 
 
-def is_frozen(agent: SupervisedAgent, pids: list[int]) -> bool:
-    """Return whether the kernel has stopped these processes of an agent."""
-    if agent.cgroup:
-        return "frozen 1" in Path(agent.cgroup, "cgroup.events").read_text(encoding="utf-8")
+def is_frozen(cgroup: str, pids: list[int]) -> bool:
+    """Return whether the kernel has stopped these processes of an agent, which may have a control group."""
+    if cgroup:
+        return "frozen 1" in Path(cgroup, "cgroup.events").read_text(encoding="utf-8")
     return all(state(pid) == "T" for pid in pids)
 
 

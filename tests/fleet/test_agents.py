@@ -209,7 +209,7 @@ def while_choosing(act: Callable[[], object]) -> Approver:
 
 
 @pytest.mark.parametrize(("actor", "status"), [(Actor.AGENT, Status.COMPLETED), (Actor.USER, Status.ABANDONED)])
-def test_a_task_that_is_closed_just_before_it_is_started_stays_closed(
+def test_a_task_closed_just_before_it_is_started_stays_so(
     two: tuple[Session, Session], actor: Actor, status: Status
 ) -> None:
     ada, bob = two
@@ -227,9 +227,7 @@ def test_a_task_that_is_closed_just_before_it_is_started_stays_closed(
 
 
 @pytest.mark.parametrize("moment", ["before", "late"])
-def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
-    two: tuple[Session, Session], moment: str
-) -> None:
+def test_tasks_that_may_change_the_files_of_another_agents_are_left(two: tuple[Session, Session], moment: str) -> None:
     """The other may have started its task just before this agent starts one."""
     ada, bob = two
     tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
@@ -265,9 +263,7 @@ def prompt(run: HeldRun, worktree: Worktree) -> str:
     return prompt_for(view.lease, run.store.events(SESSION), worktree)
 
 
-def test_the_first_agent_is_told_the_plan_where_it_works_and_how_to_get_what_other_hands_have_done(
-    run: HeldRun,
-) -> None:
+def test_the_first_agent_is_told_the_plan_where_it_works_and_how_to_get_what_others_have_done(run: HeldRun) -> None:
     text, of_hand = prompt(run, NEW), prompt(run, replace(NEW, shared=True))
 
     assert "- [x] Write the parser" in text

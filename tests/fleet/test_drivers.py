@@ -81,9 +81,7 @@ def test_nothing_is_written_to_the_repository(run: HeldRun) -> None:
     assert {each for each in others if "plans.db" not in each[0]} <= {("data", "tildone", "fleet", "agents")}
 
 
-def test_the_variables_with_which_the_store_is_opened_are_kept_and_those_of_a_conversation_are_not(
-    run: HeldRun,
-) -> None:
+def test_variables_with_which_the_store_is_opened_are_kept_and_those_of_a_conversation_are_not(run: HeldRun) -> None:
     given = {"PGPASSWORD": "x", "PATH": "/bin", "CLAUDE_CODE_SESSION_ID": "5f0c", "CLAUDECODE": "1"}
     context = replace(run.context("*"), environ=given)
 

@@ -231,14 +231,12 @@ def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet,
     assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[ON_DBOS], ids="-".join)
 def dbos_fleet(server: Server) -> Iterator[EngineFleet]:
     with server.database() as url, engine_fleet(DBOS, url) as made:
         yield made
 
 
-@needs_server
-@needs_dbos
 def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(dbos_fleet: EngineFleet) -> None:
     """It held one run, and had sent another. The rows of its version of tildone are begun by nobody."""
     configure(dbos_fleet, SHORT)
@@ -262,8 +260,6 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
     assert lost == [1, 0]
 
 
-@needs_server
-@needs_dbos
 def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(dbos_fleet: EngineFleet) -> None:
     with dbos_fleet.worker(2) as worker:
         ended, living = dbos_fleet.add(), dbos_fleet.add()
@@ -284,8 +280,6 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
     assert dbos_fleet.lease(living).state is LeaseState.DONE
 
 
-@needs_server
-@needs_dbos
 def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_run_are_forgotten(
     dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

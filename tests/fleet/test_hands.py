@@ -12,9 +12,8 @@ import pytest
 
 from tests.cli.fleet.conftest import postgres, sqlite
 from tests.fleet.agents import FOREVER, touch, wait_for
-from tests.fleet.crew import Crew, shell
 from tests.fleet.repositories import bare, git, project
-from tests.fleet.workers import SETTINGS, Bench
+from tests.fleet.workers import SETTINGS, Bench, Crew, shell
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
@@ -215,7 +214,7 @@ WAITS = RunEnding(None, "other hands have the rest", 7)
         (Plan(), (), None),
     ],
 )
-def test_a_hand_waits_while_others_have_all_that_can_be_done(
+def test_a_hand_waits_while_others_have_all_there_is_to_do(
     plan: Plan, theirs: set[int], ending: RunEnding | None
 ) -> None:
     others = OtherHands(1, frozenset(theirs))
@@ -346,7 +345,7 @@ def test_a_hand_is_woken_once_if_a_task_is_left_for_it(
 
 
 @pytest.mark.parametrize(("before", "hands"), [(Status.COMPLETED, 2), (Status.IN_PROGRESS, 1)])
-def test_nobody_is_woken_unless_a_task_was_closed_and_there_are_other_hands(
+def test_nobody_is_woken_unless_a_task_was_closed_and_there_are_others(
     bench: Bench, before: Status, hands: int
 ) -> None:
     """Hands that find nothing to do would wake each other for ever."""

@@ -90,7 +90,7 @@ def test_no_signal_is_ignored_or_blocked_in_the_agent(run: Run, tmp_path: Path) 
     assert [int(word, 16) & ~OF_THE_C_LIBRARY for word in lines if ":" not in word] == [0, 0]
 
 
-def test_an_agent_and_its_supervisor_lead_sessions_of_their_own_and_the_agent_has_no_other_files_open(
+def test_an_agent_and_its_supervisor_lead_sessions_and_the_agent_has_no_other_files_open(
     run: Run, tmp_path: Path
 ) -> None:
     """A signal to the whole group of the worker, even SIGKILL, does not reach the supervisor."""
@@ -152,7 +152,7 @@ def test_on_windows_a_fleet_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
-def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(
+def test_an_agent_is_not_started_before_a_deadline_in_the_future(
     tmp_path: Path, means: str, *, is_stopped: bool
 ) -> None:
     """Until then, it can be stopped."""
@@ -173,9 +173,9 @@ def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, 
 
     for _ in range(3):
         agent.renew(boot_seconds() - 1)
-        until(lambda: agent.frozen and is_frozen(agent, [pid]))
+        until(lambda: agent.frozen and is_frozen(agent.cgroup, [pid]))
         agent.renew(boot_seconds() + FOREVER)
-        until(lambda: not agent.frozen and not is_frozen(agent, [pid]))
+        until(lambda: not agent.frozen and not is_frozen(agent.cgroup, [pid]))
 
     agent.stop()
     assert ending(agent) == AgentEnding(How.STOPPED)
@@ -236,9 +236,7 @@ def shell(text: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99, 1.0])
-def test_a_supervisor_whose_pipe_is_closed_gives_the_lease_back_unless_its_orders_are_incomplete(
-    share: float, tmp_path: Path
-) -> None:
+def test_a_supervisor_whose_pipe_is_closed_gives_the_lease_back_if_it_has_orders(share: float, tmp_path: Path) -> None:
     """It does not start the agent."""
     message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
 
@@ -301,7 +299,8 @@ class Worker:
         words = [sys.executable, "-m", "tests.fleet.worker", str(seconds), json.dumps(named)]
         environ, pipe = {**os.environ, "WORKERS_SECRET": "known"}, subprocess.PIPE
         self.process = subprocess.Popen(words, cwd=ROOT, env=environ, stdout=pipe, text=True, process_group=0)
-        self.supervisor, self.agent = map(int, self.line().split())
+        supervisor, agent, *cgroup = self.line().split()
+        self.supervisor, self.agent, self.cgroup = int(supervisor), int(agent), "".join(cgroup)
 
     def line(self) -> str:
         assert self.process.stdout is not None
@@ -315,8 +314,11 @@ class Worker:
             until(lambda: not is_running(self.supervisor))
 
 
+Work = Callable[..., Worker]
+
+
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+def work(tmp_path: Path) -> Iterator[Work]:
     workers: list[Worker] = []
 
     def start(*arguments: Any, **other: Any) -> Worker:
@@ -329,7 +331,7 @@ def work(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
 
 
 def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
-    work: Callable[..., Worker], tmp_path: Path, means: str
+    work: Work, tmp_path: Path, means: str
 ) -> None:
     """The release command has the environment of the worker, which the agent has not."""
     look = "kill -0 $(cat pid) 2>/dev/null && echo alive || echo gone"
@@ -348,47 +350,23 @@ def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does_or_is_ended_when_it_is_killed(
-    work: Callable[..., Worker], tmp_path: Path, means: str, *, is_killed: bool
+    work: Work, tmp_path: Path, means: str, *, is_killed: bool
 ) -> None:
     worker = work(sleeper("trap '' TERM") if is_killed else waiter(tmp_path / "go", 4), containment=means)
-    cgroup = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8")
 
     stop(worker.process.pid)
-    until(lambda: _is_frozen(worker))
+    until(lambda: is_frozen(worker.cgroup, [worker.agent]))
     (tmp_path / "go").touch()
     worker.process.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
 
-    assert ("tildone-" in cgroup) is (means == "cgroup")
+    assert bool(worker.cgroup) is (means == "cgroup")
     assert is_killed or worker.line() == repr(AgentEnding(How.EXIT, 4))
     until(lambda: not is_running(worker.agent))
     until(lambda: not is_running(worker.supervisor))
 
 
-def _is_frozen(worker: Worker) -> bool:
-    """Whether the kernel has stopped the agent: by a signal, or in its control group."""
-    lines = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8").splitlines()
-    group = next((line[3:] for line in lines if line.startswith("0::")), "")
-    if "tildone-" not in group:
-        return state(worker.agent) == "T"
-    mounts = (line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
-    root = next(fields[1] for fields in mounts if fields[2] == "cgroup2")
-    return "frozen 1" in Path(root, group.lstrip("/"), "cgroup.events").read_text(encoding="utf-8")
-
-
-def test_an_interrupt_of_the_foreground_group_reaches_neither_the_supervisor_nor_the_agent(
-    work: Callable[..., Worker], tmp_path: Path
-) -> None:
-    """Ctrl-C is for the worker, which decides about its agents."""
-    worker = work(("sh", "-c", f"{wait_for(tmp_path / 'go')}; exit 4"), seconds=FOREVER)
-
-    os.killpg(worker.process.pid, signal.SIGINT)
-    (tmp_path / "go").touch()
-
-    assert worker.line() == repr(AgentEnding(How.EXIT, 4))
-
-
 def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
-    work: Callable[..., Worker], tmp_path: Path, strong_means: str
+    work: Work, tmp_path: Path, strong_means: str
 ) -> None:
     """Even if the worker cannot do anything about it."""
     lease = new_lease()
@@ -417,9 +395,7 @@ def test_a_supervisor_does_not_die_before_its_agent(number: signal.Signals, run:
     assert ending(agent) == AgentEnding(How.EXIT, 4)
 
 
-def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues_as_it_does_with_the_next_message(
-    run: Run, means: str
-) -> None:
+def test_a_stopped_supervisor_notices_its_deadline_when_it_continues_as_with_a_message(run: Run, means: str) -> None:
     agent = run(sleeper(), containment=means)
     pid = started(agent)
     deadline = boot_seconds() + 1
@@ -429,15 +405,13 @@ def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues_as_it
 
     os.kill(agent.supervisor_pid, signal.SIGCONT)
 
-    until(lambda: agent.frozen and is_frozen(agent, [pid]))
+    until(lambda: agent.frozen and is_frozen(agent.cgroup, [pid]))
     stop(agent.supervisor_pid)
     agent.stop()
     assert ending(agent) == AgentEnding(How.STOPPED)
 
 
-def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(
-    work: Callable[..., Worker], tmp_path: Path
-) -> None:
+def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(work: Work, tmp_path: Path) -> None:
     release = ("sh", "-c", touch(tmp_path / "released"))
     worker = work(sleeper(), seconds=FOREVER, release=release)
     # Its messages would continue the supervisor.
@@ -528,7 +502,7 @@ class PretendedKernel:
         return (self.group / name).read_text(encoding="utf-8")
 
 
-def test_what_is_written_to_the_files_of_a_control_group_and_how_it_is_removed(
+def test_what_a_control_group_writes_to_files_and_how_it_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was left is replaced. It is removed with those inside it, unless one has processes."""
@@ -555,7 +529,7 @@ def test_what_is_written_to_the_files_of_a_control_group_and_how_it_is_removed(
 
 
 @pytest.mark.parametrize("without", ["cgroup.procs", "cgroup.freeze", "cgroup.kill"])
-def test_a_kernel_that_cannot_do_all_of_it_leaves_nothing_behind(
+def test_a_kernel_without_a_file_leaves_nothing_behind(
     without: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = PretendedKernel(tmp_path, monkeypatch, without=without)
@@ -576,7 +550,7 @@ def test_a_kernel_that_cannot_do_all_of_it_leaves_nothing_behind(
     ],
     ids=["not mounted", "version 1", "outside", "missing", "no control group"],
 )
-def test_without_a_usable_hierarchy_there_is_no_control_group(
+def test_without_a_hierarchy_there_is_no_group(
     mounts: str, own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     above = tmp_path / "cgroups"

@@ -116,7 +116,7 @@ def test_an_exit_code_or_a_signal_is_reported(script: str, expected: AgentEnding
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_an_agent_is_asked_first_and_may_take_its_time(
+def test_an_agent_is_asked_first_and_can_take_its_time(
     run: Run, tmp_path: Path, means: str, *, is_frozen: bool
 ) -> None:
     """Within the grace period, it can clean up, and start programs for it."""
@@ -134,9 +134,7 @@ def test_an_agent_is_asked_first_and_may_take_its_time(
     assert (tmp_path / "output").read_text(encoding="utf-8").endswith("cleaned\n")
 
 
-def test_an_agent_that_is_frozen_for_too_long_is_killed_and_does_nothing_more(
-    run: Run, tmp_path: Path, means: str
-) -> None:
+def test_an_agent_frozen_for_too_long_is_killed_and_does_nothing_more(run: Run, tmp_path: Path, means: str) -> None:
     """It is not asked, because it would have to continue for that."""
     ready, asked = tmp_path / "ready", tmp_path / "asked"
     script = f"trap '{touch(asked)}' TERM CONT; {touch(ready)}; while :; do sleep 0.02; done"
@@ -198,7 +196,7 @@ def test_a_fork_storm_is_ended(leave: str, run: Run, tmp_path: Path, means: str)
     assert processes_of(lease) == []
 
 
-def test_what_escapes_one_round_of_killing_is_killed_in_the_next(
+def test_what_escapes_a_round_of_killing_is_killed_later(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that forks between being looked at and being signalled, whose child is in another session by then."""
@@ -418,7 +416,7 @@ def test_a_process_is_found_while_it_executes_another_program(leave: Leave, tmp_
 
 
 @pytest.mark.parametrize("is_kernel_thread", [False, True])
-def test_a_process_that_has_no_variables_is_not_waited_for(
+def test_a_process_without_variables_is_known(
     leave: Leave, monkeypatch: pytest.MonkeyPatch, *, is_kernel_thread: bool
 ) -> None:
     process = leave(new_lease(), "exec env -i sleep 3600")

@@ -79,9 +79,7 @@ def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Ben
 
 
 @pytest.mark.parametrize("is_answered", [False, True])
-def test_a_run_whose_agent_has_asked_waits_without_a_slot_unless_it_is_answered(
-    bench: Bench, tmp_path: Path, *, is_answered: bool
-) -> None:
+def test_a_run_whose_agent_has_asked_waits_without_a_slot(bench: Bench, tmp_path: Path, *, is_answered: bool) -> None:
     go = tmp_path / "go"
     bench.add(wait_for(go))
 
@@ -115,9 +113,7 @@ def test_what_a_worker_refuses_it_takes_once_and_another_takes_at_once(bench: Be
 
 
 @pytest.mark.parametrize(("ask", "state"), [((), LeaseState.OPEN), (("rm *",), LeaseState.WAITING)])
-def test_a_check_that_is_not_permitted_is_asked_for_only_if_the_worker_may_ask(
-    bench: Bench, ask: tuple[str, ...], state: LeaseState
-) -> None:
+def test_a_check_is_asked_for_only_if_the_worker_may_ask(bench: Bench, ask: tuple[str, ...], state: LeaseState) -> None:
     """Any agent blocks the tasks whose checks do not run. Else another worker may take the run."""
     plan = flat(Task("Remove", Status.BLOCKED, check=Check(("rm", "x"))))
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="exit 0")), [PlanChanged(plan)])
@@ -125,10 +121,7 @@ def test_a_check_that_is_not_permitted_is_asked_for_only_if_the_worker_may_ask(
     with bench.worker(allow=("make *",), ask=ask):
         [released] = until(lambda: bench.facts(RunReleased))
 
-    assert (bench.lease().state, [fact.text for fact in bench.facts(Asked)]) == (
-        state,
-        ["rm x"] if ask else [],
-    )
+    assert (bench.lease().state, [fact.text for fact in bench.facts(Asked)]) == (state, ["rm x"] if ask else [])
     assert ask or released.why == "not permitted here: the command rm x"
 
 
@@ -150,7 +143,7 @@ def test_a_worker_with_a_full_disk_takes_nothing_and_says_so(
 
 
 @pytest.mark.parametrize(("ask", "state"), [(Ask.PAUSE, LeaseState.PAUSED), (Ask.CANCEL, LeaseState.CANCELLED)])
-def test_a_run_that_is_to_end_or_rest_does_so_after_the_task_that_it_is_in(
+def test_a_run_ends_or_rests_after_the_task_that_it_is_in(
     bench: Bench, tmp_path: Path, ask: Ask, state: LeaseState
 ) -> None:
     """When it is resumed or retried, it goes on with the next task."""
@@ -204,9 +197,7 @@ time.sleep(3600)
 """A program that begins to write to a store, and does not end."""
 
 
-def test_an_agent_that_is_frozen_while_it_writes_to_the_store_does_not_block_it_for_ever(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_an_agent_that_is_frozen_while_it_writes_to_the_store_does_not_block_it(bench: Bench, tmp_path: Path) -> None:
     """No lease can be renewed, so the agent is frozen. Nobody could end that but its supervisor."""
     bench.leases.configure(FleetSettings(lease=3000, heartbeat=500, margin=1300, reaper=300, renewal=600))
     locked = tmp_path / "locked"
@@ -376,7 +367,7 @@ def test_a_reaper_takes_a_lease_only_after_it_has_seen_the_store_without_a_gap(t
 LEASE = Lease("r", 0, "s")
 
 
-def test_an_agent_that_fails_five_times_has_failed_with_the_end_of_its_output(
+def test_an_agent_that_fails_five_times_has_failed_with_its_output(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "FIRST_DELAY_MS", 1)
@@ -415,7 +406,7 @@ def test_what_git_fails_at_is_tried_less_and_less_often_and_then_has_failed() ->
     assert out_of_order("x", newest_first(*[fact] * MAX_TRIES), LEASE) == RunEnding(WorkOutcome.FAILED, "git failed: x")
 
 
-def test_a_worker_says_what_it_takes_begins_and_finishes(
+def test_a_worker_says_what_it_takes_and_finishes(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     go = tmp_path / "go"
@@ -461,9 +452,7 @@ def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops_and_the_outpu
     assert "\x1b" not in "".join(lines)
 
 
-def test_the_hands_of_a_run_are_told_apart_and_each_line_is_written_in_one_piece(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hands_of_a_run_are_told_apart_in_lines_of_one_piece(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several threads write lines. Hands that do nothing do not wait for each other for ever."""
     monkeypatch.setattr(hands, "FIRST_LOOK_MS", 1)
     written: list[str] = []
@@ -482,7 +471,7 @@ def test_the_hands_of_a_run_are_told_apart_and_each_line_is_written_in_one_piece
     assert all(text.endswith("\n") for text in written)
 
 
-def test_a_worker_says_once_that_the_store_fails_and_once_that_it_works_again(
+def test_a_worker_says_once_that_the_store_fails_and_works_again(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines: list[str] = []

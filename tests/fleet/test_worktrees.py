@@ -115,7 +115,7 @@ def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "gitconfig"
 
 
-def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(
+def test_a_file_that_is_removed_meanwhile_does_not_prevent_a_checkpoint(
     begun: Begun, project: Path, persons: Path
 ) -> None:
     """Git calls the filter for the first file, and finds the second one missing after that."""
@@ -135,7 +135,7 @@ def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(
     ]
 
 
-def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(
+def test_files_that_cannot_be_kept_are_tried_a_few_times(
     begun: Begun, project: Path, tmp_path: Path, persons: Path
 ) -> None:
     repository, worktree = begun
@@ -169,9 +169,7 @@ def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(begun: Begun, ba
     assert successor.branch == worktree.branch
 
 
-def test_a_worker_taken_for_dead_cannot_overwrite_what_its_heir_keeps(
-    project: Path, bare: Path, tmp_path: Path
-) -> None:
+def test_a_worker_taken_for_dead_overwrites_nothing_of_its_heir(project: Path, bare: Path, tmp_path: Path) -> None:
     old = Repository(str(project), str(tmp_path / "home"))
     worktree = old.prepare(RUN)
     kept = old.checkpoint(worktree, RUN, 1, "Task 1")
@@ -415,7 +413,7 @@ def test_a_hand_waits_while_another_moves_the_branch(project: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_hand_brings_in_what_the_others_have_done(
+def test_a_hand_brings_in_what_others_did(
     project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
 ) -> None:
     source = request.getfixturevalue("bare").as_uri() if remote else str(project)
@@ -471,7 +469,7 @@ def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
     assert safe.run("show", "HEAD:file.txt") == "text"
 
 
-def test_a_filter_of_the_person_runs_without_their_secrets(
+def test_a_filter_of_the_person_has_no_secrets(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as that of git-lfs. The agent cannot put another one in its place."""

@@ -1,6 +1,8 @@
-"""Workers in threads, on a SQLite file, whose agents are shell commands, for tests."""
+"""Workers in threads or as processes, whose agents are shell commands, for tests."""
 
 import os
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,23 +10,28 @@ from threading import Thread
 from typing import TypeVar
 from uuid import uuid4
 
+from tests.fleet.drills.outcome import completions
 from tests.fleet.drills.worker_program import driver
+from tests.fleet.repositories import project
 from tests.plans import plan_of
+from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
+from tildone.fleet.workspaces import lost_tasks
 from tildone.log.settings import FleetSettings
 from tildone.plan.events import PlanChanged, latest_state
-from tildone.plan.model import Plan
+from tildone.plan.model import Check, Plan, Task
 from tildone.plan.runs import Lease, LeaseState, NewRun, Work
 
 F = TypeVar("F")
 SETTINGS = FleetSettings(lease=30_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 
 
-def shell(context: AgentContext) -> AgentLaunch:
+def command(context: AgentContext) -> AgentLaunch:
     """An agent that runs the name of its model as a shell command, and does not look at its plan."""
     return AgentLaunch(("sh", "-c", context.model), context.environ)
 
@@ -34,7 +41,7 @@ def worker_of_tasks(context: AgentContext) -> AgentLaunch:
     return driver(context.model)(context)
 
 
-AGENTS = {"sh": shell, "tasks": worker_of_tasks}
+AGENTS = {"sh": command, "tasks": worker_of_tasks}
 
 
 class Bench:
@@ -88,3 +95,58 @@ class Bench:
             worker.stop()
             thread.join(LIMIT_SECONDS)
             assert not thread.is_alive()
+
+
+class Crew(Bench):
+    """Workers as processes, each with one slot and a home of its own."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        super().__init__(folder, address)
+        self.leases.configure(replace(SETTINGS, engine="table"))
+        self.repo: Path | str = project(folder)
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def add_plan(self, plan: Plan, hands: int) -> None:
+        work = Work(agent="shell", repo=str(self.repo))
+        self.leases.add(NewRun(self.run, "s", work, hands), [PlanChanged(plan)])
+
+    def start(self) -> None:
+        home = self.folder / f"home{len(self.processes)}"
+        own = {"HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+        words = [str(PROGRAM), "fleet", "work", "--allow", "*", "--grace", "1"]
+        with open(self.folder / "workers.log", "ab") as log:
+            environ = os.environ | own | {"TILDONE_STORE": self.address}
+            self.processes.append(subprocess.Popen(words, env=environ, stderr=log, cwd=self.folder))
+
+    def worker_of(self, task: int) -> "subprocess.Popen[bytes] | None":
+        """The worker whose agent has claimed a task."""
+        held = {f"{lease.run}/{lease.hand}": lease.owner.split("/")[1] for lease in self.hands() if lease.owner}
+        claims = [claim for claim in self.store.records.claims("s") if claim.task == task and claim.is_held]
+        pids = [held.get(claim.holder.lease) for claim in claims]
+        return next((each for each in self.processes if str(each.pid) in pids), None)
+
+    def holds(self, worker: "subprocess.Popen[bytes]") -> bool:
+        """Whether a worker holds a lease."""
+        return any(lease.owner.split("/")[1] == str(worker.pid) for lease in self.hands() if lease.owner)
+
+    def hands(self) -> list[Lease]:
+        return [view.lease for view in self.leases.look(self.run)]
+
+    def is_all_kept(self) -> bool:
+        """Whether the files of all tasks that are done were kept."""
+        events, plan = list(self.store.events("s")), self.plan()
+        return not any(lost_tasks(events, lease, plan, len(self.hands())) for lease in self.hands())
+
+    def completions(self) -> Counter[int]:
+        """How often each task was completed in the plan."""
+        return completions([fact.plan for fact in self.facts(PlanChanged)])
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.store.close()
+
+
+def shell(text: str, script: str, after: tuple[int, ...] = ()) -> Task:
+    return replace(Task(text, check=Check(("sh", "-c", script))), after=after)

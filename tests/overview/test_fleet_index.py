@@ -69,7 +69,7 @@ def test_a_refresh_finds_what_has_changed_and_nothing_else(fleet: FleetStore, in
 @pytest.mark.parametrize(
     ("silent", "state"), [(0, WorkerState.LIVE), (31_000, WorkerState.LATE), (61_000, WorkerState.LOST)]
 )
-def test_a_worker_that_is_silent_is_late_and_then_lost(
+def test_a_silent_worker_is_late_then_lost(
     fleet: FleetStore, index: FleetIndex, silent: int, state: WorkerState
 ) -> None:
     fleet.long_ago(silent, lambda leases: leases.beat(WorkerInfo("h/1/a", "h")))
@@ -118,40 +118,37 @@ def test_questions_in_the_logs_of_plans_are_needs_and_are_read_again_only_if_the
 def test_the_costs_of_all_agents_are_added_up_and_kept_after_they_have_ended(
     fleet: FleetStore, counting: CountingStore, tmp_path: Path
 ) -> None:
-    session = fleet.add("r1")
-    store = counting.store
-    plan = Plan((Phase("", (Task("one"),)),))
-    head = store.session_head(session).head
-    usage = AgentUsage(10, 20, 1.25)
-    store.append(session, Event("e1", head, now(), Actor.AGENT, PlanChanged(plan), Author("", "claude:1"), usage=usage))
-    fleet.take("r1")
+    session, store = fleet.add("r1"), counting.store
+    plan = PlanChanged(Plan((Phase("", (Task("one"),)),)))
+
+    def append(name: str, actor: Actor, agent: str = "", cost: float | None = None) -> None:
+        usage = None if cost is None else AgentUsage(10, 20, cost)
+        head = store.session_head(session).head
+        store.append(session, Event(name, head, now(), actor, plan, Author("", agent), usage=usage))
 
     def index() -> SessionIndex:
-        found = SessionIndex(cast("Store", counting), str(tmp_path), now=now, nudge_limit=20)
-        found.refresh()
-        return found
+        return SessionIndex(cast("Store", counting), str(tmp_path), now=now, nudge_limit=20)
 
     def spent(found: SessionIndex) -> float:
+        found.refresh()
         row = found.row(session)
         assert row is not None
         return row.spent
 
+    append("e1", Actor.AGENT, "claude:1", 1.25)
+    fleet.take("r1")
     first = index()
     assert spent(first) == 1.25
     first.keep()
     assert spent(index()) == 1.25
     # A later event of a person says nothing about the cost.
-    store.append(session, Event("e2", store.session_head(session).head, now(), Actor.USER, PlanChanged(plan)))
-    first.refresh()
+    append("e2", Actor.USER)
     assert spent(first) == 1.25
     # Another agent, which later counts from 0 again.
     for number, cost in enumerate((0.5, 2.0, 0.25)):
-        author, head = Author("", "claude:2"), store.session_head(session).head
-        event = Event(f"f{number}", head, now(), Actor.AGENT, PlanChanged(plan), author, usage=AgentUsage(1, 1, cost))
-        store.append(session, event)
-        first.refresh()
-    assert spent(first) == 3.5
-    assert spent(index()) == 3.5
+        append(f"f{number}", Actor.AGENT, "claude:2", cost)
+        spent(first)
+    assert spent(first) == spent(index()) == 3.5
 
 
 def event(number: int, agent: str = "", cost: float | None = None) -> Event:

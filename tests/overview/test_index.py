@@ -73,9 +73,7 @@ def test_a_refresh_reads_only_what_changed_however_many_sessions_there_are(world
     assert reads(world) == {"history": 1, "session_info": 1}
 
 
-def test_undo_is_a_change_and_a_refresh_without_one_computes_no_row(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undo_is_a_change_without_which_no_row_is_computed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     session = world.write("s", "a")
     session.change([Mark(Numbered((1,)), Status.COMPLETED)])
     assert world.index.refresh()
@@ -112,9 +110,7 @@ def test_a_store_that_was_restored_is_read_anew(world: World, tmp_path: Path) ->
     assert sorted(change.removed) == ["gone", "gone too"]
 
 
-def test_everything_is_read_anew_after_so_many_changes_that_deletions_may_be_missing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_is_read_anew_when_deletions_may_be_missing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tildone.app.index.MAX_CONTINUOUS", 3)
     world.write("s", "a")
     world.index.refresh()

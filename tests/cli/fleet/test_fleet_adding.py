@@ -163,16 +163,6 @@ def test_what_is_restarted_has_no_proofs_of_before(operator: Operator) -> None:
     assert len({tuple(part.check for part in each) for each in parts}) == 1
 
 
-def test_of_several_runs_the_living_one_is_meant(operator: Operator) -> None:
-    first = operator.add("a.md")
-    operator.fleet("cancel", first)
-    second = operator.add("a.md")
-
-    assert operator.json("show", "a")["run"] == second
-    operator.fleet("cancel", "a")
-    operator.refused(2, "fleet", "show", "a")
-
-
 def test_the_provider_follows_from_the_model_or_the_agent(operator: Operator) -> None:
     expected = {
         "a.md": (["--model", "openai:gpt"], "run", "openai"),
@@ -190,7 +180,7 @@ def test_the_provider_follows_from_the_model_or_the_agent(operator: Operator) ->
     assert {name: (expected[name][0], work.agent, work.provider) for name, work in works.items()} == expected
 
 
-def test_a_database_that_does_not_answer_is_waited_for(
+def test_a_database_that_is_away_is_waited_for(
     operator: Operator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The first attempt finds no server; nothing is queued, and the person is told once."""

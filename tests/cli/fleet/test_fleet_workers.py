@@ -70,21 +70,6 @@ def queue(machine: Operator, name: str, *commands: str) -> str:
 
 
 @on_sqlite
-def test_a_worker_runs_what_is_queued_and_ends_when_it_is_drained(machine: Operator) -> None:
-    first, second = queue(machine, "a.md", "touch a", "test -e a"), queue(machine, "b.md", "touch b")
-
-    with machine.working("--allow", "*", "--slots", "2") as worker:
-        for run in (first, second):
-            machine.becomes(run, LeaseState.DONE)
-        machine.fleet("drain", "--all")
-        _, errors = worker.communicate(timeout=LIMIT_SECONDS)
-
-    assert worker.returncode == 0
-    assert f"run {first} is done" in errors.decode()
-    assert machine.leases.workers() == []
-
-
-@on_sqlite
 def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Operator) -> None:
     """The first one lets the agent go on."""
     run = queue(machine, "a.md", "sleep 3600")
@@ -127,9 +112,7 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Oper
         ("idle", "tildone.fleet.worker:Worker:could_take"),
     ],
 )
-def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_ends(
-    machine: Operator, thread: str, method: str
-) -> None:
+def test_a_worker_without_an_essential_thread_gives_its_runs_back(machine: Operator, thread: str, method: str) -> None:
     run = queue(machine, "a.md", "sleep 3600")
     program = [sys.executable, "-c", FAILING, method]
 
@@ -147,13 +130,13 @@ def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_end
 
 
 @on_sqlite
-def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Operator) -> None:
+def test_a_worker_goes_on_when_the_thread_of_a_run_fails_and_ends_when_it_is_drained(machine: Operator) -> None:
     """Its lease lapses, and the other runs go on."""
     queue(machine, "a.md", "true")
     program = [sys.executable, "-c", FAILING, "tildone.fleet.running:Execution:run"]
     (machine.folder / "fail").touch()
 
-    with machine.working("--allow", "*", program=program) as worker:
+    with machine.working("--allow", "*", "--slots", "2", program=program) as worker:
         errors = worker.stderr
         assert errors is not None
         until(lambda: b"KeyError: 'a defect'" in errors.readline())
@@ -161,9 +144,11 @@ def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Operator) -> N
         second = queue(machine, "b.md", "true")
         machine.becomes(second, LeaseState.DONE)
         machine.fleet("drain", "--all")
-        worker.communicate(timeout=LIMIT_SECONDS)
+        _, told = worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
+    assert f"run {second} is done" in told.decode()
+    assert machine.leases.workers() == []
 
 
 class Drained(Worker):
@@ -331,7 +316,7 @@ def test_gc_removes_workers_that_were_silent_for_long(operator: Operator, monkey
     assert left() == []
 
 
-def test_gc_removes_files_checkpoints_and_rows_and_keeps_branch_and_log(
+def test_gc_removes_all_but_the_branch_and_the_log(
     operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = project(tmp_path, "repository")
@@ -382,7 +367,7 @@ def test_the_doctor_finds_leases_that_nobody_takes_over(operator: Operator, monk
     assert doctor(operator)[0] == 5
 
 
-def test_the_doctor_finds_workers_of_another_protocol_silent_ones_and_full_disks(
+def test_the_doctor_finds_workers_of_another_protocol_and_silent(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator.fleet("up")
@@ -415,9 +400,7 @@ def test_the_doctor_says_that_nothing_is_stuck(operator: Operator) -> None:
     assert {check["status"] for check in operator.json("doctor")["checks"]} == {"ok"}
 
 
-def test_the_doctor_lists_the_first_runs_that_wait_and_counts_the_others(
-    operator: Operator,
-) -> None:
+def test_the_doctor_lists_the_first_runs_that_wait_and_counts_the_others(operator: Operator) -> None:
     operator.add("a.md")
     lease = operator.take("here/1/a")
     operator.asks(lease, "q1", "question", "Which?")

@@ -22,7 +22,7 @@ from tests.fleet.drills import harness
 from tests.fleet.drills.harness import Drill, signal_all, tree_of
 from tests.fleet.drills.marks import ticking
 from tests.fleet.drills.outcome import losses
-from tests.fleet.drills.places import Place, standby_of
+from tests.fleet.drills.places import Place, kill_server, standby_of
 from tests.stores.postgres import execute, truncate
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
@@ -99,10 +99,10 @@ def outage(drill: Drill) -> None:
 
 def _break_for(drill: Drill, seconds: float) -> float:
     """Kill the server, start it after a while, and return when it was started."""
-    drill.ground.kill_server()
+    kill_server(drill.ground.server)
     sleep(max(0, seconds - drill.elapsed))
     started, wall = drill.fault_at + drill.elapsed, time() * 1000
-    drill.ground.start_server()
+    drill.ground.server.order("start")
     drill.wait_until_ended()
     earliest = wall + drill.form.settings.grace
     lost = [at for lease in drill.all_leases() for at in losses(drill, lease)]
@@ -326,12 +326,10 @@ def _fill(path: Path) -> None:
 @kind("`kill -9` of the primary server, its standby is promoted", *SERVER, own_server=True)
 def failover(drill: Drill) -> None:
     """The workers know both."""
-    server = drill.ground.server
-    assert server is not None
-    standby = drill.ground.cleaning.enter_context(standby_of(server))
+    standby = drill.ground.cleaning.enter_context(standby_of(drill.ground.server))
     drill.move_to(f"{drill.ground.address},{standby.folder}&target_session_attrs=read-write")
     drill.start_two()
-    drill.ground.kill_server()
+    kill_server(drill.ground.server)
     standby.order("promote")
 
 

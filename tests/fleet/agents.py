@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -58,11 +58,8 @@ def stop_all(agents: Iterable[SupervisedAgent]) -> None:
 def processes_of(lease: str) -> list[int]:
     """Return the processes with a lease in their environment, without those that have ended."""
     wanted = f"TILDONE_LEASE={lease}".encode()
-    return [pid for pid in _pids() if wanted in variables_of(pid) and is_running(pid)]
-
-
-def _pids() -> Iterator[int]:
-    return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+    pids = map(int, filter(str.isdigit, os.listdir("/proc")))
+    return [pid for pid in pids if wanted in variables_of(pid) and is_running(pid)]
 
 
 def variables_of(pid: int) -> list[bytes]:

@@ -45,6 +45,7 @@ from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Check, Status, Task, flat
 from tildone.plan.runs import (
     PROTOCOL,
+    Answered,
     Ask,
     Asked,
     Claimer,
@@ -59,6 +60,12 @@ from tildone.plan.runs import (
     WorkOutcome,
 )
 from tildone.plan.text.proofs import check_text
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on_sqlite(tmp_path) as made:
+        yield made
 
 
 def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Bench, tmp_path: Path) -> None:
@@ -76,23 +83,6 @@ def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Ben
     assert "- State: done" in text
     assert "- [x] task 2" in text
     assert f"finished run {bench.run}" in text
-
-
-@pytest.mark.parametrize("is_answered", [False, True])
-def test_a_run_whose_agent_has_asked_waits_without_a_slot(bench: Bench, tmp_path: Path, *, is_answered: bool) -> None:
-    go = tmp_path / "go"
-    bench.add(wait_for(go))
-
-    with bench.worker():
-        until(lambda: bench.lease().is_held)
-        bench.leases.append(bench.lease().fence, Asked(bench.run, 0, "q1", "question", "Which?"), "e1")
-        if is_answered:
-            bench.leases.answer(bench.run, "q1", "this one", "me", "e2")
-        go.touch()
-        if not is_answered:
-            assert bench.becomes(LeaseState.WAITING).owner == ""
-            bench.leases.answer(bench.run, "q1", "this one", "me", "e2")
-        until(lambda: len(bench.facts(RunTaken)) == 2)
 
 
 def test_what_a_worker_refuses_it_takes_once_and_another_takes_at_once(bench: Bench) -> None:
@@ -281,40 +271,38 @@ def test_an_approval_permits_only_what_the_worker_lets_persons_be_asked_for() ->
     assert approved_patterns(answers, ["make *"]) == ("make a",)
 
 
-def test_a_run_is_left_to_other_workers_before_a_person_is_asked(tmp_path: Path) -> None:
-    with fleet_on_sqlite(tmp_path) as fleet:
-        lease = fleet.held()
-        others = [
-            WorkerInfo("there/2/b", seen=SEEN_MS + 1000),
-            WorkerInfo("old/3/c"),
-            WorkerInfo(lease.worker, seen=SEEN_MS + 1000),
-        ]
-        before = others_may_permit(lease, others, SEEN_MS + 1000)
-        after = others_may_permit(replace(lease, refused=("there/2/b",)), others, SEEN_MS + 1000)
+def test_a_run_is_left_to_other_workers_before_a_person_is_asked(fleet: Fleet) -> None:
+    lease = fleet.held()
+    others = [
+        WorkerInfo("there/2/b", seen=SEEN_MS + 1000),
+        WorkerInfo("old/3/c"),
+        WorkerInfo(lease.worker, seen=SEEN_MS + 1000),
+    ]
+    before = others_may_permit(lease, others, SEEN_MS + 1000)
+    after = others_may_permit(replace(lease, refused=("there/2/b",)), others, SEEN_MS + 1000)
 
     assert (before, after) == (True, False)
 
 
-def test_a_run_that_was_left_to_others_is_taken_back_when_they_refuse_it(tmp_path: Path) -> None:
+def test_a_run_that_was_left_to_others_is_taken_back_when_they_refuse_it(fleet: Fleet) -> None:
     """A person can be asked by this worker, and the others permit nothing."""
-    with fleet_on_sqlite(tmp_path) as fleet:
-        here, there = Claimer("here/1/a"), Claimer("there/2/b")
-        left = LeftRuns(fleet.leases, here.worker)
-        for who in (here, there):
-            fleet.leases.beat(WorkerInfo(who.worker, who.worker.split("/")[0]))
-        fleet.add()
-        [lease] = fleet.leases.claim(here, ["here/1/a/0"])
-        left.add(lease)
-        fleet.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
-        left.look()
-        waits_for_it = lease in left
-        while_others_may = fleet.leases.claim(here, ["here/1/a/1"])
-        [lease] = fleet.leases.claim(there, ["there/2/b/0"])
-        left.look()
-        fleet.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
-        left.look()
-        [again] = fleet.leases.claim(here, ["here/1/a/2"])
-        left.look()
+    here, there = Claimer("here/1/a"), Claimer("there/2/b")
+    left = LeftRuns(fleet.leases, here.worker)
+    for who in (here, there):
+        fleet.leases.beat(WorkerInfo(who.worker, who.worker.split("/")[0]))
+    fleet.add()
+    [lease] = fleet.leases.claim(here, ["here/1/a/0"])
+    left.add(lease)
+    fleet.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
+    left.look()
+    waits_for_it = lease in left
+    while_others_may = fleet.leases.claim(here, ["here/1/a/1"])
+    [lease] = fleet.leases.claim(there, ["there/2/b/0"])
+    left.look()
+    fleet.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
+    left.look()
+    [again] = fleet.leases.claim(here, ["here/1/a/2"])
+    left.look()
 
     assert (waits_for_it, while_others_may) == (True, [])
     assert again.refused == (there.worker,)
@@ -342,29 +330,32 @@ def test_what_a_worker_could_take_now_or_later() -> None:
     assert [(lease, could_take(lease, worker, 1000)) for lease, _ in expected] == expected
 
 
-def test_a_reaper_takes_a_lease_only_after_it_has_seen_the_store_without_a_gap(tmp_path: Path) -> None:
+def test_a_reaper_takes_a_lease_only_after_it_has_seen_the_store_without_a_gap(fleet: Fleet) -> None:
     """After an outage, or after this worker was stopped, owners get time to renew first."""
     seconds = 100.0
-    with fleet_on_sqlite(tmp_path) as fleet:
-        fleet.held()
-        fleet.passes(LONG)
-        reaper = Reaper(fleet.leases, TableEngine(fleet.leases, Claimer("here/2/b")), lambda: seconds)
-        settings = FleetSettings()
+    fleet.held()
+    fleet.passes(LONG)
+    reaper = Reaper(fleet.leases, TableEngine(fleet.leases, Claimer("here/2/b")), lambda: seconds)
+    settings = FleetSettings()
+    reaper.look()
+    seconds += settings.grace / 1000
+    reaper.look()
+    after_a_gap = fleet.lease().is_held
+    steps = 0
+    while fleet.lease().is_held:
+        seconds += settings.reaper / 1000
         reaper.look()
-        seconds += settings.grace / 1000
-        reaper.look()
-        after_a_gap = fleet.lease().is_held
-        steps = 0
-        while fleet.lease().is_held:
-            seconds += settings.reaper / 1000
-            reaper.look()
-            steps += 1
+        steps += 1
 
     assert after_a_gap
     assert steps == settings.grace // settings.reaper
 
 
 LEASE = Lease("r", 0, "s")
+
+
+def newest_first(*facts: Fact) -> list[Event]:
+    return [Event(f"e{number}", None, 0, Actor.TIMER, fact) for number, fact in enumerate(facts)]
 
 
 def test_an_agent_that_fails_five_times_has_failed_with_its_output(
@@ -384,16 +375,16 @@ def test_an_agent_that_fails_five_times_has_failed_with_its_output(
     assert (lines[0], lines[1], lines[-1], len(lines)) == ("the agent ended with exit code 3", "62", "[redacted]", 41)
 
 
-def test_an_agent_that_was_frozen_for_too_long_has_not_failed_but_one_that_ends_with_open_tasks_has() -> None:
+def test_how_a_run_ends_follows_from_how_its_agent_has_and_from_its_questions() -> None:
     frozen = "the agent was frozen for too long, because its lease could not be renewed"
+    ended, two = AgentEnding(How.EXIT, 0), State(plan=plan_of("one", "two"))
     left = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
+    waits = RunEnding(WorkOutcome.WAITING, "the agent has asked a question")
 
     assert ending_of(AgentEnding(How.FROZEN), State(), LEASE, []) == RunEnding(None, frozen)
-    assert ending_of(AgentEnding(How.EXIT, 0), State(plan=plan_of("one", "two")), LEASE, []) == left
-
-
-def newest_first(*facts: Fact) -> list[Event]:
-    return [Event(f"e{number}", None, 0, Actor.TIMER, fact) for number, fact in enumerate(facts)]
+    assert ending_of(ended, two, LEASE, []) == left
+    assert ending_of(ended, two, replace(LEASE, questions=("q1",)), []) == waits
+    assert ending_of(ended, two, LEASE, newest_first(Answered("r", 0, "q1", "this one", "me"))) == waits
 
 
 def test_what_git_fails_at_is_tried_less_and_less_often_and_then_has_failed() -> None:
@@ -512,12 +503,6 @@ class RecordingEngine(TableEngine):
     def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
         self.lost += [(lease.run, lease.attempt) for lease in lost]
         self.tidied += tidies
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    with fleet_on_sqlite(tmp_path) as made:
-        yield made
 
 
 def test_the_engine_tidies_up_once_an_hour(fleet: Fleet) -> None:

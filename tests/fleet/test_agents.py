@@ -2,11 +2,13 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,13 +17,13 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.clients.supervisor import supervised
 from tests.fleet import workers
 from tests.fleet.agents import wait_for
-from tests.fleet.runs import SESSION, HeldRun, hold
 from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.suite.waiting import until
-from tildone.app.opening import open_session, store_at
+from tildone.app.opening import open_session, run_leases, store_at
 from tildone.app.settings import load
 from tildone.base import Refused, replace
 from tildone.base.secrets import is_secret
@@ -32,13 +34,92 @@ from tildone.fleet.shell_agent import DONE, Approver, ShellAgent, main
 from tildone.fleet.workspaces import Workspace
 from tildone.fleet.worktrees import Worktree
 from tildone.log.session import Session
+from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.dialects.native import FENCED, STILL_FENCED
 from tildone.plan.dialects.prompts import TAKEN_OVER
-from tildone.plan.events import Actor, Author, PlanChanged
+from tildone.plan.events import Actor, Author, Event, PlanChanged, latest_state
 from tildone.plan.model import Check, Plan, Status, Task, flat
 from tildone.plan.ops import Append, Mark, Numbered, Order, Touch
-from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, Asked, Claimer, LeaseState, RunReleased, WorkOutcome
+from tildone.plan.runs import (
+    LEASE_VARIABLE,
+    TRANSCRIPT_VARIABLE,
+    Asked,
+    Claimer,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunReleased,
+    WorkOutcome,
+)
+from tildone.stores.leasing import RunLeases
+
+SESSION = "plan"
+SECONDS = 600.0
+"""How long an agent may take; on an idle machine, it takes a few seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run in a store of its own, below `folder`; `environ` is the environment of the worker."""
+
+    folder: Path
+    store: Store
+    lease: Lease
+    environ: Mapping[str, str]
+
+    @property
+    def leases(self) -> RunLeases:
+        return run_leases(self.store)
+
+    @property
+    def plan(self) -> Plan:
+        return latest_state(self.events).plan
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the plan, the newest first."""
+        return list(self.store.history(SESSION))
+
+    @property
+    def tasks(self) -> list[tuple[str, str]]:
+        return [(task.text, task.status.value) for task in self.plan.tasks]
+
+    def pass_on(self) -> Lease:
+        """Let another worker take the run."""
+        self.leases.release(self.lease.fence, "the worker ended")
+        [lease] = self.leases.claim(Claimer("there/2/b"), ["there/2/b/1"])
+        return lease
+
+    def context(self, *allow: str, model: str = "", prompt: str = "Do all of it.") -> AgentContext:
+        work = self.folder / "work"
+        work.mkdir(exist_ok=True)
+        return AgentContext(str(work), self.address, SESSION, prompt, model, allow, self.environ)
+
+    @property
+    def address(self) -> str:
+        return str(self.folder / "plans.db")
+
+    def run(self, agent: str, context: AgentContext) -> "subprocess.CompletedProcess[str]":
+        """Run an agent as its driver says, under the lease, until it ends."""
+        launch = AGENTS[agent](context)
+        words, environ = list(launch.arguments), {**launch.environ, LEASE_VARIABLE: str(self.lease.fence)}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with supervised(words, seconds=SECONDS, cwd=Path(context.folder), env=environ, **streams) as process:
+            out, err = process.communicate()
+        return subprocess.CompletedProcess(launch.arguments, process.returncode, out.decode(), err.decode())
+
+
+def hold(folder: Path, plan: Plan) -> HeldRun:
+    """Queue a run of a plan in a new store, and take it. The data folder of its agents is below `folder`, too."""
+    store = store_at(str(folder / "plans.db"))
+    leases = run_leases(store)
+    # Processes are ended by their lease, also by tests of others on this machine.
+    leases.add(NewRun(f"run-{secrets.token_hex(6)}", SESSION), [PlanChanged(plan)])
+    [lease] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
+    known = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
+    return HeldRun(folder, store, lease, dict(os.environ) | known)
+
 
 Hold = Callable[[Plan], HeldRun]
 Work = Callable[..., "subprocess.CompletedProcess[str]"]

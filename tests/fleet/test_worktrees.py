@@ -453,37 +453,25 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, persons: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen"
+    """One of the person does, such as that of git-lfs. The agent cannot put another one in its place."""
+    seen, env = tmp_path / "seen", tmp_path / "env"
+    persons.write_text(f'[filter "upper"]\n\tclean = "env > {env}; tr a-z A-Z"\n')
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
-    git(repository, "config", "filter.evil.clean", f"env > {seen}; cat")
+    for name in ("evil", "upper"):
+        git(repository, "config", f"filter.{name}.clean", f"env > {seen}; cat")
     git(repository, "config", "filter.evil.required", "true")
-    (repository / ".gitattributes").write_text("* filter=evil\n")
+    (repository / "other.md").write_text("text\n")
+    (repository / ".gitattributes").write_text("*.md filter=evil\n*.txt filter=upper\n")
     safe = Git(str(repository))
 
     safe.run("add", "-A")
     safe.run("commit", "-q", "-m", "checkpoint")
 
     assert not seen.exists()
-    assert safe.run("show", "HEAD:file.txt") == "text"
-
-
-def test_a_filter_of_the_person_has_no_secrets(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such as that of git-lfs. The agent cannot put another one in its place."""
-    own, seen = tmp_path / "gitconfig", tmp_path / "seen"
-    own.write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
-    git(repository, "config", "filter.upper.clean", f"touch {seen}; cat")
-    (repository / ".gitattributes").write_text("*.txt filter=upper\n")
-    safe = Git(str(repository))
-
-    safe.run("add", "-A")
-
-    assert not seen.exists()
-    assert safe.run("show", ":file.txt") == "TEXT"
+    assert "sk-secret" not in env.read_text(encoding="utf-8")
+    assert (safe.run("show", "HEAD:other.md"), safe.run("show", ":file.txt")) == ("text", "TEXT")
 
 
 @pytest.mark.parametrize(
@@ -521,14 +509,9 @@ def _bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return bench
 
 
-@pytest.fixture(name="remote")
-def _remote(tmp_path: Path) -> Path:
-    return bare(tmp_path, project(tmp_path))
-
-
-def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """The remote repository refuses the branch at first. No task is done again."""
-    hook = remote / "hooks" / "update"
+    hook = bare / "hooks" / "update"
     hook.write_text("#!/bin/sh\ncase $1 in refs/heads/*) echo no permission; exit 1;; esac\n", encoding="utf-8")
     hook.chmod(0o755)
     bench.add("echo $TASK >> file", "tasks", repo=str(tmp_path / "project"))
@@ -542,42 +525,42 @@ def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench,
 
     assert released.why.startswith("git failed: the branch was not published: git push failed")
     assert released.fails == 0
-    assert git(remote, "show", f"tildone/{bench.run}:file") == "1\n2"
+    assert git(bare, "show", f"tildone/{bench.run}:file") == "1\n2"
     assert "the branch was not published" in report.read_text(encoding="utf-8")
 
 
-def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """The remote repository was out of order when task 2 was done, and then the machine was lost."""
     down, go = tmp_path / "down", tmp_path / "go"
     waits = f"[ $TASK != 2 ] || {wait_for(down)}; [ $TASK != 3 ] || {wait_for(go)}"
-    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
+    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=bare.as_uri())
     with bench.worker("one"):
         until(lambda: [fact.task for fact in bench.facts(Kept)] == [1])
-        remote.rename(tmp_path / "away.git")
+        bare.rename(tmp_path / "away.git")
         down.touch()
         until(lambda: bench.plan().tasks[1].status is Status.COMPLETED)
     shutil.rmtree(tmp_path / "one")
-    (tmp_path / "away.git").rename(remote)
+    (tmp_path / "away.git").rename(bare)
     go.touch()
 
     with bench.worker("two"):
         bench.becomes(LeaseState.DONE)
 
-    assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
+    assert git(bare, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
     [note] = bench.plan().tasks[1].notes
     assert note.startswith("reopened: its files were lost with the worker before")
     assert len(bench.facts(RunTaken)) == 2
 
 
-def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """Its files are not in that checkpoint. Before the next one, the machine is lost."""
     pushing, go, down, end = (tmp_path / name for name in ("pushing", "go", "down", "end"))
-    hook = remote / "hooks" / "update"
+    hook = bare / "hooks" / "update"
     first = f"[ ! -e {down} ] || exit 1; {touch(pushing)}; {wait_for(go)}; {touch(down)}"
     hook.write_text(f"#!/bin/sh\ncase $1 in refs/tildone/*) {first};; esac\n", encoding="utf-8")
     hook.chmod(0o755)
     waits = f"[ $TASK != 2 ] || {wait_for(pushing)}; [ $TASK != 3 ] || {wait_for(end)}"
-    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
+    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=bare.as_uri())
     with bench.worker("one"):
         until(lambda: bench.plan().tasks[1].status is Status.COMPLETED)
         go.touch()
@@ -589,7 +572,7 @@ def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench
     with bench.worker("two"):
         bench.becomes(LeaseState.DONE)
 
-    assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
+    assert git(bare, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
     notes = [task.notes for task in bench.plan().tasks]
     assert [len(each) for each in notes] == [0, 1, 0]
 

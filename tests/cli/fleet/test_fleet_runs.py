@@ -175,26 +175,30 @@ def test_the_doctor_tells_of_runs_that_every_worker_has_refused(operator: Operat
     assert states(operator) == {run: "queued"}
 
 
-def test_old_runs_become_reports(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_become_reports_and_workers_that_were_silent_for_long_are_removed(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     operator.plan("a.md", f"wipe {ESCAPE} the screen", "# not a heading")
     run = operator.add("a.md")
     operator.fleet("cancel", run)
-    reports = operator.folder / "reports"
+    operator.leases.beat(WorkerInfo("here/1/a", "here"))
+    reports, days = operator.folder / "reports", 29
+    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: now() + days * DAY)
 
     assert "No run ended more than 30 days ago." in operator.fleet("gc", "--reports", str(reports))
     assert operator.json("gc", "--dry-run")["runs"] == []
     assert not reports.exists()
 
-    later = now() + 31 * DAY
-    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: later)
+    days = 31
     assert operator.json("gc", "--dry-run")["runs"][0]["run"] == run
     assert operator.json("ls", "--all")["runs"]
+    assert [worker["id"] for worker in operator.json("drain")["workers"]] == ["here/1/a"]
     assert operator.run("fleet", "gc", "--reports", str(reports))[0] == 0
     report = (reports / f"{run}.md").read_text(encoding="utf-8")
     assert report.startswith(f"# Run {run}\n")
     assert f"cancelled run {run}" in report
     assert "\x1b" not in report
-    assert operator.json("ls", "--all")["runs"] == []
+    assert operator.json("ls", "--all")["runs"] == operator.json("drain")["workers"] == []
     assert operator.run("todo", "--session", os.path.realpath("a.md"))[0] == 0
 
 

@@ -302,20 +302,6 @@ def add(operator: Operator, run: str, work: Work) -> None:
     operator.leases.add(NewRun(run, run, work), FIRST)
 
 
-def test_gc_removes_workers_that_were_silent_for_long(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    operator.leases.beat(WorkerInfo("here/1/a", "here"))
-    days = 29
-    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: now() + days * DAY)
-
-    def left() -> list[str]:
-        operator.fleet("gc")
-        return [worker["id"] for worker in operator.json("drain")["workers"]]
-
-    assert left() == ["here/1/a"]
-    days = 31
-    assert left() == []
-
-
 def test_gc_removes_all_but_the_branch_and_the_log(
     operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from typing import Self
 
 from tests.cli.person import Person
 from tests.fleet.drills.harness import kill_tree
+from tests.fleet.drills.marks import read_words
 from tests.fleet.drills.outcome import completions
 from tests.fleet.drills.places import Ground, Grounds, Place
 from tests.fleet.repositories import project
@@ -209,9 +210,7 @@ class ManyFleet:
 
     def marks(self) -> list[tuple[str, int, int, int]]:
         """Return what the commands have noted, in its order: `begin` or `end`, plan, task, milliseconds since 1970."""
-        path = self.folder / "marks"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+        lines = read_words(self.folder / "marks")
         return [(what, int(plan), int(task), int(at)) for what, plan, task, at in lines]
 
     def begun(self) -> dict[tuple[int, int], int]:

@@ -53,10 +53,14 @@ def ticking(seconds: float) -> str:
 
 
 def read_marks(path: Path) -> list[Mark]:
-    """Return the marks of a file, in their order; a line that is being written is left out."""
+    """Return the marks of a file, in their order."""
+    return [Mark(what, float(at), run, int(task), int(epoch)) for what, at, run, task, epoch in read_words(path)]
+
+
+def read_words(path: Path) -> list[list[str]]:
+    """Return the words of each line; a line that is being written is left out."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    words = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
-    return [Mark(what, float(at), run, int(task), int(epoch)) for what, at, run, task, epoch in words]
+    return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 def shift_clock() -> None:

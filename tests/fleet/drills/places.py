@@ -13,9 +13,10 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from threading import Event, Lock, Thread
 
@@ -73,9 +74,10 @@ class Proxy:
         """Reset all connections."""
         with self._lock:
             pairs, self._pairs = self._pairs, set()
-        for pair in pairs:
-            for each in pair:
-                _reset(each)
+        for each in chain(*pairs):
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+                each.shutdown(socket.SHUT_RDWR)
 
     def silence(self) -> None:
         """Let all connections be as if their peer were gone: nothing is passed on, ever. New ones work."""
@@ -88,27 +90,22 @@ class Proxy:
         self.reset()
 
     def _admit(self) -> None:
-        while True:
-            try:
+        with suppress(OSError):
+            while True:
                 client, _ = self._door.accept()
-            except OSError:
-                return
-            Thread(target=self._carry, args=(client,), daemon=True).start()
+                Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client: socket.socket) -> None:
         self._flows.wait()
         with client, socket.socket(socket.AF_UNIX) as server:
             pair = (client, server)
-            try:
+            with suppress(OSError):
                 server.connect(self._server)
                 with self._lock:
                     self._pairs.add(pair)
                 self._pass_on(pair)
-            except OSError:
-                return
-            finally:
-                with self._lock:
-                    self._pairs.discard(pair)
+            with self._lock:
+                self._pairs.discard(pair)
 
     def _pass_on(self, pair: tuple[socket.socket, socket.socket]) -> None:
         client, server = pair
@@ -125,14 +122,6 @@ class Proxy:
                         return
                     if pair in self._pairs:
                         other.sendall(data)
-
-
-def _reset(each: socket.socket) -> None:
-    try:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
-        each.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 SETTINGS = ("max_connections=300", "fsync=off", "full_page_writes=off")
@@ -191,10 +180,9 @@ def kill_server(server: Server) -> None:
     os.kill(int((data / "postmaster.pid").read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
 
     def is_left(pid: str) -> bool:
-        try:
+        with suppress(OSError):
             return is_running(int(pid)) and os.readlink(f"/proc/{pid}/cwd") == str(data)
-        except OSError:
-            return False
+        return False
 
     until(lambda: not any(map(is_left, filter(str.isdigit, os.listdir("/proc")))))
     # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.

@@ -358,21 +358,28 @@ def newest_first(*facts: Fact) -> list[Event]:
     return [Event(f"e{number}", None, 0, Actor.TIMER, fact) for number, fact in enumerate(facts)]
 
 
-def test_an_agent_that_fails_five_times_has_failed_with_its_output(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+def test_an_agent_that_fails_five_times_has_failed_and_its_worker_says_so_without_secrets(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The end of its output is recorded, too."""
     monkeypatch.setattr(rules, "FIRST_DELAY_MS", 1)
     monkeypatch.setenv("SOME_TOKEN", "abcdefgh-12345")
-    bench.add("seq 1 100; echo $SOME_TOKEN; exit 3")
+    bench.add("seq 1 100; printf '\\033[31mred '; echo $SOME_TOKEN; exit 3")
 
-    with bench.worker():
+    with bench.worker(allow=()) as worker:
         lease = bench.becomes(LeaseState.FAILED)
 
-    delays = [fact.fails for fact in bench.facts(RunReleased)]
-    [ended] = bench.facts(RunEnded)
-    assert (delays, lease.fails) == ([1, 2, 3, 4], 5)
-    lines = ended.why.splitlines()
-    assert (lines[0], lines[1], lines[-1], len(lines)) == ("the agent ended with exit code 3", "62", "[redacted]", 41)
+    released, [ended] = bench.facts(RunReleased), bench.facts(RunEnded)
+    assert ([fact.fails for fact in released], lease.fails) == ([1, 2, 3, 4], 5)
+    assert {fact.why for fact in released} == {ended.why}
+    why = ended.why.splitlines()
+    assert (why[:2], why[-1], len(why)) == (["the agent ended with exit code 3", "62"], "\x1b[31mred [redacted]", 41)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"worker {worker.id} takes runs: 1 slot. It permits no command: use --allow PATTERN. ")
+    assert lines[1] == f"run {bench.run}: begun, attempt 1"
+    assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
+    assert any(line.startswith("stopping ") for line in lines)
+    assert "\x1b" not in "".join(lines)
 
 
 def test_how_a_run_ends_follows_from_how_its_agent_has_and_from_its_questions() -> None:
@@ -421,26 +428,6 @@ def test_a_worker_says_what_it_takes_and_finishes(
         "taking no more runs; 1 run to finish",
         f"run {bench.run} is done; its report is {tmp_path}/home/reports/{bench.run}.md",
     ]
-
-
-def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops_and_the_output_is_recorded_without_secrets(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SOME_TOKEN", "abcdefgh-12345")
-    bench.add("printf '\\033[31mred'; echo the cause is $SOME_TOKEN; exit 3")
-
-    with bench.worker(allow=()) as worker:
-        [released] = until(lambda: bench.facts(RunReleased))
-
-    lease = bench.lease()
-    assert released.why == "the agent ended with exit code 3\n\x1b[31mredthe cause is [redacted]"
-    assert (lease.state, lease.fails, lease.not_before - lease.since) == (LeaseState.OPEN, 1, 20_000)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"worker {worker.id} takes runs: 1 slot. It permits no command: use --allow PATTERN. ")
-    assert lines[1] == f"run {bench.run}: begun, attempt 1"
-    assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
-    assert any(line.startswith("stopping ") for line in lines)
-    assert "\x1b" not in "".join(lines)
 
 
 def test_the_hands_of_a_run_are_told_apart_in_lines_of_one_piece(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

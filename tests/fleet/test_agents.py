@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.clients.supervisor import supervised
 from tests.fleet import workers
 from tests.fleet.agents import wait_for
+from tests.fleet.repositories import project
 from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.suite.waiting import until
@@ -27,9 +27,11 @@ from tildone.app.opening import open_session, run_leases, store_at
 from tildone.app.settings import load
 from tildone.base import Refused, replace
 from tildone.base.secrets import is_secret
+from tildone.fleet import hands as hand_tree
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, providers_of
 from tildone.fleet.handover import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, prompt_for, with_messages
+from tildone.fleet.hands import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent, main
 from tildone.fleet.workspaces import Workspace
 from tildone.fleet.worktrees import Worktree
@@ -55,8 +57,6 @@ from tildone.plan.runs import (
 from tildone.stores.leasing import RunLeases
 
 SESSION = "plan"
-SECONDS = 600.0
-"""How long an agent may take; on an idle machine, it takes a few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +99,6 @@ class HeldRun:
     @property
     def address(self) -> str:
         return str(self.folder / "plans.db")
-
-    def run(self, agent: str, context: AgentContext) -> "subprocess.CompletedProcess[str]":
-        """Run an agent as its driver says, under the lease, until it ends."""
-        launch = AGENTS[agent](context)
-        words, environ = list(launch.arguments), {**launch.environ, LEASE_VARIABLE: str(self.lease.fence)}
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with supervised(words, seconds=SECONDS, cwd=Path(context.folder), env=environ, **streams) as process:
-            out, err = process.communicate()
-        return subprocess.CompletedProcess(launch.arguments, process.returncode, out.decode(), err.decode())
 
 
 def hold(folder: Path, plan: Plan) -> HeldRun:
@@ -165,7 +156,12 @@ def test_it_does_every_task_by_its_check_after_those_it_waits_for(make_run: Hold
     tasks = [checked(text, "sh", "-c", f"echo {n} >> log") for n, text in enumerate(("one", "two"), 1)]
     run = make_run(flat(late, tasks[0], tasks[1]))
 
-    done = run.run("shell", run.context("*"))
+    context = run.context("*")
+    launch = AGENTS["shell"](context)
+    environ = {**launch.environ, LEASE_VARIABLE: str(run.lease.fence)}
+    words, folder = launch.arguments, context.folder
+
+    done = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert run.tasks == [("late", "completed"), ("one", "completed"), ("two", "completed")]
@@ -340,6 +336,23 @@ def test_tasks_that_may_change_the_files_of_another_agents_are_left(two: tuple[S
 
 NEW = Worktree("/w", "tildone/r1", "a new working tree")
 LOST = Worktree("/w", "tildone/r1", "the checkpoint refs/tildone/r1/1", "What the agent before you changed is lost.")
+
+
+def test_a_task_is_left_whose_files_are_not_there_yet(
+    two: tuple[Session, Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another hand has completed the task before it, but its worker has not kept the files, and may be lost."""
+    monkeypatch.setattr(hand_tree, "WAIT_SECONDS", 0.0)
+    ada, bob = two
+    tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
+    ada.change([Append(tuple(tasks)), Order(Numbered((2,)), (1,))], Actor.AGENT)
+    ada.change([Mark(Numbered((1,)), Status.COMPLETED)], Actor.AGENT)
+    tree = HandTree(str(project(tmp_path)), "r", BOB, lambda: ada.store.events("plan"))
+    said: list[str] = []
+
+    assert ShellAgent(bob, said.append, tree=tree).work() == DONE
+    assert [task.status for task in bob.plan.tasks] == [Status.COMPLETED, Status.PENDING, Status.COMPLETED]
+    assert said[0] == "not started, because the files of tasks before it are not in tildone/r yet: #2 two"
 
 
 @pytest.fixture

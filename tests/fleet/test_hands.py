@@ -141,7 +141,6 @@ def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Cr
 
         assert [lease.state for lease in crew.hands()] == [LeaseState.DONE] * 2
         assert crew.completions() == {1: 2, 2: 1}
-        assert {fact.fails for fact in crew.facts(RunReleased)} <= {0}, "a task was begun without the files"
         assert git(remote, "show", f"tildone/{crew.run}:2.txt") == "1"
     finally:
         refuse.touch()

@@ -756,25 +756,24 @@ MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("count", MANY)
 def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path: Path) -> None:
     leases = [new_lease() for _ in range(count)]
-    began = boot_seconds()
-    agents = [start(_folder(tmp_path, lease), sleeper(), lease=lease) for lease in leases]
+    folders = [tmp_path / str(number) for number in range(count)]
+    for folder in folders:
+        folder.mkdir()
+    agents = [start(folder, sleeper(), lease=lease) for folder, lease in zip(folders, leases, strict=True)]
     for agent in agents:
         started(agent)
-    seconds = boot_seconds() - began
 
     for agent in agents:
-        agent.renew(began)
+        agent.renew(boot_seconds() - 1)
     until(lambda: all(agent.frozen for agent in agents))
     for agent in agents:
         agent.renew(boot_seconds() + 3600)
     until(lambda: not any(agent.frozen for agent in agents))
-    memory = [_own_memory(agent.supervisor_pid) for agent in agents]
     stop_all(agents)
 
     assert [ending(agent) for agent in agents] == [AgentEnding(How.STOPPED)] * count
     assert not any(is_running(agent.pid) or is_running(agent.supervisor_pid) for agent in agents)
     assert all(processes_of(lease) == [] for lease in leases[:3])
-    print(f"{count} agents: {seconds * 1000 / count:.0f} ms to start each, {max(memory)} kB at most for a supervisor")
 
 
 OPEN_FILES = """
@@ -811,18 +810,6 @@ def test_a_descriptor_beyond_those_that_select_can_wait_for_is_no_problem(tmp_pa
     finally:
         for descriptor in taken:
             os.close(descriptor)
-
-
-def _folder(above: Path, lease: str) -> Path:
-    folder = above / lease.replace("/", "-")
-    folder.mkdir()
-    return folder
-
-
-def _own_memory(pid: int) -> int:
-    """The memory of a process that it shares with no other, in kB."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def test_a_full_file_is_renamed_and_a_new_one_begun(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from tests.needs import need
@@ -11,15 +12,8 @@ from tildone.app.check_runner import CheckRunner
 from tildone.app.trust import Approvals
 from tildone.plan.model import Check, Proof
 
-GIT = {
-    "PATH": os.environ.get("PATH", ""),
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "n",
-    "GIT_AUTHOR_EMAIL": "e",
-    "GIT_COMMITTER_NAME": "n",
-    "GIT_COMMITTER_EMAIL": "e",
-}
+GIT = {"PATH": os.environ.get("PATH", ""), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+GIT |= {f"GIT_{who}_{what}": what.lower() for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 PASSES = Check((sys.executable, "-c", "import sys; sys.exit(0)"))
 """A check that passes. It is a program that can do anything else, too, so it is not refused as trivial."""
@@ -54,20 +48,13 @@ class Runner:
     def __init__(self, project: Path, folder: Path, *, ignored: tuple[str, ...] = ()) -> None:
         self.approvals = Approvals(str(folder / "approved"), str(project))
         self.outputs = folder / "outputs"
-        self._project = project
-        self._ignored = ignored
+        make = partial(CheckRunner, str(project), self.approvals, ignored=ignored, outputs=str(self.outputs))
+        self._make = partial(make, now=lambda: 7, by=lambda: "claude:s1")
 
     @property
     def runner(self) -> CheckRunner:
         """A new runner."""
-        return CheckRunner(
-            str(self._project),
-            self.approvals,
-            ignored=self._ignored,
-            outputs=str(self.outputs),
-            now=lambda: 7,
-            by=lambda: "claude:s1",
-        )
+        return self._make()
 
     def prove(self, check: Check) -> Proof:
         """Approve a check and run it."""

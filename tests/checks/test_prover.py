@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -44,12 +45,11 @@ def test_a_passed_check_is_a_proof_with_the_digests_of_the_files(runner: Runner)
     proof = runner.prove(PASSES)
 
     assert (proof.result, proof.command, proof.exit_code) == (Result.PASSED, PASSES.command, 0)
-    assert proof.files
-    assert proof.all_files
     assert (proof.at, proof.by, proof.reason, proof.output, proof.tail) == (7, "claude:s1", "", "", "")
+    assert all((proof.files, proof.all_files))
 
 
-def test_a_proof_names_the_program_that_ran_by_path_and_digest(
+def test_a_proof_names_the_program_by_path_and_digest(
     project: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if it is started by its name, or by a path in the project. What is in the current folder is not found."""
@@ -146,7 +146,7 @@ def counting(exit_codes: str) -> str:
 @pytest.mark.parametrize(
     ("retries", "result", "runs"), [(0, Result.FAILED, 1), (1, Result.FAILED, 2), (2, Result.PASSED, 3), (9, None, 3)]
 )
-def test_a_check_that_fails_is_run_again_as_often_as_it_says(
+def test_a_check_is_run_again_as_often_as_it_says(
     retries: int, result: Result | None, runs: int, project: Path, runner: Runner
 ) -> None:
     proof = runner.prove(python(counting("[1, 2, 0, 1]"), retries=retries))
@@ -169,29 +169,13 @@ def test_tasks_with_the_same_check_share_one_run(project: Path, runner: Runner) 
     assert started == [3]
 
 
-def test_only_the_proofs_whose_files_have_changed_are_stale(project: Path, runner: Runner) -> None:
-    on_readme = replace(PASSES, watches=("README",))
-    proofs = {1: (PASSES, runner.prove(PASSES)), 2: (on_readme, runner.prove(on_readme))}
-
-    (project / "src" / "parser.py").write_text("x = 2\n")
-
-    assert runner.stale(proofs) == {1}
-    # One without digests never becomes stale.
-    assert not runner.is_stale(PASSES, Proof(Result.PASSED, PASSES.command))
-
-
 def test_another_thread_can_interrupt_a_check_and_nothing_runs_on(project: Path, runner: Runner) -> None:
     check = python("import os, time; open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'up'); time.sleep(60)")
 
     made = runner.runner
     runner.approvals.approve(check)
 
-    def interrupt() -> None:
-        while not (project / "up").exists():
-            sleep(0.01)
-        made.interrupt()
-
-    Thread(target=interrupt, daemon=True).start()
+    when_there_is(project / "up", made.interrupt)
     with pytest.raises(Interrupted):
         made.prove({1: check})
 
@@ -219,17 +203,17 @@ def test_a_person_may_be_asked_for_a_check_that_is_only_proposed(runner: Runner,
     assert asked == [4]
 
 
-def test_after_a_check_the_files_are_looked_at_again(project: Path, runner: Runner) -> None:
+def test_after_a_check_the_files_are_looked_at_again(runner: Runner) -> None:
     """Each proof is of the files before its own run."""
     writes = python("open('src/parser.py', 'a').write('#')")
-    made = runner.runner
     for check in (writes, PASSES):
         runner.approvals.approve(check)
 
-    proofs = made.prove({1: writes, 2: PASSES})
+    proofs = runner.runner.prove({1: writes, 2: PASSES})
 
     assert runner.stale({1: (writes, proofs[1]), 2: (PASSES, proofs[2])}) == {1}
-    assert project.exists()
+    # One without digests never becomes stale.
+    assert not runner.is_stale(PASSES, Proof(Result.PASSED, PASSES.command))
 
 
 ENVIRON = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "GITHUB_TOKEN": "secret", "AWS_SECRET": "secret"}
@@ -242,6 +226,17 @@ open("pid", "w").write(str(child.pid))
 os.rename("pid", "started")
 {then}
 """
+
+
+def when_there_is(file: Path, act: Callable[[], object]) -> None:
+    """Let another thread act as soon as there is a file."""
+
+    def wait_and_act() -> None:
+        while not file.exists():
+            sleep(0.01)
+        act()
+
+    Thread(target=wait_and_act, daemon=True).start()
 
 
 def run(script: str, folder: Path, seconds: float = 20) -> CommandResult:
@@ -268,12 +263,11 @@ def test_it_gets_its_folder_no_input_and_no_secrets(tmp_path: Path) -> None:
         assert name not in small_environment({name: "x", "PATH": "/bin"}), name
 
 
-def test_a_command_that_no_system_can_start_does_not_raise(tmp_path: Path) -> None:
-    for command in (("a\0b",), (sys.executable, "\0")):
-        result = run_command(command, str(tmp_path), 5, ENVIRON)
+@pytest.mark.parametrize("command", [("a\0b",), (sys.executable, "\0")])
+def test_a_command_that_no_system_can_start_does_not_raise(command: tuple[str, ...], tmp_path: Path) -> None:
+    result = run_command(command, str(tmp_path), 5, ENVIRON)
 
-        assert result.exit_code is None, command
-        assert "could not be started" in result.problem, command
+    assert (result.exit_code, "could not be started" in result.problem) == (None, True)
 
 
 def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
@@ -290,37 +284,29 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
-    result = run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path)
-
-    assert (result.exit_code, result.problem) == (None, f"it was ended by signal {int(signal.SIGKILL)}")
-
-
-@posix
-@pytest.mark.parametrize("prelude", ["pass", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
-def test_at_the_time_limit_the_whole_group_is_ended(prelude: str, tmp_path: Path) -> None:
-    """Also a grandchild that ignores being asked to end."""
-    script = WITH_GRANDCHILD.format(prelude=prelude, then="print('waiting', flush=True); time.sleep(600)")
-
-    result = run(script, tmp_path, seconds=3)
-
-    assert (result.exit_code, result.problem) == (None, "it took longer than 3 s")
-    assert result.output == "waiting\n"
-    until(lambda: not is_running(int((tmp_path / "started").read_text())))
-
-
-@posix
-def test_what_it_left_in_the_background_is_ended_with_it(tmp_path: Path) -> None:
-    result = run(WITH_GRANDCHILD.format(prelude="pass", then="print('done')"), tmp_path)
-
-    assert (result.exit_code, result.output) == (0, "done\n")
-    until(lambda: not is_running(int((tmp_path / "started").read_text())))
-
-
-@posix
-def test_a_process_that_left_the_group_and_keeps_the_output_open_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("prelude", "then", "ending"),
+    [
+        *(
+            (prelude, "print('waiting', flush=True); time.sleep(600)", (None, "it took longer than 3 s", "waiting\n"))
+            for prelude in ("pass", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+        ),
+        ("pass", "print('done')", (0, "", "done\n")),
+        ("pass", "sys.stdout.flush(); os.kill(os.getpid(), 9)", (None, "it was ended by signal 9", "")),
+    ],
+)
+def test_at_its_end_or_at_the_time_limit_the_whole_group_is_ended(
+    prelude: str, then: str, ending: tuple[int | None, str, str], tmp_path: Path
 ) -> None:
+    """Also a grandchild that ignores being asked to end."""
+    result = run(WITH_GRANDCHILD.format(prelude=prelude, then=then), tmp_path, seconds=3)
+
+    assert (result.exit_code, result.problem, result.output) == ending
+    until(lambda: not is_running(int((tmp_path / "started").read_text())))
+
+
+@posix
+def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "KILL_SECONDS", 0.1)
     script = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
 
@@ -336,13 +322,7 @@ def test_a_process_that_left_the_group_and_keeps_the_output_open_is_not_waited_f
 @posix
 def test_an_interrupted_run_ends_the_group(tmp_path: Path) -> None:
     """Ctrl-C reaches the process that waits; the command has a process group of its own."""
-
-    def interrupt() -> None:
-        while not (tmp_path / "started").exists():
-            sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    Thread(target=interrupt, daemon=True).start()
+    when_there_is(tmp_path / "started", lambda: os.kill(os.getpid(), signal.SIGINT))
     script = WITH_GRANDCHILD.format(prelude="pass", then="time.sleep(600)")
 
     with pytest.raises(KeyboardInterrupt):
@@ -360,7 +340,7 @@ def approvals(tmp_path: Path) -> Approvals:
     return Approvals(str(tmp_path / "approved"), str(tmp_path / "project"))
 
 
-def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
+def test_an_approval_is_kept_privately_until_revoked(
     approvals: Approvals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looking makes no files."""
@@ -382,13 +362,15 @@ def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
     assert not approvals.is_allowed(TESTS)
 
 
-def test_only_that_very_command_in_that_folder_of_that_project_is_approved(
-    approvals: Approvals, tmp_path: Path
-) -> None:
+def test_only_that_command_in_that_folder_of_that_project_is_approved(approvals: Approvals, tmp_path: Path) -> None:
     """Limits, retries and watched files do not change what is run."""
     approvals.approve(TESTS)
     assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
     assert not Approvals(str(tmp_path / "approved"), str(tmp_path)).is_allowed(TESTS)
+    if sys.platform != "win32":
+        # Links need a privilege there.
+        (tmp_path / "link").symlink_to("project")
+        assert Approvals(str(tmp_path / "approved"), str(tmp_path / "link")).is_allowed(TESTS)
     for other in (
         Check(("pytest", "-q", "tests", "--co")),
         Check(("pytest", "-q tests")),
@@ -399,22 +381,13 @@ def test_only_that_very_command_in_that_folder_of_that_project_is_approved(
         assert not approvals.is_allowed(other), other
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_project_behind_a_link_is_the_same_project(approvals: Approvals, tmp_path: Path) -> None:
-    approvals.approve(TESTS)
-    (tmp_path / "link").symlink_to("project")
-
-    assert Approvals(str(tmp_path / "approved"), str(tmp_path / "link")).is_allowed(TESTS)
-
-
 def test_patterns_of_the_settings_are_compared_with_the_command_as_it_is_typed(tmp_path: Path) -> None:
     approvals = Approvals(str(tmp_path / "approved"), str(tmp_path), ["pytest *", "make test"])
+    others = (("make", "test", "clean"), ("PYTEST", "-q"), ("rm", "-rf", "pytest x"))
 
-    assert approvals.is_allowed(TESTS)
-    assert approvals.is_allowed(Check(("make", "test")))
-    assert not approvals.is_allowed(Check(("make", "test", "clean")))
-    assert not approvals.is_allowed(Check(("PYTEST", "-q")))
-    assert not approvals.is_allowed(Check(("rm", "-rf", "pytest x")))
+    allowed = [words for words in (TESTS.command, ("make", "test"), *others) if approvals.is_allowed(Check(words))]
+
+    assert allowed == [TESTS.command, ("make", "test")]
 
 
 def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) -> None:
@@ -433,9 +406,7 @@ def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) 
     assert allowed == list(inside)
 
 
-def test_the_path_is_that_of_the_person_and_never_that_of_an_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_path_is_that_of_the_person_and_never_an_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of the project counts if the person has it in theirs, as that of a virtual environment."""
     project = tmp_path / "project"
     venv, agents = str(project / ".venv" / "bin"), os.pathsep.join((str(project / "bin"), "bin", "/usr/bin"))
@@ -496,9 +467,7 @@ def test_all_of_24_commands_that_always_pass_are_refused_or_told() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX system")
-def test_nothing_is_said_of_a_check_that_can_fail_or_takes_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_said_of_checks_that_can_fail_or_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is run in a folder without the files here, and nothing of it is left."""
     monkeypatch.setattr("tildone.app.check_commands.TRIAL_SECONDS", 0.5)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

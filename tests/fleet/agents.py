@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -58,11 +58,8 @@ def stop_all(agents: Iterable[SupervisedAgent]) -> None:
 def processes_of(lease: str) -> list[int]:
     """Return the processes with a lease in their environment, without those that have ended."""
     wanted = f"TILDONE_LEASE={lease}".encode()
-    return [pid for pid in _pids() if wanted in variables_of(pid) and is_running(pid)]
-
-
-def _pids() -> Iterator[int]:
-    return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+    pids = map(int, filter(str.isdigit, os.listdir("/proc")))
+    return [pid for pid in pids if wanted in variables_of(pid) and is_running(pid)]
 
 
 def variables_of(pid: int) -> list[bytes]:
@@ -113,10 +110,10 @@ def started(agent: SupervisedAgent) -> int:
     return int(until(lambda: agent.pid))
 
 
-def is_frozen(agent: SupervisedAgent, pids: list[int]) -> bool:
-    """Return whether the kernel has stopped these processes of an agent."""
-    if agent.cgroup:
-        return "frozen 1" in Path(agent.cgroup, "cgroup.events").read_text(encoding="utf-8")
+def is_frozen(cgroup: str, pids: list[int]) -> bool:
+    """Return whether the kernel has stopped these processes of an agent, which may have a control group."""
+    if cgroup:
+        return "frozen 1" in Path(cgroup, "cgroup.events").read_text(encoding="utf-8")
     return all(state(pid) == "T" for pid in pids)
 
 

@@ -1,24 +1,193 @@
 """What every engine must do: begin each run once, whatever happens to its records; and the tables of DBOS."""
 
+import secrets
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import closing
-from functools import partial
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread, current_thread
+from time import time
+from typing import Any
 
 import pytest
 
 from tests.fleet.drills.places import kill_server
-from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
+from tests.plans import plan_of
 from tests.stores.leases import fleet_on_sqlite
-from tests.stores.postgres import Server, execute, needs_server
+from tests.stores.postgres import Server, execute, needs_server, truncate
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.app.opening import store_at
+from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.fleet.engine import DBOS, TABLE, TableEngine
-from tildone.log.settings import ProviderLimit
+from tildone.fleet.engines import prepare_engine
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.events import PlanChanged
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.runs import Ask, Claimer, Lease, LeaseState, RunLost
+from tildone.plan.runs import Ask, Claimer, Lease, LeaseState, NewRun, RunLost, Work
+from tildone.stores import parse_address
+from tildone.stores.leasing import RunLeases
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = FleetSettings(lease=600_000, heartbeat=1_000, margin=1_000, reaper=200, renewal=5_000)
+SHORT = FleetSettings(lease=8_000, heartbeat=500, margin=500, reaper=200, renewal=5_000)
+"""Leases that last longer than any test, and some that a test can wait for. Workers renew them twice a second."""
+
+
+@dataclass
+class EngineWorker:
+    """A worker as a program, and the lines it has printed."""
+
+    name: str
+    process: "subprocess.Popen[str]"
+    lines: list[str] = field(default_factory=list)
+
+    def tell(self, *words: str) -> None:
+        """Send it a command."""
+        assert self.process.stdin is not None
+        print(*words, file=self.process.stdin, flush=True)
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(line.strip() for line in self.process.stdout)
+
+    @property
+    def begun(self) -> list[str]:
+        """The runs it has begun, in their order."""
+        return [line.split()[0] for line in self.lines if " " in line]
+
+
+@dataclass
+class EngineFleet:
+    """A store with an engine."""
+
+    engine: str
+    address: str
+    leases: RunLeases
+    workers: list[EngineWorker] = field(default_factory=list)
+
+    def add(self, delay: int = 0, **work: object) -> str:
+        """Queue a run of a new plan, and return its name."""
+        run = f"r{secrets.token_hex(4)}"
+        not_before = int(time() * 1000) + delay if delay else 0
+        new = NewRun(run, run, Work(**work), not_before=not_before)  # type: ignore[arg-type]  # as given
+        self.leases.add(new, [PlanChanged(plan_of("one"))])
+        return run
+
+    def lease(self, run: str) -> Lease:
+        return self.leases.look(run)[0].lease
+
+    def begun(self, run: str) -> list[tuple[str, ...]]:
+        """Return the hand, attempt and epoch of each beginning of a run, on all workers."""
+        lines = [line.split() for worker in self.workers for line in worker.lines]
+        return [tuple(words[1:]) for words in lines if words[0] == run]
+
+    def end(self, *runs: str) -> None:
+        """End runs that have begun, and wait for their end."""
+        for run in runs:
+            for worker in self.workers:
+                if run in worker.begun and worker.process.poll() is None:
+                    worker.tell("end", run)
+        until(lambda: all(not self.lease(run).state.is_active for run in runs))
+
+    @contextmanager
+    def worker(self, slots: int, *labels: str) -> Iterator[EngineWorker]:
+        """Start a worker, which ends with the block."""
+        name = f"here/{len(self.workers) + 1}/{secrets.token_hex(2)}"
+        command = [sys.executable, "-m", "tests.fleet.engine_program", self.address, name, str(slots), *labels]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+        worker = EngineWorker(name, process)
+        self.workers.append(worker)
+        reader = Thread(target=worker.read, daemon=True)
+        reader.start()
+        try:
+            until(lambda: "ready" in worker.lines or process.poll() is not None)
+            yield worker
+        finally:
+            with suppress(BrokenPipeError):
+                process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+            try:
+                process.wait(LIMIT_SECONDS)
+            finally:
+                process.kill()
+            reader.join(LIMIT_SECONDS)
+            process.stdout.close()  # type: ignore[union-attr]  # as above
+        assert process.returncode == 0
+
+    def double(self, run: str) -> None:
+        """Let the engine begin the attempt that counts once more, under its own name and under another."""
+        lease = self.lease(run)
+        self._enqueue(lease, lease.attempt, f"{run}.0.{lease.attempt}")
+        self._enqueue(lease, lease.attempt, f"{run}.copy")
+
+    def repeat(self, run: str, attempt: int) -> None:
+        """Let the engine begin an attempt that does not count any more."""
+        self._enqueue(self.lease(run), attempt, f"{run}.late.{attempt}")
+
+    def revive(self, run: str, attempt: int) -> None:
+        """Cancel and resume an attempt, as an operator of the engine may do."""
+        if self.engine == DBOS:
+            self.client.cancel_workflow(f"{run}.0.{attempt}")
+            self.client.resume_workflow(f"{run}.0.{attempt}", queue_name=self.workers[0].name)
+
+    def wipe(self) -> None:
+        """Empty the tables of the engine."""
+        if self.engine == DBOS:
+            tables = "workflow_status, workflow_input, workflow_output, operation_outputs, queues, application_versions"
+            truncate(self.address, ", ".join(f"tildone_dbos.{name}" for name in tables.split(", ")))
+
+    def leave(self, lease: Lease, queue: str, version: str) -> None:
+        """Leave the attempt of a lease in a queue, as a worker of another version of tildone has sent it."""
+        self._enqueue(lease, lease.attempt, f"{lease.run}.{lease.hand}.{lease.attempt}", queue, version)
+
+    def attempts(self) -> dict[str, str]:
+        """Return the states of the attempts that DBOS has stored, by name."""
+        return {row.workflow_id: row.status for row in self.client.list_workflows()}
+
+    def settled(self) -> bool:
+        """Return whether the engine has begun, or refused, all that it was given."""
+        return self.engine != DBOS or not self.client.list_workflows(status="ENQUEUED", limit=1)
+
+    def _enqueue(self, lease: Lease, attempt: int, name: str, queue: str = "", version: str | None = None) -> None:
+        if self.engine == DBOS:
+            options = {"workflow_name": "attempt", "queue_name": queue or self.workers[0].name, "workflow_id": name}
+            options |= {"app_version": version} if version else {}
+            self.client.enqueue(options, lease.run, lease.hand, attempt)
+
+    @cached_property
+    def tables(self) -> Any:
+        """The tables of DBOS."""
+        # Late: where the package is missing, the tests that need it are skipped.
+        from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
+
+        return EngineTables(self.address)
+
+    @property
+    def client(self) -> Any:
+        return self.tables.client
+
+
+@contextmanager
+def engine_fleet(engine: str, address: str) -> Iterator[EngineFleet]:
+    """Prepare a store for an engine."""
+    store = store_at(address)
+    prepare_engine(engine, parse_address(address))
+    fleet = EngineFleet(engine, address, run_leases(store))
+    configure(fleet, LONG)
+    yield fleet
+    if "tables" in vars(fleet):
+        fleet.tables.close()
+    store.close()
+
+
+def configure(fleet: EngineFleet, settings: FleetSettings) -> None:
+    """Set the times of a fleet."""
+    fleet.leases.configure(replace(settings, engine=fleet.engine))
+
 
 needs_dbos = pytest.mark.skipif(find_spec("dbos") is None, reason="dbos is not installed: pip install 'tildone[fleet]'")
 SQLITE, POSTGRES = "sqlite", "postgres"
@@ -231,14 +400,12 @@ def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet,
     assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[ON_DBOS], ids="-".join)
 def dbos_fleet(server: Server) -> Iterator[EngineFleet]:
     with server.database() as url, engine_fleet(DBOS, url) as made:
         yield made
 
 
-@needs_server
-@needs_dbos
 def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(dbos_fleet: EngineFleet) -> None:
     """It held one run, and had sent another. The rows of its version of tildone are begun by nobody."""
     configure(dbos_fleet, SHORT)
@@ -262,8 +429,6 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
     assert lost == [1, 0]
 
 
-@needs_server
-@needs_dbos
 def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(dbos_fleet: EngineFleet) -> None:
     with dbos_fleet.worker(2) as worker:
         ended, living = dbos_fleet.add(), dbos_fleet.add()
@@ -271,12 +436,12 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
         dbos_fleet.end(ended)
         until(lambda: dbos_fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
         for queue in ("gone/2/b", "other/3/c"):
-            dbos_fleet.register(queue)
+            dbos_fleet.client.register_queue(queue)
         dbos_fleet.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
         dbos_fleet.leases.beat(WorkerInfo("other/3/c", "other", 3))
         worker.tell("tidy")
         until(lambda: "tidied" in worker.lines)
-        attempts, queues = dbos_fleet.attempts(), dbos_fleet.queues
+        attempts, queues = dbos_fleet.attempts(), {queue.name for queue in dbos_fleet.client.list_queues()}
         dbos_fleet.end(living)
 
     assert attempts == {f"{living}.0.1": "PENDING"}
@@ -284,23 +449,21 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
     assert dbos_fleet.lease(living).state is LeaseState.DONE
 
 
-@needs_server
-@needs_dbos
 def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_run_are_forgotten(
     dbos_fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that count stay, wherever they are in the list."""
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     dated = "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
-    with dbos_fleet.tables() as tables:
-        tables.tidy((), ())
-        for attempt in range(1, 8):
-            dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
-        execute(dbos_fleet.address, dated)
-        tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
-        assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
+    tables = dbos_fleet.tables
+    tables.tidy((), ())
+    for attempt in range(1, 8):
+        dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
+    execute(dbos_fleet.address, dated)
+    tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
+    assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
 
-        for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
-            dbos_fleet.leave(lease, "nobody", version="0")
-        tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
-        assert set(dbos_fleet.attempts()) == {"rr.0.1"}
+    for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
+        dbos_fleet.leave(lease, "nobody", version="0")
+    tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
+    assert set(dbos_fleet.attempts()) == {"rr.0.1"}

@@ -30,12 +30,13 @@ from tildone.fleet.worktrees import (
 )
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Actor, Event, PlanChanged, latest_state
+from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.plan.model import Check, Proof, Result, Status, Task, flat
 from tildone.plan.names import FileName, is_address
 from tildone.plan.ops import Mark, Numbered
 from tildone.plan.runs import Claimer, Kept, Lease, LeaseState, NewRun, RunReleased, RunTaken, Work
 
+Begun = tuple[Repository, Worktree]
 RUN = FileName("nightly.1")
 SOURCES = ("old.py", "parser.py")
 LONG_AGO = (1_600_000_000, 1_600_000_000)
@@ -44,6 +45,13 @@ LONG_AGO = (1_600_000_000, 1_600_000_000)
 @pytest.fixture(name="project")
 def _project(tmp_path: Path) -> Path:
     return project(tmp_path)
+
+
+@pytest.fixture
+def begun(project: Path, tmp_path: Path) -> Begun:
+    """A worker's repository, and the working tree of the run there."""
+    repository = Repository(str(project), str(tmp_path / "home"))
+    return repository, repository.prepare(RUN)
 
 
 @pytest.fixture(name="bare")
@@ -67,9 +75,8 @@ def test_a_run_has_a_working_tree_of_its_own_which_the_next_agent_gets_as_it_is(
     assert not again.lost
 
 
-def test_a_checkpoint_changes_neither_the_index_nor_the_branch(project: Path, tmp_path: Path) -> None:
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+def test_a_checkpoint_changes_neither_the_index_nor_the_branch(begun: Begun, project: Path) -> None:
+    repository, worktree = begun
     change(worktree)
     git(worktree.folder, "add", "parser.py")
     before = git(worktree.folder, "status", "--porcelain"), git(worktree.folder, "rev-parse", "HEAD")
@@ -83,11 +90,10 @@ def test_a_checkpoint_changes_neither_the_index_nor_the_branch(project: Path, tm
     assert listed == [".gitignore", "new ü.py", "parser.py"]
 
 
-def test_a_checkpoint_has_a_change_that_was_made_when_the_index_was_written(project: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_has_a_change_that_was_made_when_the_index_was_written(begun: Begun, project: Path) -> None:
     """The file has the same size and time as before. Git compares its content because the index is not newer."""
     git(project, "config", "core.trustCTime", "false")
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+    repository, worktree = begun
     file = Path(worktree.folder, "parser.py")
     index = Path(worktree.folder, git(worktree.folder, "rev-parse", "--git-path", "index"))
     os.utime(file, LONG_AGO)
@@ -109,12 +115,11 @@ def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "gitconfig"
 
 
-def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(
-    project: Path, tmp_path: Path, persons: Path
+def test_a_file_that_is_removed_meanwhile_does_not_prevent_a_checkpoint(
+    begun: Begun, project: Path, persons: Path
 ) -> None:
     """Git calls the filter for the first file, and finds the second one missing after that."""
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+    repository, worktree = begun
     git(project, "config", "--file", str(persons), "filter.removing.clean", "rm -f z.tmp; cat")
     for name, text in ((".gitattributes", "a.py filter=removing\n"), ("a.py", "new\n"), ("z.tmp", "for a moment\n")):
         write(worktree, name, text)
@@ -130,11 +135,10 @@ def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(
     ]
 
 
-def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(
-    project: Path, tmp_path: Path, persons: Path
+def test_files_that_cannot_be_kept_are_tried_a_few_times(
+    begun: Begun, project: Path, tmp_path: Path, persons: Path
 ) -> None:
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+    repository, worktree = begun
     git(project, "config", "--file", str(persons), "filter.broken.clean", f"echo x >> '{tmp_path}/calls'; exit 1")
     git(project, "config", "--file", str(persons), "filter.broken.required", "true")
     write(worktree, ".gitattributes", "a.py filter=broken\n")
@@ -146,16 +150,15 @@ def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(
     assert (tmp_path / "calls").read_text(encoding="ascii") == "x\n" * ADD_ATTEMPTS
 
 
-def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(project: Path, bare: Path, tmp_path: Path) -> None:
+def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(begun: Begun, bare: Path, tmp_path: Path) -> None:
     """What was not committed still is not; what came after the checkpoint is lost, and said to be."""
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
-    (Path(worktree.folder) / "lexer.py").write_text("lexer\n", encoding="utf-8")
+    repository, worktree = begun
+    write(worktree, "lexer.py", "lexer\n")
     git(worktree.folder, "add", "lexer.py")
     git(worktree.folder, "commit", "-qm", "The agent's own commit")
     change(worktree)
     kept = repository.checkpoint(worktree, RUN, 1, "Task 1")
-    (Path(worktree.folder) / "parser.py").write_text("three\n", encoding="utf-8")
+    write(worktree, "parser.py", "three\n")
 
     successor = Repository(bare.as_uri(), str(tmp_path / "elsewhere")).prepare(RUN, kept)
 
@@ -166,19 +169,17 @@ def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(project: Path, b
     assert successor.branch == worktree.branch
 
 
-def test_a_worker_taken_for_dead_cannot_overwrite_what_its_heir_keeps(
-    project: Path, bare: Path, tmp_path: Path
-) -> None:
+def test_a_worker_taken_for_dead_overwrites_nothing_of_its_heir(project: Path, bare: Path, tmp_path: Path) -> None:
     old = Repository(str(project), str(tmp_path / "home"))
     worktree = old.prepare(RUN)
     kept = old.checkpoint(worktree, RUN, 1, "Task 1")
     new = Repository(bare.as_uri(), str(tmp_path / "elsewhere"))
     successor = new.prepare(RUN, kept)
-    (Path(successor.folder) / "parser.py").write_text("the successor's\n", encoding="utf-8")
+    write(successor, "parser.py", "the successor's\n")
     newest = new.checkpoint(successor, RUN, 3, "Task 2")
     assert newest is not None
 
-    (Path(worktree.folder) / "parser.py").write_text("the late one's\n", encoding="utf-8")
+    write(worktree, "parser.py", "the late one's\n")
     old.checkpoint(worktree, RUN, 1, "Task 2")
 
     assert git(bare, "show", f"{newest.ref}:parser.py") == "the successor's"
@@ -238,9 +239,8 @@ def test_a_folder_without_git_is_worked_on_as_it_is(tmp_path: Path) -> None:
         Repository(str(tmp_path), str(tmp_path / "home")).prepare(RUN)
 
 
-def test_removing_leaves_the_branch_only(project: Path, bare: Path, tmp_path: Path) -> None:
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+def test_removing_leaves_the_branch_only(begun: Begun, project: Path, bare: Path) -> None:
+    repository, worktree = begun
     change(worktree)
     repository.checkpoint(worktree, RUN, 1, "Task 1")
     publish(repository, worktree, "Done", lambda: None)
@@ -252,16 +252,6 @@ def test_removing_leaves_the_branch_only(project: Path, bare: Path, tmp_path: Pa
     assert names_with_checkpoints(str(project)) == set()
     assert git(bare, "for-each-ref", "refs/tildone/") == ""
     assert git(project, "rev-parse", "--verify", "tildone/nightly.1")
-
-
-def test_hooks_of_the_repository_are_not_run(project: Path, tmp_path: Path) -> None:
-    hook = project / ".git" / "hooks" / "post-checkout"
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n", encoding="utf-8")
-    hook.chmod(0o755)
-
-    Repository(str(project), str(tmp_path / "home")).prepare(RUN)
-
-    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -313,9 +303,8 @@ def shared(repository: Repository, worktree: Worktree, tip: str = "", own: str =
     return commit, share(repository, worktree, commit, own, held)
 
 
-def test_what_is_left_is_committed_and_pushed(project: Path, bare: Path, tmp_path: Path) -> None:
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+def test_what_is_left_is_committed_and_pushed(begun: Begun, project: Path, bare: Path) -> None:
+    repository, worktree = begun
     change(worktree)
 
     commit = publish(repository, worktree, "Write the parser", held)
@@ -324,21 +313,6 @@ def test_what_is_left_is_committed_and_pushed(project: Path, bare: Path, tmp_pat
     assert git(bare, "log", "-1", "--format=%s", commit) == "Write the parser"
     assert git(worktree.folder, "status", "--porcelain") == ""
     assert publish(repository, worktree, "Nothing new", held) == commit
-
-
-def test_two_workers_with_homes_of_their_own_share_a_repository(project: Path, tmp_path: Path) -> None:
-    """The successor need not wait until the working tree of the other is removed."""
-    old, new = (Repository(str(project), str(tmp_path / home)) for home in ("one", "two"))
-    worktree = old.prepare(RUN)
-    write(worktree, "parser.py", "two\n")
-    kept = old.checkpoint(worktree, RUN, 1, "Task 1")
-    successor = new.prepare(RUN, kept)
-    write(successor, "lexer.py", "new\n")
-
-    publish(new, successor, "Done", held)
-
-    assert git(project, "show", f"{BRANCH}:parser.py") == "two"
-    assert git(project, "show", f"{BRANCH}:lexer.py") == "new"
 
 
 @pytest.mark.parametrize("remote", [False, True])
@@ -401,19 +375,6 @@ def test_hands_merge_what_they_have_done_task_by_task(project: Path, tmp_path: P
     assert shared(repository, first, tip)[1]
 
 
-def test_a_conflict_keeps_the_branch_of_the_hand(project: Path, bare: Path, tmp_path: Path) -> None:
-    first, second = Repository(str(project), str(tmp_path / "one")), Repository(bare.as_uri(), str(tmp_path / "two"))
-    here, there = hand(first, 0), hand(second, 1)
-    write(here, "parser.py", "the first one's\n")
-    write(there, "parser.py", "the second one's\n")
-
-    assert shared(first, here)[1]
-    assert not shared(second, there, own="tildone/nightly.1.hand1")[1]
-
-    assert git(bare, "show", f"{BRANCH}:parser.py") == "the first one's"
-    assert git(bare, "show", f"{BRANCH}.hand1:parser.py") == "the second one's"
-
-
 def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: Path) -> None:
     repository = Repository(str(project), str(tmp_path / "home"))
     first, second = hand(repository, 0), hand(repository, 1)
@@ -452,7 +413,7 @@ def test_a_hand_waits_while_another_moves_the_branch(project: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_hand_brings_in_what_the_others_have_done(
+def test_a_hand_brings_in_what_others_did(
     project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
 ) -> None:
     source = request.getfixturevalue("bare").as_uri() if remote else str(project)
@@ -476,19 +437,11 @@ def test_a_hand_brings_in_what_the_others_have_done(
     assert files(there.folder)["parser.py"] == "two\n"
 
 
-def test_a_remote_repository_that_is_out_of_order_is_said(project: Path, bare: Path, tmp_path: Path) -> None:
-    repository = Repository(str(project), str(tmp_path / "home"))
-    worktree = repository.prepare(RUN)
+def test_a_remote_repository_that_is_out_of_order_is_said(begun: Begun, bare: Path, tmp_path: Path) -> None:
+    repository, worktree = begun
     bare.rename(tmp_path / "away.git")
 
     with pytest.raises(GitError, match="git ls-remote failed"):
-        publish(repository, worktree, "Done", held)
-
-    (tmp_path / "away.git").rename(bare)
-    hook = bare / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\necho not for you; exit 1\n", encoding="utf-8")
-    hook.chmod(0o755)
-    with pytest.raises(GitError, match="pre-receive"):
         publish(repository, worktree, "Done", held)
 
 
@@ -500,47 +453,38 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, persons: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen"
+    """One of the person does, such as that of git-lfs. The agent cannot put another one in its place."""
+    seen, env = tmp_path / "seen", tmp_path / "env"
+    persons.write_text(f'[filter "upper"]\n\tclean = "env > {env}; tr a-z A-Z"\n')
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
-    git(repository, "config", "filter.evil.clean", f"env > {seen}; cat")
+    for name in ("evil", "upper"):
+        git(repository, "config", f"filter.{name}.clean", f"env > {seen}; cat")
     git(repository, "config", "filter.evil.required", "true")
-    (repository / ".gitattributes").write_text("* filter=evil\n")
+    (repository / "other.md").write_text("text\n")
+    (repository / ".gitattributes").write_text("*.md filter=evil\n*.txt filter=upper\n")
     safe = Git(str(repository))
 
     safe.run("add", "-A")
     safe.run("commit", "-q", "-m", "checkpoint")
 
     assert not seen.exists()
-    assert safe.run("show", "HEAD:file.txt") == "text"
-
-
-def test_a_filter_of_the_person_runs_without_their_secrets(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such as that of git-lfs. The agent cannot put another one in its place."""
-    own, seen = tmp_path / "gitconfig", tmp_path / "seen"
-    own.write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
-    git(repository, "config", "filter.upper.clean", f"touch {seen}; cat")
-    (repository / ".gitattributes").write_text("*.txt filter=upper\n")
-    safe = Git(str(repository))
-
-    safe.run("add", "-A")
-
-    assert not seen.exists()
-    assert safe.run("show", ":file.txt") == "TEXT"
+    assert "sk-secret" not in env.read_text(encoding="utf-8")
+    assert (safe.run("show", "HEAD:other.md"), safe.run("show", ":file.txt")) == ("text", "TEXT")
 
 
 @pytest.mark.parametrize(
     "key", ["diff.external", "core.sshCommand", "core.editor", "gpg.program", "credential.helper", "diff.evil.textconv"]
 )
-def test_no_other_program_of_the_repository_runs(repository: Path, tmp_path: Path, key: str) -> None:
+def test_no_other_program_and_no_hook_of_the_repository_runs(repository: Path, tmp_path: Path, key: str) -> None:
     seen = tmp_path / "seen"
     git(repository, "config", key, f"touch {seen}; false")
     git(repository, "config", "commit.gpgSign", "true")
     (repository / ".gitattributes").write_text("* diff=evil\n")
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    hook.chmod(0o755)
     safe = Git(str(repository))
 
     safe.run("add", "-A")
@@ -565,14 +509,9 @@ def _bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return bench
 
 
-@pytest.fixture(name="remote")
-def _remote(tmp_path: Path) -> Path:
-    return bare(tmp_path, project(tmp_path))
-
-
-def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """The remote repository refuses the branch at first. No task is done again."""
-    hook = remote / "hooks" / "update"
+    hook = bare / "hooks" / "update"
     hook.write_text("#!/bin/sh\ncase $1 in refs/heads/*) echo no permission; exit 1;; esac\n", encoding="utf-8")
     hook.chmod(0o755)
     bench.add("echo $TASK >> file", "tasks", repo=str(tmp_path / "project"))
@@ -584,47 +523,46 @@ def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench,
         report = tmp_path / "home" / "reports" / f"{bench.run}.md"
         until(report.exists)
 
-    assert isinstance(released, RunReleased)
     assert released.why.startswith("git failed: the branch was not published: git push failed")
     assert released.fails == 0
-    assert git(remote, "show", f"tildone/{bench.run}:file") == "1\n2"
+    assert git(bare, "show", f"tildone/{bench.run}:file") == "1\n2"
     assert "the branch was not published" in report.read_text(encoding="utf-8")
 
 
-def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """The remote repository was out of order when task 2 was done, and then the machine was lost."""
     down, go = tmp_path / "down", tmp_path / "go"
     waits = f"[ $TASK != 2 ] || {wait_for(down)}; [ $TASK != 3 ] || {wait_for(go)}"
-    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
+    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=bare.as_uri())
     with bench.worker("one"):
-        until(lambda: [fact.task for fact in bench.facts(Kept) if isinstance(fact, Kept)] == [1])
-        remote.rename(tmp_path / "away.git")
+        until(lambda: [fact.task for fact in bench.facts(Kept)] == [1])
+        bare.rename(tmp_path / "away.git")
         down.touch()
-        until(lambda: _statuses(bench)[1] is Status.COMPLETED)
+        until(lambda: bench.plan().tasks[1].status is Status.COMPLETED)
     shutil.rmtree(tmp_path / "one")
-    (tmp_path / "away.git").rename(remote)
+    (tmp_path / "away.git").rename(bare)
     go.touch()
 
     with bench.worker("two"):
         bench.becomes(LeaseState.DONE)
 
-    assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
-    [note] = latest_state(bench.store.history("s")).plan.tasks[1].notes
+    assert git(bare, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
+    [note] = bench.plan().tasks[1].notes
     assert note.startswith("reopened: its files were lost with the worker before")
     assert len(bench.facts(RunTaken)) == 2
 
 
-def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench, remote: Path, tmp_path: Path) -> None:
+def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench, bare: Path, tmp_path: Path) -> None:
     """Its files are not in that checkpoint. Before the next one, the machine is lost."""
     pushing, go, down, end = (tmp_path / name for name in ("pushing", "go", "down", "end"))
-    hook = remote / "hooks" / "update"
+    hook = bare / "hooks" / "update"
     first = f"[ ! -e {down} ] || exit 1; {touch(pushing)}; {wait_for(go)}; {touch(down)}"
     hook.write_text(f"#!/bin/sh\ncase $1 in refs/tildone/*) {first};; esac\n", encoding="utf-8")
     hook.chmod(0o755)
     waits = f"[ $TASK != 2 ] || {wait_for(pushing)}; [ $TASK != 3 ] || {wait_for(end)}"
-    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
+    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=bare.as_uri())
     with bench.worker("one"):
-        until(lambda: _statuses(bench)[1] is Status.COMPLETED)
+        until(lambda: bench.plan().tasks[1].status is Status.COMPLETED)
         go.touch()
         until(lambda: bench.facts(Kept))
     shutil.rmtree(tmp_path / "one")
@@ -634,8 +572,8 @@ def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench
     with bench.worker("two"):
         bench.becomes(LeaseState.DONE)
 
-    assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
-    notes = [task.notes for task in latest_state(bench.store.history("s")).plan.tasks]
+    assert git(bare, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
+    notes = [task.notes for task in bench.plan().tasks]
     assert [len(each) for each in notes] == [0, 1, 0]
 
 
@@ -649,13 +587,13 @@ def test_a_proof_does_not_outlive_the_files_that_were_lost(bench: Bench, tmp_pat
     agent = Session(bench.store, "s", BY_HAND, now=now, new_id=id_maker(now, os.urandom))
     done = [Mark(Numbered((1,)), Status.COMPLETED)]
     agent.change(done, Actor.AGENT, proofs={1: Proof(Result.PASSED, check.command)})
-    assert _statuses(bench) == [Status.COMPLETED]
+    assert bench.plan().tasks[0].status is Status.COMPLETED
     bench.leases.release(lost.fence, "the machine is gone")
 
     with bench.worker():
-        until(lambda: _statuses(bench) == [Status.PENDING])
+        until(lambda: bench.plan().tasks[0].status is Status.PENDING)
 
-    [task] = latest_state(bench.store.history("s")).plan.tasks
+    [task] = bench.plan().tasks
     assert task.check == check
     assert task.proof is not None
     assert (task.proof.result, task.proof.reason) == (Result.FAILED, "its files were lost with the worker before")
@@ -672,8 +610,4 @@ def test_an_heir_with_another_home_goes_on_in_the_same_repository(bench: Bench, 
         bench.becomes(LeaseState.DONE)
 
     assert git(repo, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:3] == ["1.txt", "2.txt"]
-    assert [task.notes for task in latest_state(bench.store.history("s")).plan.tasks] == [(), ()]
-
-
-def _statuses(bench: Bench) -> list[Status]:
-    return [task.status for task in latest_state(bench.store.history("s")).plan.tasks]
+    assert [task.notes for task in bench.plan().tasks] == [(), ()]

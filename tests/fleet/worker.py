@@ -1,7 +1,7 @@
-"""A small worker, run as a program: it starts one agent and renews its deadline until its input ends.
+"""A small worker, run as a program: it starts one agent and renews its deadline until the agent ends.
 
 The first argument is the lease time in seconds, the second the command of the agent as JSON. It prints the process ids
-of the supervisor and the agent, and at the end how the agent ended. `stop` on its input ends the agent.
+of the supervisor and the agent and the folder of its control group, and at the end how the agent ended.
 """
 
 import json
@@ -22,8 +22,7 @@ def main() -> None:
     lease, fields = float(sys.argv[1]), json.loads(sys.argv[2])
     agent = SupervisedAgent(AgentCommand(**fields), boot_seconds() + lease)
     Thread(target=renew, args=(agent, lease), daemon=True).start()
-    print(agent.supervisor_pid, started(agent), flush=True)
-    Thread(target=obey, args=(agent,), daemon=True).start()
+    print(agent.supervisor_pid, started(agent), agent.cgroup, flush=True)
     print(agent.wait(), flush=True)
 
 
@@ -31,11 +30,6 @@ def renew(agent: SupervisedAgent, lease: float) -> None:
     while agent.wait(0) is None:
         agent.renew(boot_seconds() + lease)
         sleep(lease / 20)
-
-
-def obey(agent: SupervisedAgent) -> None:
-    if sys.stdin.readline() == "stop\n":
-        agent.stop()
 
 
 if __name__ == "__main__":

@@ -1,28 +1,37 @@
-"""Workers in threads, on a SQLite file, whose agents are shell commands, for tests."""
+"""Workers in threads or as processes, whose agents are shell commands, for tests."""
 
 import os
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import TypeVar
 from uuid import uuid4
 
+from tests.fleet.drills.outcome import completions
 from tests.fleet.drills.worker_program import driver
+from tests.fleet.repositories import project
 from tests.plans import plan_of
+from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.git import Git
 from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
+from tildone.fleet.workspaces import lost_tasks
 from tildone.log.settings import FleetSettings
-from tildone.plan.events import PlanChanged
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.model import Check, Plan, Task
 from tildone.plan.runs import Lease, LeaseState, NewRun, Work
 
+F = TypeVar("F")
 SETTINGS = FleetSettings(lease=30_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 
 
-def shell(context: AgentContext) -> AgentLaunch:
+def command(context: AgentContext) -> AgentLaunch:
     """An agent that runs the name of its model as a shell command, and does not look at its plan."""
     return AgentLaunch(("sh", "-c", context.model), context.environ)
 
@@ -32,14 +41,14 @@ def worker_of_tasks(context: AgentContext) -> AgentLaunch:
     return driver(context.model)(context)
 
 
-AGENTS = {"sh": shell, "tasks": worker_of_tasks}
+AGENTS = {"sh": command, "tasks": worker_of_tasks}
 
 
 class Bench:
     """A store with leases in a folder, and workers on it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.address = folder, str(folder / "plans.db")
+    def __init__(self, folder: Path, address: str = "") -> None:
+        self.folder, self.address = folder, address or str(folder / "plans.db")
         # Processes are found by the name of their run, also those of tests that run at the same time.
         self.run = f"r{uuid4().hex}"
         os.environ["MARKS"] = str(folder / "marks")
@@ -56,7 +65,10 @@ class Bench:
     def lease(self) -> Lease:
         return self.leases.look(self.run)[0].lease
 
-    def facts(self, kind: type) -> list[object]:
+    def plan(self) -> Plan:
+        return latest_state(self.store.history("s")).plan
+
+    def facts(self, kind: type[F]) -> list[F]:
         return [event.fact for event in self.store.events("s") if isinstance(event.fact, kind)]
 
     def becomes(self, *states: LeaseState) -> Lease:
@@ -85,13 +97,56 @@ class Bench:
             assert not thread.is_alive()
 
 
-def repository(folder: Path) -> Path:
-    """A repository with one commit."""
-    path = folder / "repository"
-    path.mkdir()
-    git = Git(str(path))
-    git.run("init", "-q", "-b", "main")
-    (path / "file").write_text("one\n")
-    git.run("add", "file")
-    git.run("commit", "-q", "-m", "one")
-    return path
+class Crew(Bench):
+    """Workers as processes, each with one slot and a home of its own."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        super().__init__(folder, address)
+        self.leases.configure(replace(SETTINGS, engine="table"))
+        self.repo: Path | str = project(folder)
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def add_plan(self, plan: Plan, hands: int) -> None:
+        work = Work(agent="shell", repo=str(self.repo))
+        self.leases.add(NewRun(self.run, "s", work, hands), [PlanChanged(plan)])
+
+    def start(self) -> None:
+        home = self.folder / f"home{len(self.processes)}"
+        own = {"HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+        words = [str(PROGRAM), "fleet", "work", "--allow", "*", "--grace", "1"]
+        with open(self.folder / "workers.log", "ab") as log:
+            environ = os.environ | own | {"TILDONE_STORE": self.address}
+            self.processes.append(subprocess.Popen(words, env=environ, stderr=log, cwd=self.folder))
+
+    def worker_of(self, task: int) -> "subprocess.Popen[bytes] | None":
+        """The worker whose agent has claimed a task."""
+        held = {f"{lease.run}/{lease.hand}": lease.owner.split("/")[1] for lease in self.hands() if lease.owner}
+        claims = [claim for claim in self.store.records.claims("s") if claim.task == task and claim.is_held]
+        pids = [held.get(claim.holder.lease) for claim in claims]
+        return next((each for each in self.processes if str(each.pid) in pids), None)
+
+    def holds(self, worker: "subprocess.Popen[bytes]") -> bool:
+        """Whether a worker holds a lease."""
+        return any(lease.owner.split("/")[1] == str(worker.pid) for lease in self.hands() if lease.owner)
+
+    def hands(self) -> list[Lease]:
+        return [view.lease for view in self.leases.look(self.run)]
+
+    def is_all_kept(self) -> bool:
+        """Whether the files of all tasks that are done were kept."""
+        events, plan = list(self.store.events("s")), self.plan()
+        return not any(lost_tasks(events, lease, plan, len(self.hands())) for lease in self.hands())
+
+    def completions(self) -> Counter[int]:
+        """How often each task was completed in the plan."""
+        return completions([fact.plan for fact in self.facts(PlanChanged)])
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.store.close()
+
+
+def shell(text: str, script: str, after: tuple[int, ...] = ()) -> Task:
+    return replace(Task(text, check=Check(("sh", "-c", script))), after=after)

@@ -1,22 +1,31 @@
 """Someone who runs a fleet: the commands run in this process, on a real store of each kind."""
 
 import json
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
+from tests.suite.forking import PROGRAM
+from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.cli import main
 from tildone.log.store import Store
-from tildone.plan.runs import Claimer, Lease
+from tildone.plan.runs import Asked, Claimer, Lease, LeaseState
 from tildone.stores.leasing import RunLeases
 
 __all__ = ["server", "url"]
+F = TypeVar("F")
 
 
 @dataclass
@@ -40,6 +49,12 @@ class Operator:
         assert (code, err) == (0, ""), (argv, code, out, err)
         return out
 
+    def refused(self, code: int, *argv: str) -> str:
+        """Return what a command says that ends with this exit code."""
+        ended, _, err = self.run(*argv)
+        assert ended == code, (argv, ended, err)
+        return err
+
     def json(self, *argv: str) -> Any:
         return json.loads(self.fleet(*argv, "--json"))
 
@@ -61,18 +76,54 @@ class Operator:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"[fleet]\n{settings}\n", encoding="utf-8")
 
-    def with_leases(self, use: Callable[[Store, RunLeases], Any]) -> Any:
-        """Use the leases of the store as another process does."""
-        store = store_at(self.store_address)
-        try:
-            return use(store, run_leases(store))
-        finally:
-            store.close()
+    @cached_property
+    def store(self) -> Store:
+        """The store, as another process uses it."""
+        return store_at(self.store_address)
 
-    def take(self, worker: str = "elsewhere/1/a", labels: tuple[str, ...] = ()) -> Lease:
+    @cached_property
+    def leases(self) -> RunLeases:
+        return run_leases(self.store)
+
+    def take(self, worker: str = "elsewhere/1/a") -> Lease:
         """Take the first queued run as a worker."""
-        [lease] = self.with_leases(lambda _, leases: leases.claim(Claimer(worker, labels), [f"{worker}/0"]))
-        return lease  # type: ignore[no-any-return]  # of any type above
+        [lease] = self.take_all(1, worker)
+        return lease
+
+    def take_all(self, slots: int, worker: str = "here/1/a", *labels: str) -> list[Lease]:
+        """Take queued runs as a worker with so many slots."""
+        return self.leases.claim(Claimer(worker, labels), [f"{worker}/{slot}" for slot in range(slots)])
+
+    def lease(self, run: str) -> Lease:
+        return self.leases.look(run)[0].lease
+
+    def becomes(self, run: str, state: LeaseState) -> None:
+        until(lambda: self.lease(run).state is state)
+
+    def asks(self, lease: Lease, question: str, kind: str, text: str) -> None:
+        """Let the agent of a run ask a person."""
+        self.leases.append(lease.fence, Asked(lease.run, lease.hand, question, kind, text), f"e-{question}")
+
+    def facts(self, run: str, kind: type[F]) -> list[F]:
+        """Return what the log of a run tells, of a kind."""
+        return [event.fact for event in self.store.events(self.lease(run).session) if isinstance(event.fact, kind)]
+
+    @contextmanager
+    def working(self, *options: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator["subprocess.Popen[bytes]"]:
+        """A worker as a process, which ends at the latest with the block."""
+        words = [*program, "fleet", "work", "--grace", "1", *options]
+        with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+            try:
+                yield worker
+            finally:
+                stop(worker)
+
+
+def stop(worker: "subprocess.Popen[bytes]") -> None:
+    """Send the two signals that stop a worker."""
+    # Two of the same number would count as one if the first had not been handled yet.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        worker.send_signal(number)
 
 
 def sqlite(request: pytest.FixtureRequest) -> str:
@@ -86,7 +137,7 @@ def postgres(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=[sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"])
 def operator(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Operator:
+) -> Iterator[Operator]:
     folder, home = tmp_path / "project", tmp_path / "home"
     (folder / ".git").mkdir(parents=True)
     home.mkdir()
@@ -96,4 +147,18 @@ def operator(
     address = request.param(request)
     for name, value in {"HOME": str(home), "TILDONE_USER": "Ada", "TILDONE_STORE": address}.items():
         monkeypatch.setenv(name, value)
-    return Operator(folder, address, capsys)
+    found = Operator(folder, address, capsys)
+    yield found
+    if "store" in vars(found):
+        found.store.close()
+
+
+@pytest.fixture
+def machine(operator: Operator) -> Operator:
+    """Someone whose workers find runs soon, outside a repository."""
+    os.rmdir(operator.folder / ".git")
+    # The other engine of a server takes long to import.
+    operator.configure('engine = "table"')
+    operator.fleet("up", "--lease", "30")
+    operator.leases.configure(replace(operator.leases.settings(), heartbeat=500))
+    return operator

@@ -4,7 +4,7 @@ import os
 import signal
 import tomllib
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -19,7 +19,7 @@ from tildone.fleet.engine import TableEngine
 from tildone.fleet.running import MIN_FREE_MB, WorkerOptions
 from tildone.log.settings import ENGINES
 from tildone.plan.events import PlanChanged, latest_state
-from tildone.plan.model import Status
+from tildone.plan.model import Plan, Status, Task
 from tildone.plan.names import MAX_LABELS
 from tildone.plan.runs import RunQueued
 
@@ -61,19 +61,8 @@ def test_a_second_run_of_a_living_plan_is_refused_and_nothing_of_the_command_is_
     assert (code, out) == (3, "")
     assert f"run {run} of this plan has not ended" in err
     assert [row["run"] for row in operator.json("ls")["runs"]] == [run]
-    sessions = operator.with_leases(lambda store, _: [info.name for info in store.sessions()])
+    sessions = [info.name for info in operator.store.sessions()]
     assert sessions == [os.path.realpath(operator.folder / "a.md")]
-
-
-def test_an_ended_plan_continues_where_it_stopped_unless_it_is_restarted(operator: Operator) -> None:
-    operator.fleet("cancel", operator.add("a.md"))
-    assert operator.run("todo", "done", "1", "--session", os.path.realpath("a.md"))[0] == 0
-
-    continued = operator.add("a.md")
-    assert operator.json("show", continued)["hands"][0]["closed"] == 1
-    operator.fleet("cancel", continued)
-
-    assert operator.json("show", operator.add("a.md", "--restart"))["hands"][0]["closed"] == 0
 
 
 def test_a_session_can_be_queued_by_its_name(operator: Operator) -> None:
@@ -81,7 +70,7 @@ def test_a_session_can_be_queued_by_its_name(operator: Operator) -> None:
 
     operator.fleet("add", "mine")
 
-    facts = operator.with_leases(lambda store, _: [type(event.fact) for event in store.events("mine")])
+    facts = [type(event.fact) for event in operator.store.events("mine")]
     assert facts == [PlanChanged, RunQueued]
 
 
@@ -132,21 +121,26 @@ def test_a_plan_whose_tasks_have_no_commands_is_not_for_the_shell_agent(operator
 
     operator.add("a.md", "--agent", "claude")
     assert operator.run("todo", "add", "Think", "--session", "mine")[0] == 0
-    assert operator.run("fleet", "add", "mine")[0] == 3
+    operator.refused(3, "fleet", "add", "mine")
     assert operator.run("todo", "check", "1", "--session", "mine", "--", "test", "-f", "a.md")[0] == 0
     operator.fleet("add", "mine")
 
 
-def test_a_plan_without_open_tasks_is_refused_unless_it_is_restarted(operator: Operator) -> None:
+def test_an_ended_plan_continues_where_it_stopped_unless_it_is_restarted(operator: Operator) -> None:
+    """One without open tasks cannot."""
     operator.fleet("cancel", operator.add("a.md"))
     session = os.path.realpath("a.md")
-    assert operator.run("todo", "done", "1", "2", "--session", session)[0] == 0
+    assert operator.run("todo", "done", "1", "--session", session)[0] == 0
+    continued = operator.add("a.md")
+    assert operator.json("show", continued)["hands"][0]["closed"] == 1
+    operator.fleet("cancel", continued)
+    assert operator.run("todo", "done", "2", "--session", session)[0] == 0
 
-    code, _, err = operator.run("fleet", "add", "a.md")
+    err = operator.refused(3, "fleet", "add", "a.md")
 
-    assert (code, "all tasks of a.md are closed; add tasks to it, or to begin again: --restart" in err) == (3, True)
-    assert operator.run("fleet", "add", session)[0] == 3
-    operator.add("a.md", "--restart")
+    assert "all tasks of a.md are closed; add tasks to it, or to begin again: --restart" in err
+    operator.refused(3, "fleet", "add", session)
+    assert operator.json("show", operator.add("a.md", "--restart"))["hands"][0]["closed"] == 0
 
 
 def test_what_is_restarted_has_no_proofs_of_before(operator: Operator) -> None:
@@ -158,54 +152,35 @@ def test_what_is_restarted_has_no_proofs_of_before(operator: Operator) -> None:
     for target in ("1", "2", "--plan"):
         assert operator.run("todo", "check", target, "--session", session, "--", "test", "-d", ".")[0] == 0
     assert operator.run("todo", "done", "1", "2", "--session", session)[0] == 0
-    before = operator.with_leases(lambda store, _: latest_state(store.history(session)).plan)
-    assert [task.proof is not None for task in (*before.tasks, before)] == [True] * 3
+    before = latest_state(operator.store.history(session)).plan
 
     operator.add("proved.md", "--restart")
 
-    after = operator.with_leases(lambda store, _: latest_state(store.history(session)).plan)
+    after = latest_state(operator.store.history(session)).plan
     assert [task.status for task in after.tasks] == [Status.PENDING, Status.COMPLETED]
-    assert [task.proof is not None for task in (*after.tasks, after)] == [False, True, False]
-    assert [task.check for task in (*after.tasks, after)] == [task.check for task in (*before.tasks, before)]
-
-
-def test_of_several_runs_the_living_one_is_meant(operator: Operator) -> None:
-    first = operator.add("a.md")
-    operator.fleet("cancel", first)
-    second = operator.add("a.md")
-
-    assert operator.json("show", "a")["run"] == second
-    operator.fleet("cancel", "a")
-    assert operator.run("fleet", "show", "a")[0] == 2
+    parts: list[list[Task | Plan]] = [[*plan.tasks, plan] for plan in (before, after)]
+    assert [[part.proof is not None for part in each] for each in parts] == [[True] * 3, [False, True, False]]
+    assert len({tuple(part.check for part in each) for each in parts}) == 1
 
 
 def test_the_provider_follows_from_the_model_or_the_agent(operator: Operator) -> None:
-    for name, options in {
-        "a.md": ["--model", "openai:gpt"],
-        "b.md": ["--agent", "claude"],
-        "c.md": ["--agent", "shell"],
-        "d.md": ["--agent", "opencode", "--model", "openai/gpt-5"],
-        "e.md": ["--agent", "pi", "--model", "openrouter/deepseek/r1:free"],
-        "f.md": ["--agent", "claude", "--model", "us.anthropic.claude-v1:0"],
-        "g.md": ["--agent", "opencode"],
-        "h.md": ["--model", "openai-chat:gpt"],
-    }.items():
-        operator.add(name, *options)
-
-    works = operator.with_leases(lambda _, leases: {view.lease.session[-4:]: view.lease.work for view in leases.look()})
-    assert {name: (work.agent, work.provider) for name, work in works.items()} == {
-        "a.md": ("run", "openai"),
-        "b.md": ("claude", "anthropic"),
-        "c.md": ("shell", ""),
-        "d.md": ("opencode", "openai"),
-        "e.md": ("pi", "openrouter"),
-        "f.md": ("claude", "anthropic"),
-        "g.md": ("opencode", ""),
-        "h.md": ("run", "openai"),
+    expected = {
+        "a.md": (["--model", "openai:gpt"], "run", "openai"),
+        "b.md": (["--agent", "claude"], "claude", "anthropic"),
+        "c.md": (["--agent", "shell"], "shell", ""),
+        "d.md": (["--agent", "opencode", "--model", "openai/gpt-5"], "opencode", "openai"),
+        "e.md": (["--agent", "pi", "--model", "openrouter/deepseek/r1:free"], "pi", "openrouter"),
+        "f.md": (["--agent", "claude", "--model", "us.anthropic.claude-v1:0"], "claude", "anthropic"),
+        "g.md": (["--agent", "opencode"], "opencode", ""),
+        "h.md": (["--model", "openai-chat:gpt"], "run", "openai"),
     }
 
+    works = {name: operator.lease(operator.add(name, *options)).work for name, (options, _, _) in expected.items()}
 
-def test_a_database_that_does_not_answer_is_waited_for(
+    assert {name: (expected[name][0], work.agent, work.provider) for name, work in works.items()} == expected
+
+
+def test_a_database_that_is_away_is_waited_for(
     operator: Operator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The first attempt finds no server; nothing is queued, and the person is told once."""
@@ -294,43 +269,26 @@ def test_the_page_of_the_settings_has_all_of_them_with_their_limits_and_its_exam
     assert f"at most {MAX_LABELS} entries" in text
 
 
-def test_asking_and_not_asking_exclude_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "runs.db"))
-    monkeypatch.chdir(tmp_path)
-
-    assert main(["fleet", "work", "--ask", "make *", "--no-ask"]) == 2
-    assert "--ask and --no-ask exclude each other" in capsys.readouterr().err
-
-
 def test_a_worker_gets_its_options_and_obeys_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first signal drains it, the second stops it. Options of the command line come before settings."""
+    """The first signal drains it, the second stops it. Options of the command line come before settings.
+
+    To ask a person and not to ask exclude each other.
+    """
     for name, value in written(tmp_path, '[fleet]\nslots = 3\nlabels = ["gpu"]\nallow = ["make *"]\n').items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "runs.db"))
     monkeypatch.chdir(tmp_path)
-    started: dict[str, Any] = {}
-    told: list[str] = []
 
-    class Recorded:
-        def __init__(self, leases: object, options: WorkerOptions, store: str, engine: object, traces: object) -> None:
-            started.update(options=options, leases=leases, store=store, engine=engine, traces=traces)
+    def work() -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 7
 
-        def work(self) -> int:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            return 7
-
-        def drain(self) -> None:
-            told.append("drain")
-
-        def stop(self) -> None:
-            told.append("stop")
-
-    monkeypatch.setattr("tildone.cli.fleet.work.Worker", Recorded)
+    worker = Mock(work=Mock(side_effect=work))
+    made = Mock(return_value=worker)
+    monkeypatch.setattr("tildone.cli.fleet.work.Worker", made)
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
         assert main(["fleet", "work", "--slots", "2", "--agents", "shell,run", "--grace", "3"]) == 7
@@ -338,18 +296,13 @@ def test_a_worker_gets_its_options_and_obeys_signals(
         for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(number, handler)
 
-    assert told == ["drain", "stop"]
+    assert worker.mock_calls == [call.work(), call.drain(), call.stop()]
     reach = "allow of [fleet] 'make *' allows more than it looks like: make runs what the project's files tell it to"
     assert capsys.readouterr().err == f"tildone: {reach}\n"
-    home = str(tmp_path / "data" / "tildone" / "fleet")
-    assert started["options"] == WorkerOptions(
-        slots=2,
-        labels=frozenset({"gpu"}),
-        allow=("make *",),
-        agents=frozenset({"shell", "run"}),
-        home=home,
-        grace=3.0,
-        ask=("*",),
-    )
-    assert started["store"].endswith("runs.db")
-    assert (started["engine"], started["traces"]) == (TableEngine, None)
+    _, options, store = made.call_args.args
+    home, agents = str(tmp_path / "data" / "tildone" / "fleet"), frozenset({"shell", "run"})
+    assert options == WorkerOptions(2, frozenset({"gpu"}), ("make *",), agents, home, 3.0, ask=("*",))
+    assert store.endswith("runs.db")
+    assert made.call_args.kwargs == {"engine": TableEngine, "traces": None}
+    assert main(["fleet", "work", "--ask", "make *", "--no-ask"]) == 2
+    assert "--ask and --no-ask exclude each other" in capsys.readouterr().err

@@ -8,50 +8,38 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.fleet.conftest import Operator
+from tests.cli.fleet.conftest import Operator, sqlite
 from tests.cli.person import Person
-from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.base import StoreUnreachable
 from tildone.base.ids import now
 from tildone.cli.fleet import lists as watch
 from tildone.cli.fleet.lists import listed_rows
-from tildone.log.store import Store
 from tildone.plan.events import Actor, Event
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.runs import Answered, Asked, Lease, LeaseState, WorkOutcome
+from tildone.plan.runs import Answered, Asked, Lease, LeaseState, RunReleased, WorkOutcome
 from tildone.plan.text.amounts import DAY
-from tildone.stores.leasing import RunLeases
 
 ESCAPE = "\x1b[2J"
-
-
-def asks(operator: Operator, lease: Lease, question: str, kind: str, text: str) -> None:
-    """Let the agent of a run ask a person."""
-    fact = Asked(lease.run, lease.hand, question, kind, text)
-    operator.with_leases(lambda _, leases: leases.append(lease.fence, fact, f"e-{question}"))
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
 
 
 def answers(operator: Operator, lease: Lease) -> list[tuple[str, str, str]]:
     """Return the questions of a run that were answered, the answers, and by whom."""
-    facts = operator.with_leases(lambda store, _: [event.fact for event in store.events(lease.session)])
-    return [(fact.question, fact.text, fact.who) for fact in facts if isinstance(fact, Answered)]
+    return [(fact.question, fact.text, fact.who) for fact in operator.facts(lease.run, Answered)]
 
 
 def states(operator: Operator) -> dict[str, str]:
     return {row["run"]: row["state"] for row in operator.json("ls", "--all")["runs"]}
 
 
-def test_without_runs_the_list_says_how_to_queue_one_and_a_new_fleet_is_told_what_comes_next(
-    operator: Operator,
-) -> None:
+def test_without_runs_the_list_says_how_to_queue_one_and_a_new_fleet_is_told_what_is_next(operator: Operator) -> None:
     assert "has no runs yet. To queue one: tildone fleet add PLAN" in operator.fleet()
     assert operator.json("ls")["runs"] == []
 
@@ -80,13 +68,17 @@ def test_a_run_is_listed_with_its_worker_and_the_task_made_printable(operator: O
 
 
 def test_a_run_is_named_by_the_beginning_of_its_name(operator: Operator) -> None:
+    """Of several, the living one is meant."""
+    ended = operator.add("alpha.md")
+    operator.fleet("cancel", ended)
     run = operator.add("alpha.md")
     operator.add("alps.md")
 
     assert operator.json("show", "alpha")["run"] == run
-    assert operator.run("fleet", "show", "al")[0] == 2
-    code, _, err = operator.run("fleet", "show", ESCAPE)
-    assert (code, "\x1b" in err) == (4, False)
+    operator.refused(2, "fleet", "show", "al")
+    assert "\x1b" not in operator.refused(4, "fleet", "show", ESCAPE)
+    operator.fleet("cancel", "alpha")
+    operator.refused(2, "fleet", "show", "alpha")
 
 
 def test_queued_runs_are_paused_resumed_cancelled_and_retried_at_once(operator: Operator) -> None:
@@ -94,10 +86,10 @@ def test_queued_runs_are_paused_resumed_cancelled_and_retried_at_once(operator: 
 
     assert operator.fleet("pause", run) == f"{run} is paused.\n"
     assert operator.fleet("resume", run) == f"{run} is queued.\n"
-    assert operator.run("fleet", "retry", run)[0] == 3
+    operator.refused(3, "fleet", "retry", run)
     assert operator.fleet("cancel", run) == f"{run} is cancelled.\n"
-    assert operator.run("fleet", "resume", run)[0] == 3
-    assert operator.run("fleet", "cancel", run)[0] == 3
+    operator.refused(3, "fleet", "resume", run)
+    operator.refused(3, "fleet", "cancel", run)
     assert operator.fleet("retry", run) == f"{run} is queued.\n"
 
 
@@ -111,57 +103,53 @@ def test_the_holder_of_a_run_is_asked(operator: Operator) -> None:
     [asked] = operator.json("cancel", run)["runs"]
     assert (asked["asked"], asked["done"]) == ("cancel now", False)
     assert states(operator) == {run: "cancelling"}
-    operator.with_leases(lambda _, leases: leases.release(lease.fence, "stopped"))
+    operator.leases.release(lease.fence, "stopped")
     assert states(operator) == {run: "cancelled"}
 
 
 def test_an_answer_queues_the_run_again(operator: Operator) -> None:
     run = operator.add()
     lease = operator.take()
-    asks(operator, lease, "q1", "question", f"Which {ESCAPE} one?")
-    operator.with_leases(lambda _, leases: leases.close(lease.fence, WorkOutcome.WAITING))
+    operator.asks(lease, "q1", "question", f"Which {ESCAPE} one?")
+    operator.leases.close(lease.fence, WorkOutcome.WAITING)
 
     shown = operator.fleet("answer")
     assert "Which" in shown
     assert "\x1b" not in shown
-    assert operator.run("fleet", "approve", run)[0] == 4
+    operator.refused(4, "fleet", "approve", run)
     operator.fleet("answer", run, "the", "second")
 
     assert answers(operator, lease) == [("q1", "the second", "Ada")]
     assert states(operator) == {run: "queued"}
-    assert operator.run("fleet", "answer", run, "again")[0] == 4
+    operator.refused(4, "fleet", "answer", run, "again")
 
 
 @pytest.mark.parametrize(
     ("options", "answer"), [((), "yes"), (("--deny",), "no"), (("--deny", "--reason", "not here"), "no: not here")]
 )
-def test_a_command_is_approved_or_denied(operator: Operator, options: tuple[str, ...], answer: str) -> None:
+def test_a_command_is_listed_with_what_is_dangerous_about_it_and_approved_or_denied(
+    operator: Operator, options: tuple[str, ...], answer: str
+) -> None:
     run = operator.add()
     lease = operator.take()
-    asks(operator, lease, "q1", "command", "make deploy")
-    asks(operator, lease, "q2", "question", "Why?")
+    operator.asks(lease, "q1", "command", "sudo rm -rf build")
+    operator.asks(lease, "q2", "question", "Why?")
 
-    assert [each["text"] for each in operator.json("approve")["questions"]] == ["make deploy"]
+    assert [each["text"] for each in operator.json("approve")["questions"]] == ["sudo rm -rf build"]
+    assert "  sudo rm -rf build\n  Careful: it runs as another user, deletes files.\n" in operator.fleet("approve")
     operator.fleet("approve", run, *options)
 
     assert answers(operator, lease) == [("q1", answer, "Ada")]
-    assert operator.run("fleet", "approve", run, "--question", "q2")[0] == 3
-
-
-def test_what_is_dangerous_about_a_command_is_listed(operator: Operator) -> None:
-    operator.add()
-    asks(operator, operator.take(), "q1", "command", "sudo rm -rf build")
-
-    assert "  sudo rm -rf build\n  Careful: it runs as another user, deletes files.\n" in operator.fleet("approve")
+    operator.refused(3, "fleet", "approve", run, "--question", "q2")
 
 
 def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(operator: Operator) -> None:
     operator.fleet("up")
     assert "There are no workers" in operator.fleet("drain")
-    operator.with_leases(lambda _, leases: leases.beat(WorkerInfo("build-7/1/a", "build-7", 1, "1", labels=("gpu",))))
+    operator.leases.beat(WorkerInfo("build-7/1/a", "build-7", 1, "1", labels=("gpu",)))
 
     assert operator.fleet("drain").startswith("build-7/1/a  1 slot, labels gpu")
-    assert operator.run("fleet", "drain", "other")[0] == 4
+    operator.refused(4, "fleet", "drain", "other")
     assert "build-7/1/a takes nothing more" in operator.fleet("drain", "build-7")
     assert operator.json("drain")["workers"][0]["draining"]
 
@@ -169,61 +157,48 @@ def test_settings_and_limits_are_stored_and_workers_are_listed_and_drained(opera
 
     assert "a lease lasts 30 s and is renewed every 10 s" in shown
     assert "anthropic: at most 4 runs and 50 requests a minute" in shown
-    assert operator.run("fleet", "up", "--limit", "anthropic")[0] == 2
-    assert operator.run("fleet", "up", "--lease", "1")[0] == 2
-
-
-def test_the_doctor_tells_of_runs_that_no_worker_can_take(operator: Operator) -> None:
-    run = operator.add("a.md", "--labels", "gpu")
-    operator.with_leases(lambda _, leases: leases.beat(WorkerInfo("here/1/a", "here", 1, "1")))
-
-    code, out, _ = operator.run("fleet", "doctor")
-
-    assert code == 5
-    assert f"{run} is queued, and no worker has its labels: gpu" in out
+    operator.refused(2, "fleet", "up", "--limit", "anthropic")
+    operator.refused(2, "fleet", "up", "--lease", "1")
 
 
 def test_the_doctor_tells_of_runs_that_every_worker_has_refused(operator: Operator) -> None:
     """One that has not is enough, whatever it will say."""
     run = operator.add()
-    workers = [WorkerInfo("here/1/a", "here", 1, "1"), WorkerInfo("here/2/b", "here", 2, "1")]
-    operator.with_leases(lambda _, leases: [leases.beat(worker) for worker in workers])
+    for number in (1, 2):
+        operator.leases.beat(WorkerInfo(f"here/{number}/a", "here", number, "1"))
 
-    assert [doctor_after_refusal(operator, worker) for worker in workers] == [
-        (0, False),
-        (5, True),
-    ]
+    for number, code in ((1, 0), (2, 5)):
+        operator.leases.close(operator.take(f"here/{number}/a").fence, WorkOutcome.REFUSED, "not here")
+        ended, out, _ = operator.run("fleet", "doctor")
+        assert (ended, f"{run} is queued, and every worker has refused it" in out) == (code, code == 5)
+
     assert states(operator) == {run: "queued"}
 
 
-def doctor_after_refusal(operator: Operator, worker: WorkerInfo) -> tuple[int, bool]:
-    """Let a worker refuse the run; return the exit code of the doctor, and whether it says that all have."""
-    lease = operator.take(worker.id)
-    operator.with_leases(lambda _, leases: leases.close(lease.fence, WorkOutcome.REFUSED, "not here"))
-    code, out, _ = operator.run("fleet", "doctor")
-    return code, f"{lease.run} is queued, and every worker has refused it" in out
-
-
-def test_old_runs_become_reports(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_become_reports_and_workers_that_were_silent_for_long_are_removed(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     operator.plan("a.md", f"wipe {ESCAPE} the screen", "# not a heading")
     run = operator.add("a.md")
     operator.fleet("cancel", run)
-    reports = operator.folder / "reports"
+    operator.leases.beat(WorkerInfo("here/1/a", "here"))
+    reports, days = operator.folder / "reports", 29
+    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: now() + days * DAY)
 
     assert "No run ended more than 30 days ago." in operator.fleet("gc", "--reports", str(reports))
     assert operator.json("gc", "--dry-run")["runs"] == []
     assert not reports.exists()
 
-    later = now() + 31 * DAY
-    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: later)
+    days = 31
     assert operator.json("gc", "--dry-run")["runs"][0]["run"] == run
     assert operator.json("ls", "--all")["runs"]
+    assert [worker["id"] for worker in operator.json("drain")["workers"]] == ["here/1/a"]
     assert operator.run("fleet", "gc", "--reports", str(reports))[0] == 0
     report = (reports / f"{run}.md").read_text(encoding="utf-8")
     assert report.startswith(f"# Run {run}\n")
     assert f"cancelled run {run}" in report
     assert "\x1b" not in report
-    assert operator.json("ls", "--all")["runs"] == []
+    assert operator.json("ls", "--all")["runs"] == operator.json("drain")["workers"] == []
     assert operator.run("todo", "--session", os.path.realpath("a.md"))[0] == 0
 
 
@@ -231,13 +206,13 @@ def test_runs_are_added_again_from_the_logs(operator: Operator) -> None:
     """After a restore, the logs are there, and the leases are not."""
     run = operator.add()
     operator.fleet("cancel", run)
-    operator.with_leases(lambda _, leases: leases.forget(run))
+    operator.leases.forget(run)
     assert operator.json("ls", "--all")["runs"] == []
 
     assert "1 lease added from the logs of the plans" in operator.fleet("up", "--rebuild")
 
     assert states(operator) == {run: "cancelled"}
-    assert operator.run("fleet", "up", "--rebuild", "--check")[0] == 2
+    operator.refused(2, "fleet", "up", "--rebuild", "--check")
 
 
 def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
@@ -250,42 +225,33 @@ def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
     assert operator.json("schedule", "add", "0 4 * * *", "nightly.md")["replaced"]
     [listed] = operator.json("schedule")["schedules"]
     assert (listed["name"], listed["cron"], listed["zone"]) == ("nightly", "0 4 * * *", "UTC")
-    assert operator.run("fleet", "schedule", "remove", "nightly", "other")[0] == 4
+    operator.refused(4, "fleet", "schedule", "remove", "nightly", "other")
     assert operator.fleet("schedule", "remove", "nightly") == "Removed nightly. Runs that are queued stay.\n"
     assert operator.json("schedule")["schedules"] == []
     faults = {"0 25 * * *": "the hour of a schedule is 0 to 23", "x * * * *": "the minute", "* * *": "has 5 fields"}
     for cron, said in faults.items():
         code, _, err = operator.run("fleet", "schedule", "add", cron, "nightly.md")
         assert (code, said in err) == (2, True), cron
-    assert operator.run("fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")[0] == 2
+    operator.refused(2, "fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")
 
 
-@pytest.fixture
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """An operator who has no store yet."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "none.db"))
-    return Operator(tmp_path, str(tmp_path / "none.db"), capsys)
-
-
-def test_without_a_store_lists_are_empty_no_run_can_be_named_and_none_is_made(nobody: Operator) -> None:
-    code, _, err = nobody.run("fleet", "show", "x")
+@pytest.mark.parametrize("operator", [sqlite], indirect=True)
+def test_without_a_store_lists_are_empty_no_run_can_be_named_and_none_is_made(operator: Operator) -> None:
+    code, _, err = operator.run("fleet", "show", "x")
 
     assert code == 4
-    assert "none.db yet; to prepare one: tildone fleet up" in err
+    assert "fleet.db yet; to prepare one: tildone fleet up" in err
 
     for verb, shown in [
-        ("ls", "none.db has no runs yet. To queue one: tildone fleet add PLAN"),
+        ("ls", "fleet.db has no runs yet. To queue one: tildone fleet add PLAN"),
         ("approve", "No run waits for approval."),
         ("answer", "No run waits for an answer."),
         ("drain", "There are no workers. To start one: tildone fleet work"),
         ("schedule", "There are no schedules."),
     ]:
-        assert shown in nobody.fleet(verb)
-        assert next(found for found in nobody.json(verb).values() if isinstance(found, list)) == [], verb
-    assert not Path(nobody.store_address).exists()
+        assert shown in operator.fleet(verb)
+        assert next(found for found in operator.json(verb).values() if isinstance(found, list)) == [], verb
+    assert not Path(operator.store_address).exists()
 
 
 def test_a_long_list_is_cut_and_says_so(operator: Operator) -> None:
@@ -298,13 +264,13 @@ def test_a_long_list_is_cut_and_says_so(operator: Operator) -> None:
     assert shown.splitlines()[1] == "2 more: 1 queued, 1 cancelled. To list them: tildone fleet ls --limit 3"
     assert (len(operator.json("ls", "--limit", "1")["runs"]), operator.json("ls", "--limit", "1")["more"]) == (1, 2)
     assert [row["state"] for row in operator.json("ls")["runs"]] == ["queued", "queued", "cancelled"]
-    assert operator.run("fleet", "ls", "--limit", "none")[0] == 2
+    operator.refused(2, "fleet", "ls", "--limit", "none")
 
 
 def test_a_run_that_asks_is_first_with_its_question(operator: Operator) -> None:
     operator.add("a.md")
     operator.add("b.md", "--priority", "-1")
-    asks(operator, operator.take(), "q1", "command", "make deploy")
+    operator.asks(operator.take(), "q1", "command", "make deploy")
 
     first, second = operator.json("ls")["runs"]
 
@@ -318,7 +284,7 @@ def test_show_says_what_a_run_waits_for_and_where_its_results_are(operator: Oper
     other = operator.add("b.md")
     assert operator.json("show", run)["waits"] == "there are no workers"
     lease = operator.take()
-    operator.with_leases(lambda _, leases: leases.beat(WorkerInfo("elsewhere/1/a", "elsewhere", 1, "1", slots=2)))
+    operator.leases.beat(WorkerInfo("elsewhere/1/a", "elsewhere", 1, "1", slots=2))
     home = tmp_path / "home" / ".local" / "share" / "tildone" / "fleet"
     (home / "worktrees" / lease.run).mkdir(parents=True)
     (home / "runs").mkdir()
@@ -330,7 +296,7 @@ def test_show_says_what_a_run_waits_for_and_where_its_results_are(operator: Oper
     assert (shown["waits"], set(shown["places"])) == (None, {"branch", "folder", "output"})
     assert shown["places"]["branch"] == f"tildone/{lease.run}"
     assert f"folder  {home / 'worktrees' / lease.run}\n" in operator.fleet("show", lease.run)
-    operator.with_leases(lambda _, leases: leases.close(lease.fence, WorkOutcome.RETRY, "it failed"))
+    operator.leases.close(lease.fence, WorkOutcome.RETRY, "it failed")
     assert ", after 1 failed attempt" in operator.json("show", lease.run)["waits"]
 
 
@@ -367,7 +333,7 @@ def test_watch_prints_an_object_for_each_change(operator: Operator) -> None:
     assert code == 130
 
 
-def test_watch_says_once_that_the_store_does_not_answer_and_keeps_the_list(
+def test_watch_says_once_that_the_store_is_away_and_keeps_it(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As JSON, then on a terminal. The store answers once, not for two looks, and then Ctrl-C is pressed."""
@@ -396,171 +362,62 @@ def test_watch_says_once_that_the_store_does_not_answer_and_keeps_the_list(
     assert "queued" in drawn.partition("trying again")[2].partition("trying again")[0]
 
 
-@needs_server
-@pytest.mark.slow
-def test_watch_says_that_the_database_is_away_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
-    """On a terminal, the newest list stays below; as JSON, each reason is said once."""
-    with running_server("fsync=off") as server, server.database() as url:
-        person = Person(tmp_path, tmp_path, columns=60, environ={"TILDONE_STORE": url})
-        (person.folder / "a.md").write_text("- [ ] one: `true`\n", encoding="utf-8")
-        assert person.run("fleet", "add", "a.md").code == 0
-        terminal = person.at_terminal("fleet", "watch")
-        command, pipe = [str(PROGRAM), "fleet", "watch", "--json"], subprocess.PIPE
-        with subprocess.Popen(
-            command, stdout=pipe, stderr=pipe, env=person.environment({}), cwd=tmp_path, encoding="utf-8"
-        ) as watching:
-            assert watching.stdout is not None
-            assert watching.stderr is not None
-            terminal.until("queued")
-            first = json.loads(watching.stdout.readline())
-
-            server.order("stop")
-            terminal.until_after("trying again", "queued")
-            said = [watching.stderr.readline()]
-            server.order("start")
-            assert person.run("fleet", "cancel", "a").code == 0
-            terminal.until("1 cancelled")
-            second = json.loads(watching.stdout.readline())
-
-            terminal.type(b"\x03")
-            watching.send_signal(signal.SIGINT)
-            said += watching.stderr.read().splitlines(keepends=True)
-        ended = terminal.end()
-
-    assert [each["runs"][0]["state"] for each in (first, second)] == ["queued", "cancelled"]
-    assert (watching.returncode, ended.code) == (130, 130)
-    assert all(line.startswith("tildone: ") and line.endswith("; trying again\n") for line in said)
-    assert all(line != following for line, following in pairwise(said))
-
-
-class Work:
-    """`tildone fleet work` as a process."""
-
-    def __init__(self, operator: Operator, *options: str) -> None:
-        words = [sys.executable, "-m", "tildone", "fleet", "work", *options]
-        environ = os.environ | {"TILDONE_STORE": operator.store_address}
-        self.process = subprocess.Popen(words, env=environ, cwd=operator.folder, stderr=subprocess.DEVNULL)
-
-    def close(self) -> None:
-        self.process.terminate()
-        self.process.terminate()
-        self.process.wait()
-
-
-@pytest.fixture
-def operator_outside_git(operator: Operator) -> Operator:
-    os.rmdir(operator.folder / ".git")
-    # The other engine of a server takes long to import.
-    operator.configure('engine = "table"')
-    operator.fleet("up")
-    return operator
-
-
-def state(operator: Operator, run: str) -> LeaseState:
-    return operator.with_leases(lambda _, leases: leases.look(run)[0].lease.state)  # type: ignore[no-any-return]  # of any type above
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
-def test_a_command_that_is_not_permitted_is_asked_for(operator_outside_git: Operator, tmp_path: Path) -> None:
+@on_linux
+def test_a_command_that_is_not_permitted_is_asked_for(machine: Operator, tmp_path: Path) -> None:
     """The rest of the plan is done before. What is denied is not run, and the run fails."""
-    operator, marks = operator_outside_git, [tmp_path / "approved", tmp_path / "denied"]
+    marks = [tmp_path / "approved", tmp_path / "denied"]
     for mark in marks:
-        operator.plan(f"{mark.name}.md", f"Mark: `touch {mark}`", "Greet: `echo hello`")
-    approved, denied = runs = [operator.add(f"{mark.name}.md") for mark in marks]
-    work = Work(operator, "--slots", "2", "--allow", "echo *", "--ask", "touch *")
-    try:
-        until(lambda: {state(operator, run) for run in runs} == {LeaseState.WAITING})
-        asked = operator.json("approve")["questions"]
+        machine.plan(f"{mark.name}.md", f"Mark: `touch {mark}`", "Greet: `echo hello`")
+    approved, denied = runs = [machine.add(f"{mark.name}.md") for mark in marks]
+    with machine.working("--slots", "2", "--allow", "echo *", "--ask", "touch *"):
+        until(lambda: {machine.lease(run).state for run in runs} == {LeaseState.WAITING})
+        asked = machine.json("approve")["questions"]
         assert {(each["kind"], each["text"]) for each in asked} == {("command", f"touch {mark}") for mark in marks}
-        assert operator.fleet("ls").count("1/2") == 2
+        assert machine.fleet("ls").count("1/2") == 2
         assert not any(mark.exists() for mark in marks)
 
-        operator.fleet("approve", approved)
-        operator.fleet("approve", denied, "--deny", "--reason", "not here")
-        until(lambda: not any(state(operator, run).is_active for run in runs))
-    finally:
-        work.close()
+        machine.fleet("approve", approved)
+        machine.fleet("approve", denied, "--deny", "--reason", "not here")
+        until(lambda: not any(machine.lease(run).state.is_active for run in runs))
 
-    assert [state(operator, run) for run in runs] == [LeaseState.DONE, LeaseState.FAILED]
+    assert [machine.lease(run).state for run in runs] == [LeaseState.DONE, LeaseState.FAILED]
     assert [mark.exists() for mark in marks] == [True, False]
-    assert ["denied by a person" in operator.fleet("show", run) for run in runs] == [False, True]
+    assert ["denied by a person" in machine.fleet("show", run) for run in runs] == [False, True]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
-def test_a_run_cannot_widen_what_its_worker_permits(operator_outside_git: Operator, tmp_path: Path) -> None:
-    operator, mark = operator_outside_git, tmp_path / "mark"
-    operator.plan("a.md", f"Mark: `touch {mark}`")
-    run = operator.add("a.md", "--allow", "*")
-    work = Work(operator, "--allow", "echo *")
-    try:
-        shown = until(lambda: next(iter(released(operator, run)), ""))
-    finally:
-        work.close()
+@on_linux
+def test_a_run_cannot_widen_what_its_worker_permits(machine: Operator, tmp_path: Path) -> None:
+    machine.plan("a.md", f"Mark: `touch {tmp_path / 'mark'}`")
+    run = machine.add("a.md", "--allow", "*")
 
-    assert shown == "not permitted here: the commands that the run allows"
-    assert not mark.exists()
+    with machine.working("--allow", "echo *"):
+        [released] = until(lambda: machine.facts(run, RunReleased))
+
+    assert released.why == "not permitted here: the commands that the run allows"
+    assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
+@on_linux
+@pytest.mark.parametrize("options", [(), ("--no-ask",)])
 def test_an_approval_that_is_only_in_the_database_permits_nothing(
-    operator_outside_git: Operator, tmp_path: Path
+    machine: Operator, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     """On a server, persons may be asked only if the worker says so; for a file, it can say that they may not."""
-    operator, mark = operator_outside_git, tmp_path / "mark"
-    operator.plan("a.md", f"Mark: `touch {mark}`")
-    run = operator.add("a.md")
-    forge_approval(operator, run, f"touch {mark}")
-    is_server = "://" in operator.store_address
-    work = Work(operator, "--allow", "echo *", *(() if is_server else ("--no-ask",)))
-    try:
-        why = until(lambda: next(iter(released(operator, run)), ""))
-        doctor = until(lambda: refused_by_all(operator))
-    finally:
-        work.close()
+    mark = tmp_path / "mark"
+    machine.plan("a.md", f"Mark: `touch {mark}`")
+    run = machine.add("a.md")
+    session = machine.lease(run).session
+    asked = Asked(run, 0, "q", "command", f"touch {mark}")
+    for fact in (asked, Answered(run, 0, "q", "yes", "Ada")):
+        head = machine.store.session_head(session).head
+        machine.store.append(session, Event(type(fact).__name__, head, 1, Actor.USER, fact))
 
-    assert why == f"not permitted here: the command touch {mark}"
-    assert "every worker has refused it" in doctor
-    assert not mark.exists()
+    with machine.working("--allow", "echo *", *options):
+        if "://" in machine.store_address or options:
+            [released] = until(lambda: machine.facts(run, RunReleased))
+            assert released.why == f"not permitted here: the command touch {mark}"
+            until(lambda: "every worker has refused it" in machine.run("fleet", "doctor")[1])
+        else:
+            machine.becomes(run, LeaseState.DONE)
 
-
-@pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
-def test_the_approvals_of_a_file_count_unless_the_worker_says_otherwise(
-    operator_outside_git: Operator, tmp_path: Path
-) -> None:
-    operator, mark = operator_outside_git, tmp_path / "mark"
-    if "://" in operator.store_address:
-        pytest.skip("a server may have many users: see the test above")
-    operator.plan("a.md", f"Mark: `touch {mark}`")
-    run = operator.add("a.md")
-    forge_approval(operator, run, f"touch {mark}")
-    work = Work(operator, "--allow", "echo *")
-    try:
-        until(lambda: state(operator, run) is LeaseState.DONE)
-    finally:
-        work.close()
-
-    assert mark.exists()
-
-
-def forge_approval(operator: Operator, run: str, command: str) -> None:
-    """Write rows that say that a command of a run was asked for and approved."""
-
-    def write(store: Store, leases: RunLeases) -> None:
-        session = leases.look(run)[0].lease.session
-        facts: list[Asked | Answered] = [Asked(run, 0, "q", "command", command), Answered(run, 0, "q", "yes", "Ada")]
-        for number, fact in enumerate(facts):
-            store.append(session, Event(f"f{number}", store.session_head(session).head, 1, Actor.USER, fact))
-
-    operator.with_leases(write)
-
-
-def refused_by_all(operator: Operator) -> str:
-    """Return what the doctor says, once it has found a run that every worker has refused."""
-    _, out, _ = operator.run("fleet", "doctor")
-    return out if "refused" in out else ""
-
-
-def released(operator: Operator, run: str) -> list[str]:
-    lease = operator.with_leases(lambda _, leases: leases.look(run)[0].lease)
-    facts = operator.with_leases(lambda store, _: [event.fact for event in store.events(lease.session)])
-    return [fact.why for fact in facts if type(fact).__name__ == "RunReleased"]
+    assert mark.exists() is ("://" not in machine.store_address and not options)

@@ -5,28 +5,25 @@ What `gc` and `doctor` find on a machine with workers.
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock, PropertyMock
 
 import apsw
 import pytest
 
-from tests.cli.fleet.conftest import Operator, postgres, sqlite
-from tests.cli.fleet.test_fleet_runs import asks
+from tests.cli.fleet.conftest import Operator, postgres, sqlite, stop
 from tests.cli.person import Person
 from tests.fleet.agents import processes_of
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.test_engines import needs_dbos
-from tests.fleet.workers import Bench, repository
+from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.stores.postgres import execute, needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.app.opening import run_leases, store_at
 from tildone.base import StoreBusy, replace, shortened
 from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
@@ -37,7 +34,7 @@ from tildone.fleet.workspaces import Workspace
 from tildone.log.needs import Need
 from tildone.plan.events import PlanChanged
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.runs import PROTOCOL, Claimer, Lease, LeaseState, NewRun, Work, WorkOutcome
+from tildone.plan.runs import PROTOCOL, Claimer, Lease, LeaseState, NewRun, RunReleased, Work, WorkOutcome
 from tildone.plan.text.amounts import DAY
 
 FAILING = """
@@ -60,103 +57,40 @@ sys.exit(main(sys.argv[2:]))
 """`tildone` in which a method fails as soon as there is a file named `fail`."""
 
 
-class Machine:
-    """A folder with a store, and the commands that a person types there."""
-
-    def __init__(self, folder: Path, store: str) -> None:
-        self.folder, self.store = folder, store_at(store)
-        self.leases = run_leases(self.store)
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
-        self.environ = {**kept, "HOME": str(folder), "TILDONE_STORE": store, "TILDONE_USER": "Ada"}
-
-    def fleet(self, *words: str) -> str:
-        """Return what a command prints that succeeds."""
-        done = subprocess.run(
-            [PROGRAM, "fleet", *words], cwd=self.folder, env=self.environ, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done
-        return done.stdout
-
-    def add(self, name: str, *commands: str) -> str:
-        """Queue a plan with a task for each command, and return the name of the run."""
-        tasks = "".join(f"- [ ] Run `{command}`\n" for command in commands)
-        (self.folder / name).write_text(tasks, encoding="utf-8")
-        return str(json.loads(self.fleet("add", name, "--json"))["runs"][0]["run"])
-
-    def lease(self, run: str) -> Lease:
-        return self.leases.look(run)[0].lease
-
-    def becomes(self, run: str, state: LeaseState) -> None:
-        until(lambda: self.lease(run).state is state)
-
-    @contextmanager
-    def working(self, *options: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator["subprocess.Popen[bytes]"]:
-        """A worker, which ends at the latest when the test does."""
-        work = [*program, "fleet", "work", "--allow", "*", *options]
-        with subprocess.Popen(work, cwd=self.folder, env=self.environ, stderr=subprocess.PIPE) as worker:
-            try:
-                yield worker
-            finally:
-                stop(worker)
+on_postgres = pytest.mark.parametrize(
+    "operator", [pytest.param(postgres, marks=[needs_server, needs_dbos])], indirect=True
+)
+on_sqlite = pytest.mark.parametrize("operator", [sqlite], indirect=True)
 
 
-def stop(worker: "subprocess.Popen[bytes]") -> None:
-    """Send the two signals that stop a worker."""
-    # Two of the same number would count as one if the first had not been handled yet.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        worker.send_signal(number)
+def queue(machine: Operator, name: str, *commands: str) -> str:
+    """Queue a plan with a task for each command, and return the name of the run."""
+    machine.plan(name, *(f"Run `{command}`" for command in commands))
+    return machine.add(name)
 
 
-@pytest.fixture(params=[sqlite])
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
-    settings = tmp_path / ".config" / "tildone" / "config.toml"
-    settings.parent.mkdir(parents=True)
-    # The other engine of a server takes long to import.
-    settings.write_text('[fleet]\nengine = "table"\n', encoding="utf-8")
-    machine = Machine(tmp_path, request.param(request))
-    machine.fleet("up", "--lease", "30")
-    machine.leases.configure(replace(machine.leases.settings(), heartbeat=500))
-    yield machine
-    machine.store.close()
-
-
-def test_a_worker_runs_what_is_queued_and_ends_when_it_is_drained(machine: Machine) -> None:
-    first, second = machine.add("a.md", "touch a", "test -e a"), machine.add("b.md", "touch b")
-
-    with machine.working("--slots", "2") as worker:
-        for run in (first, second):
-            machine.becomes(run, LeaseState.DONE)
-        machine.fleet("drain", "--all")
-        _, errors = worker.communicate(timeout=LIMIT_SECONDS)
-
-    assert worker.returncode == 0
-    assert f"run {first} is done" in errors.decode()
-    assert machine.leases.workers() == []
-
-
-def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine) -> None:
+@on_sqlite
+def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Operator) -> None:
     """The first one lets the agent go on."""
-    run = machine.add("a.md", "sleep 3600")
+    run = queue(machine, "a.md", "sleep 3600")
 
-    with machine.working("--grace", "1") as worker:
+    with machine.working("--allow", "*") as worker:
         until(lambda: processes_of(f"{run}/0/1"))
         stop(worker)
         worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
-    assert processes_of(f"{run}/0/1") == []
+    assert (processes_of(f"{run}/0/1"), machine.leases.workers()) == ([], [])
     assert machine.lease(run).is_queued
+    assert [fact.why for fact in machine.facts(run, RunReleased)] == ["its worker was stopped"]
 
 
-@pytest.mark.parametrize(
-    "machine", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"], indirect=True
-)
-def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Machine, tmp_path: Path) -> None:
+def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Operator, tmp_path: Path) -> None:
     """The worker ends the agent in the middle of a task. The heartbeat is far too long for it to be noticed so."""
     machine.leases.configure(replace(machine.leases.settings(), lease=1_000_000, heartbeat=300_000))
-    run = machine.add("a.md", f"test -e {tmp_path}/go || sleep 3600")
+    run = queue(machine, "a.md", f"test -e {tmp_path}/go || sleep 3600")
 
-    with machine.working("--grace", "1"):
+    with machine.working("--allow", "*"):
         until(lambda: processes_of(f"{run}/0/1"))
         machine.fleet("cancel", run, "--now")
         machine.becomes(run, LeaseState.CANCELLED)
@@ -168,6 +102,7 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Mach
     assert left == []
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("thread", "method"),
     [
@@ -177,43 +112,43 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Mach
         ("idle", "tildone.fleet.worker:Worker:could_take"),
     ],
 )
-def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_ends(
-    machine: Machine, thread: str, method: str
-) -> None:
-    run = machine.add("a.md", "sleep 3600")
+def test_a_worker_without_an_essential_thread_gives_its_runs_back(machine: Operator, thread: str, method: str) -> None:
+    run = queue(machine, "a.md", "sleep 3600")
     program = [sys.executable, "-c", FAILING, method]
 
-    with machine.working("--grace", "1", "--slots", "2", "--until-idle", program=program) as worker:
+    with machine.working("--allow", "*", "--slots", "2", "--until-idle", program=program) as worker:
         until(lambda: processes_of(f"{run}/0/1"))
         (machine.folder / "fail").touch()
-        _, errors = worker.communicate(timeout=LIMIT_SECONDS)
+        errors = worker.communicate(timeout=LIMIT_SECONDS)[1].decode()
 
     assert worker.returncode == 1
-    assert "KeyError: 'a defect'" in errors.decode()
-    assert f"tildone: the thread '{thread}' has failed, and the worker stops; please report the error above\n" in (
-        errors.decode()
-    )
+    assert "KeyError: 'a defect'" in errors
+    told = f"tildone: the thread '{thread}' has failed, and the worker stops; please report the error above\n"
+    assert told in errors
     assert processes_of(f"{run}/0/1") == []
     assert machine.lease(run).is_queued
 
 
-def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Machine) -> None:
+@on_sqlite
+def test_a_worker_goes_on_when_the_thread_of_a_run_fails_and_ends_when_it_is_drained(machine: Operator) -> None:
     """Its lease lapses, and the other runs go on."""
-    machine.add("a.md", "true")
+    queue(machine, "a.md", "true")
     program = [sys.executable, "-c", FAILING, "tildone.fleet.running:Execution:run"]
     (machine.folder / "fail").touch()
 
-    with machine.working(program=program) as worker:
+    with machine.working("--allow", "*", "--slots", "2", program=program) as worker:
         errors = worker.stderr
         assert errors is not None
         until(lambda: b"KeyError: 'a defect'" in errors.readline())
         (machine.folder / "fail").unlink()
-        second = machine.add("b.md", "true")
+        second = queue(machine, "b.md", "true")
         machine.becomes(second, LeaseState.DONE)
         machine.fleet("drain", "--all")
-        worker.communicate(timeout=LIMIT_SECONDS)
+        _, told = worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
+    assert f"run {second} is done" in told.decode()
+    assert machine.leases.workers() == []
 
 
 class Drained(Worker):
@@ -225,100 +160,70 @@ class Drained(Worker):
         self.drains += 1
 
 
-class Looks:
-    """The steps that happen between two looks; after the last one, the worker has to be drained."""
-
-    def __init__(self, *steps: object) -> None:
-        self._steps = list(steps)
-
-    def __call__(self, _seconds: float) -> None:
-        step = self._steps.pop(0)
-        if callable(step):
-            step()
-
-    @property
-    def left(self) -> int:
-        return len(self._steps)
-
-
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("MARKS", "")
     return Bench(tmp_path)
 
 
-def worker_of(bench: Bench) -> Drained:
+@pytest.fixture
+def drained(bench: Bench) -> Drained:
     options = WorkerOptions(1, frozenset(), ("*",), frozenset(), str(bench.folder), 1.0)
     return Drained(bench.leases, options, bench.address)
 
 
-def test_a_worker_ends_at_once_when_nothing_is_queued_or_it_lacks_the_labels(bench: Bench) -> None:
-    worker = worker_of(bench)
+def drain_after(worker: Drained, bench: Bench, *steps: Callable[[], object]) -> None:
+    """Check that the worker is drained when these steps have happened, each before a look, and not before."""
+    left, before = list(steps), worker.drains
 
-    wait_and_drain(worker, bench.leases, Looks(None))
+    def step(_seconds: float) -> None:
+        left.pop(0)()
+
+    wait_and_drain(worker, bench.leases, step)
+    assert (worker.drains - before, left) == (1, [])
+
+
+def test_a_worker_ends_at_once_when_nothing_is_queued_or_it_lacks_the_labels(drained: Drained, bench: Bench) -> None:
+    drain_after(drained, bench, list)
     bench.add("true", labels=("gpu",))
-    wait_and_drain(worker, bench.leases, Looks(None))
-
-    assert worker.drains == 2
+    drain_after(drained, bench, list)
 
 
-def test_a_worker_waits_for_what_is_queued_or_held_and_ends_when_it_is_done(bench: Bench) -> None:
-    worker = worker_of(bench)
+def test_a_worker_waits_for_what_is_queued_or_held_and_ends_when_it_is_done(drained: Drained, bench: Bench) -> None:
     bench.add("true")
     held: list[Lease] = []
-    looks = Looks(
-        None,
+
+    drain_after(
+        drained,
+        bench,
+        list,
         lambda: held.extend(bench.leases.claim(Claimer("there/1/a"), ["there/1/a/0"])),
         lambda: bench.leases.close(held[0].fence, WorkOutcome.DONE),
     )
 
-    wait_and_drain(worker, bench.leases, looks)
 
-    assert (worker.drains, looks.left) == (1, 0)
-
-
-def test_a_worker_does_not_wait_for_a_run_that_it_has_refused(bench: Bench) -> None:
-    worker = worker_of(bench)
+def test_a_worker_does_not_wait_for_a_run_that_it_has_refused(drained: Drained, bench: Bench) -> None:
     bench.add("true")
-    [lease] = bench.leases.claim(Claimer(worker.id), [f"{worker.id}/0"])
+    [lease] = bench.leases.claim(Claimer(drained.id), [f"{drained.id}/0"])
     bench.leases.close(lease.fence, WorkOutcome.REFUSED, "not permitted here")
 
-    wait_and_drain(worker, bench.leases, Looks(None))
+    drain_after(drained, bench, list)
 
-    assert (worker.drains, bench.lease().is_queued) == (1, True)
-
-
-def test_a_worker_that_cannot_read_the_store_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = worker_of(bench)
-    active = bench.leases.active
-
-    def fails() -> list[Lease]:
-        monkeypatch.setattr(bench.leases, "active", active)
-        raise StoreBusy("locked")
-
-    monkeypatch.setattr(bench.leases, "active", fails)
-
-    wait_and_drain(worker, bench.leases, looks := Looks(None, None))
-
-    assert (worker.drains, looks.left) == (1, 0)
+    assert bench.lease().is_queued
 
 
-def test_a_worker_that_writes_the_report_of_its_last_run_ends_after_that(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_that_cannot_read_the_store_or_writes_the_report_of_its_last_run_looks_again(
+    drained: Drained, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is done by then, so nothing in the store tells of it."""
-    worker, is_at_work = worker_of(bench), [True, False]
-    monkeypatch.setattr(Worker, "is_at_work", property(lambda _: is_at_work.pop(0)))
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.leases, "active", Mock(side_effect=[StoreBusy("locked"), []]))
+        drain_after(drained, bench, list, list)
 
-    wait_and_drain(worker, bench.leases, looks := Looks(None, None))
+    monkeypatch.setattr(Worker, "is_at_work", PropertyMock(side_effect=[True, False]))
+    drain_after(drained, bench, list, list)
 
-    assert (worker.drains, looks.left) == (1, 0)
 
-
-on_postgres = pytest.mark.parametrize(
-    "operator", [pytest.param(postgres, marks=[needs_server, needs_dbos])], indirect=True
-)
-on_sqlite = pytest.mark.parametrize("operator", [sqlite], indirect=True)
 ATTEMPTS = "SELECT workflow_uuid, status, executor_id FROM tildone_dbos.workflow_status ORDER BY 1"
 IMPORTED = """
 import json, sys
@@ -336,24 +241,24 @@ def test_a_fleet_on_postgresql_is_prepared_used_and_emptied(operator: Operator) 
     execute(operator.store_address, "DROP SCHEMA IF EXISTS tildone_dbos CASCADE")
     code, out, _ = operator.run("fleet", "up", "--check")
     assert (code, "no engine is chosen for the workers" in out) == (5, True)
-    code, _, err = operator.run("fleet", "work")
-    assert (code, "is not prepared for workers: tildone fleet up" in err) == (5, True)
+    assert "is not prepared for workers: tildone fleet up" in operator.refused(5, "fleet", "work")
+    execute(operator.store_address, "UPDATE tildone.fleet SET engine = 'dbos'")
+    code, out, _ = operator.run("fleet", "up", "--check")
+    assert (code, "the tables of the engine dbos are missing, or too old" in out) == (5, True)
+    assert "is not prepared for workers: tildone fleet up" in operator.refused(5, "fleet", "work")
+    execute(operator.store_address, "UPDATE tildone.fleet SET engine = ''")
 
     assert "the engine of the workers is dbos" in operator.run("fleet", "up")[1]
     assert "the engine of the workers is dbos" in operator.run("fleet", "up", "--check")[1]
-    (operator.folder / "a.md").write_text("- [ ] one\n  $ test -e file\n", encoding="utf-8")
-    run = operator.add("a.md", "--agent", "shell", "--repo", str(repository(operator.folder)))
-    command = [sys.executable, "-m", "tildone", "fleet", "work", "--allow", "*"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as worker:
-        try:
-            until(lambda: [row["state"] for row in operator.json("ls", "--all")["runs"]] == ["done"])
-        finally:
-            worker.terminate()
-            out, err = worker.communicate()
+    (operator.folder / "a.md").write_text("- [ ] one\n  $ test -e parser.py\n", encoding="utf-8")
+    run = operator.add("a.md", "--agent", "shell", "--repo", str(project(operator.folder)))
+    with operator.working("--allow", "*", program=(sys.executable, "-m", "tildone")) as worker:
+        operator.becomes(run, LeaseState.DONE)
+        worker.terminate()
+        printed, errors = (stream.decode() for stream in worker.communicate())
 
-    assert (worker.returncode, out) == (0, "")
-    assert [line for line in err.splitlines() if not line.startswith(("worker ", "taking ", f"run {run}"))] == []
+    assert (worker.returncode, printed) == (0, "")
+    assert [line for line in errors.splitlines() if not line.startswith(("worker ", "taking ", f"run {run}"))] == []
     [(name, status, executor)] = execute(operator.store_address, ATTEMPTS)
     assert (name, status) == (f"{run}.0.1", "SUCCESS")
     assert executor != "local"
@@ -365,22 +270,9 @@ def test_a_fleet_on_postgresql_is_prepared_used_and_emptied(operator: Operator) 
 
 
 @on_postgres
-def test_tables_of_the_engine_that_are_missing_are_found(operator: Operator) -> None:
-    execute(operator.store_address, "UPDATE tildone.fleet SET engine = 'dbos'")
-    execute(operator.store_address, "DROP SCHEMA IF EXISTS tildone_dbos CASCADE")
-
-    code, out, _ = operator.run("fleet", "up", "--check")
-
-    assert (code, "the tables of the engine dbos are missing, or too old" in out) == (5, True)
-    code, _, err = operator.run("fleet", "work")
-    assert (code, "is not prepared for workers: tildone fleet up" in err) == (5, True)
-
-
-@on_postgres
 def test_without_the_package_the_table_is_the_engine(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dbos", None)
-    code, _, err = operator.run("fleet", "up")
-    assert (code, "pip install 'tildone[fleet]'" in err) == (2, True)
+    assert "pip install 'tildone[fleet]'" in operator.refused(2, "fleet", "up")
 
     operator.configure('engine = "table"')
 
@@ -392,8 +284,7 @@ def test_without_the_package_the_table_is_the_engine(operator: Operator, monkeyp
 def test_a_file_needs_no_engine_but_its_own_table(operator: Operator) -> None:
     assert "the engine of the workers is table" in operator.run("fleet", "up")[1]
     operator.configure('engine = "dbos"')
-    code, _, err = operator.run("fleet", "up")
-    assert (code, "needs a PostgreSQL database" in err) == (2, True)
+    assert "needs a PostgreSQL database" in operator.refused(2, "fleet", "up")
     operator.configure('engine = "other"')
     assert "engine must be table or dbos" in operator.run("fleet", "up")[2]
     assert not Path("dbos").exists()
@@ -407,51 +298,24 @@ def doctor(operator: Operator) -> tuple[int, str]:
     return code, out
 
 
-def claim(operator: Operator, slots: int) -> list[Lease]:
-    owners = [f"here/1/a/{slot}" for slot in range(slots)]
-    return operator.with_leases(lambda _, leases: leases.claim(Claimer("here/1/a"), owners))  # type: ignore[no-any-return]  # of any type above
-
-
-def close(operator: Operator, lease: Lease) -> None:
-    operator.with_leases(lambda _, leases: leases.close(lease.fence, WorkOutcome.FAILED, "no"))
-
-
-def beat(operator: Operator, worker: WorkerInfo) -> None:
-    operator.with_leases(lambda _, leases: leases.beat(worker))
-
-
 def add(operator: Operator, run: str, work: Work) -> None:
-    operator.with_leases(lambda _, leases: leases.add(NewRun(run, run, work), FIRST))
+    operator.leases.add(NewRun(run, run, work), FIRST)
 
 
-def test_gc_removes_workers_that_were_silent_for_long(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    beat(operator, WorkerInfo("here/1/a", "here"))
-    days = 29
-    monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: now() + days * DAY)
-
-    def left() -> list[str]:
-        operator.fleet("gc")
-        return [worker["id"] for worker in operator.json("drain")["workers"]]
-
-    assert left() == ["here/1/a"]
-    days = 31
-    assert left() == []
-
-
-def test_gc_removes_files_checkpoints_and_rows_and_keeps_branch_and_log(
+def test_gc_removes_all_but_the_branch_and_the_log(
     operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = project(tmp_path, "repository")
     remote = bare(tmp_path, repo)
     run = operator.add("a.md", "--repo", str(repo), "--hands", "2")
     home = tmp_path / "home" / ".local" / "share" / "tildone" / "fleet"
-    for lease in claim(operator, 2):
+    for lease in operator.take_all(2):
         files = Workspace(lease, str(home))
         files.prepare([], 2)
         assert files.checkpoint(1, "a task")
         assert files.share(lambda: None)
         (home / "runs" / f"{files.name}.{lease.epoch}.output").touch()
-        close(operator, lease)
+        operator.leases.close(lease.fence, WorkOutcome.FAILED, "no")
     assert len(git(remote, "for-each-ref", "refs/tildone/").splitlines()) == 2
 
     later = now() + 31 * DAY
@@ -489,12 +353,12 @@ def test_the_doctor_finds_leases_that_nobody_takes_over(operator: Operator, monk
     assert doctor(operator)[0] == 5
 
 
-def test_the_doctor_finds_workers_of_another_protocol_silent_ones_and_full_disks(
+def test_the_doctor_finds_workers_of_another_protocol_and_silent(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator.fleet("up")
     for worker in (WorkerInfo("old/1/a", "old", 1, "0", 0), WorkerInfo("full/2/b", "full", 2, "1", slots=0)):
-        beat(operator, worker)
+        operator.leases.beat(worker)
 
     _, out = doctor(operator)
 
@@ -512,7 +376,7 @@ def test_the_doctor_says_that_nothing_is_stuck(operator: Operator) -> None:
     operator.add("a.md")
     operator.add("b.md")
     worker = operator.take("here/1/a").worker
-    beat(operator, WorkerInfo(worker, "here", 1, "1.2", slots=3))
+    operator.leases.beat(WorkerInfo(worker, "here", 1, "1.2", slots=3))
 
     code, out = doctor(operator)
 
@@ -522,29 +386,21 @@ def test_the_doctor_says_that_nothing_is_stuck(operator: Operator) -> None:
     assert {check["status"] for check in operator.json("doctor")["checks"]} == {"ok"}
 
 
-def test_the_doctor_finds_runs_that_wait_for_an_answer_or_for_a_newer_version(operator: Operator) -> None:
+def test_the_doctor_lists_the_first_runs_that_wait_and_counts_the_others(operator: Operator) -> None:
     operator.add("a.md")
     lease = operator.take("here/1/a")
-    asks(operator, lease, "q1", "question", "Which?")
-    operator.with_leases(lambda _, leases: leases.close(lease.fence, WorkOutcome.WAITING))
+    operator.asks(lease, "q1", "question", "Which?")
+    operator.leases.close(lease.fence, WorkOutcome.WAITING)
     add(operator, "newer", Work(protocol=PROTOCOL + 1))
-    beat(operator, WorkerInfo("here/1/a", "here", 1, "1"))
+    for number in range(MAX_FINDINGS):
+        add(operator, f"r{number:02}", Work(labels=("gpu",)))
+    operator.leases.beat(WorkerInfo("here/1/a", "here", 1, "1"))
 
     code, out = doctor(operator)
 
-    assert code == 5
+    assert (code, out.count("is queued, and no worker has its labels: gpu")) == (5, MAX_FINDINGS - 2)
     assert f"{lease.run} waits for an answer" in out
     assert f"newer needs protocol {PROTOCOL + 1}" in out
-
-
-def test_the_doctor_lists_the_first_runs_and_counts_the_others(operator: Operator) -> None:
-    for number in range(MAX_FINDINGS + 2):
-        add(operator, f"r{number:02}", Work(labels=("gpu",)))
-    beat(operator, WorkerInfo("here/1/a", "here", 1, "1"))
-
-    _, out = doctor(operator)
-
-    assert out.count("is queued, and no worker has its labels: gpu") == MAX_FINDINGS
     assert "2 more runs need attention" in out
 
 
@@ -557,7 +413,7 @@ def test_the_doctor_finds_frozen_and_orphaned_processes(operator: Operator, *, h
     with subprocess.Popen(["sh", "-c", "kill -STOP $$"], env=environ) as process:
         try:
             if not held:
-                operator.with_leases(lambda _, leases: leases.release(lease.fence, "stopped"))
+                operator.leases.release(lease.fence, "stopped")
             what = "is frozen" if held else "and is frozen"
             until(lambda: what in doctor(operator)[1])
             code, out = doctor(operator)
@@ -572,11 +428,12 @@ def test_approve_permits_what_an_agent_that_waits_asks_for(operator: Operator) -
     run = operator.add()
     session = operator.take().session
     need = Need("n1", session, "command", "make deploy", ("once", "always", "no"), 1, "tildone:a")
-    operator.with_leases(lambda store, _: store.records.ask(need))
+    operator.store.records.ask(need)
 
     operator.fleet("approve", run)
 
-    decided = operator.with_leases(lambda store, _: store.records.need("n1"))
+    decided = operator.store.records.need("n1")
+    assert decided is not None
     assert (decided.answer, decided.answered_by) == ("once", "Ada")
 
 
@@ -588,18 +445,7 @@ def test_one_run_at_a_time_works_on_a_repository_however_it_is_spelled(operator:
     for number, spelling in enumerate(("https://example.org/a.git", "https://example.org/a/", "https://EXAMPLE.org/a")):
         operator.add(f"url{number}.md", "--repo", spelling)
 
-    assert len(claim(operator, 7)) == 2
-
-
-def test_runs_of_a_provider_are_limited_and_labels_may_appear_later(operator: Operator) -> None:
-    operator.fleet("up", "--limit", "anthropic=1")
-    add(operator, "r1", Work(provider="anthropic"))
-    add(operator, "r2", Work(provider="anthropic"))
-    add(operator, "r3", Work(labels=("gpu",)))
-
-    assert [lease.run for lease in claim(operator, 3)] == ["r1"]
-    [late] = operator.with_leases(lambda _, leases: leases.claim(Claimer("gpu/1/a", ("gpu", "x")), ["gpu/1/a/1"]))
-    assert late.run == "r3"
+    assert len(operator.take_all(7)) == 2
 
 
 def test_a_row_that_somebody_else_has_changed_is_told_of_and_touches_no_files(
@@ -611,7 +457,7 @@ def test_a_row_that_somebody_else_has_changed_is_told_of_and_touches_no_files(
     ended, good = operator.add("a.md"), operator.add("b.md")
     lease = operator.take()
     assert lease.run == ended
-    close(operator, lease)
+    operator.leases.close(lease.fence, WorkOutcome.FAILED, "no")
     tamper(operator, ended, f"run = '{victim}', since = 1")
 
     shown = [operator.run("fleet", *words) for words in (("ls",), ("doctor",), ("show", str(victim)))]
@@ -637,11 +483,10 @@ def test_a_worker_tells_of_a_row_that_it_ignores(operator: Operator) -> None:
     tamper(operator, bad, "run = '../../x'")
 
     operator.fleet("up")
-    command = [sys.executable, "-m", "tildone", "fleet", "work", "--until-idle", "--allow", "*", "--grace", "1"]
-    worked = subprocess.run(command, cwd=operator.folder, capture_output=True, text=True, timeout=120, check=False)
+    with operator.working("--until-idle", "--allow", "*", program=(sys.executable, "-m", "tildone")) as worker:
+        told = worker.communicate(timeout=LIMIT_SECONDS)[1].decode()
 
-    told = worked.stderr
-    assert worked.returncode == 0, told
+    assert worker.returncode == 0, told
     assert told.count("a row of the fleet's table leases, '../../x', is wrong") == 1
     assert f"run {good} is done" in told
 
@@ -670,8 +515,8 @@ def test_an_agent_sees_the_secrets_of_its_own_provider_only(person: Person, tmp_
     """And the commands of agents without a model see none."""
     seen, programs = tmp_path / "seen", tmp_path / "programs"
     (person.folder / ".git").rmdir()
-    seen.mkdir()
-    programs.mkdir()
+    for folder in (seen, programs):
+        folder.mkdir()
     (programs / "claude").write_text(CLAUDE)
     (programs / "claude").chmod(0o755)
     path = os.pathsep.join((str(programs), str(PROGRAM.parent), os.environ["PATH"]))
@@ -686,6 +531,7 @@ def test_an_agent_sees_the_secrets_of_its_own_provider_only(person: Person, tmp_
     worked = person.run("fleet", "work", "--allow", "*", "--until-idle", PATH=path, SEEN=str(seen), **SECRETS)
 
     assert worked.code == 0, worked
+    assert {row["state"] for row in person.run("fleet", "ls", "--all", "--json").json["runs"]} == {"done"}
     found = {file.name: file.read_text() for file in seen.iterdir()}
     assert {name: [each for each in SECRETS.values() if each in text] for name, text in found.items()} == {
         "claude": ["of-anthropic"],

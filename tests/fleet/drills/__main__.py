@@ -5,12 +5,12 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 from tests.fleet.drills import many
-from tests.fleet.drills.forms import LONG, SHORT
-from tests.fleet.drills.kinds import KINDS, Kind
+from tests.fleet.drills.faults import KINDS
+from tests.fleet.drills.harness import LONG, SHORT
 from tests.fleet.drills.outcome import Outcome
 from tests.fleet.drills.places import Place
 from tests.fleet.drills.trials import Trial, run_all
@@ -46,12 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="do.py drills", description=__doc__)
-    parser.add_argument(
-        "kinds",
-        nargs="*",
-        metavar="KIND",
-        help=", ".join(kind.name for kind in KINDS),
-    )
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="how often each drill is run")
     parser.add_argument(
         "--place", action="append", choices=[place.value for place in Place], help="where; several times for several"
@@ -61,27 +56,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def table(trials: Sequence[Trial]) -> list[str]:
+def table(trials: Sequence[Trial]) -> Iterator[str]:
     """Return the results as a Markdown table, one row for each kind and place."""
-    lines = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
-    for kind in KINDS:
-        for place in kind.places:
-            found = [trial for trial in trials if (trial.kind, trial.place) == (kind, place)]
-            if found:
-                lines.append(_row(kind, place, found))
-    return lines
-
-
-def _row(kind: Kind, place: Place, trials: Sequence[Trial]) -> str:
-    outcomes = [trial.outcome for trial in trials if trial.outcome]
-    whole = sum(outcomes, Outcome())
-    failed = sum(not trial.is_good for trial in trials)
-    shown = f"{len(outcomes)}{f', {failed} failed' if failed else ''}"
-    return (
-        f"| {kind.title} | {place.value} | {shown} | {whole.lost} | {whole.twice} | {whole.stuck} | {whole.overlap}"
-        f"{f' ({whole.late} late)' if kind.is_suspended else ''} "
-        f"| {whole.begun_twice} / {whole.ended_twice} ({whole.tasks}) | {whole.range} |"
-    )
+    yield from (HEAD, "|" + "---|" * (HEAD.count("|") - 1))
+    for kind, place in [(each, place) for each in KINDS for place in each.places]:
+        found = [trial for trial in trials if (trial.kind, trial.place) == (kind, place)]
+        outcomes = [trial.outcome for trial in found if trial.outcome]
+        whole, failed = sum(outcomes, Outcome()), sum(not trial.is_good for trial in found)
+        if found:
+            yield (
+                f"| {kind.title} | {place.value} | {len(outcomes)}{f', {failed} failed' if failed else ''} "
+                f"| {whole.lost} | {whole.twice} | {whole.stuck} "
+                f"| {whole.overlap}{f' ({whole.late} late)' if kind.is_suspended else ''} "
+                f"| {whole.begun_twice} / {whole.ended_twice} ({whole.tasks}) | {whole.range} |"
+            )
 
 
 if __name__ == "__main__":

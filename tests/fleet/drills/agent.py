@@ -2,8 +2,7 @@
 
 For each task, it notes `begin` in the file `MARKS` (see `marks`), runs the shell command of its first argument, notes
 `end`, completes the task, and notes `done`. The command gets the run, the number of the task and the epoch in `RUN`,
-`TASK` and `EPOCH`. Before the task whose number is in `ASKS`, the agent asks a person and ends, unless there is an
-answer. While the store does not answer, it waits for it.
+`TASK` and `EPOCH`. While the store does not answer, it waits for it.
 """
 
 import os
@@ -13,17 +12,15 @@ from collections.abc import Callable
 from time import sleep
 from typing import TypeVar
 
-from tests.fleet.drills.clock import shift_clock
-from tests.fleet.drills.marks import note
-from tildone.app.opening import run_leases, session_in, store_at
+from tests.fleet.drills.marks import note, shift_clock
+from tildone.app.opening import session_in, store_at
 from tildone.base import RunFenced, StoreError
 from tildone.log.session import Session
-from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor
 from tildone.plan.model import Status, next_task
 from tildone.plan.ops import Mark, Numbered
-from tildone.plan.runs import LEASE_VARIABLE, Answered, Asked, RunFence, fence_in
+from tildone.plan.runs import LEASE_VARIABLE, fence_in
 
 FENCED = 6
 T = TypeVar("T")
@@ -36,8 +33,6 @@ def main() -> int:
     session = patiently(lambda: session_in(store, os.environ["TILDONE_SESSION"], BY_HAND))
     while found := patiently(lambda: next_task(session.plan)):
         number = found[1].number
-        if os.environ.get("ASKS") == str(number) and asks(store, fence, number):
-            return 0
         mark(session, number, Status.IN_PROGRESS)
         note("begin", fence, number)
         own = {"RUN": fence.run, "TASK": str(number), "EPOCH": str(fence.epoch)}
@@ -48,16 +43,6 @@ def main() -> int:
         mark(session, number, Status.COMPLETED)
         note("done", fence, number)
     return 0
-
-
-def asks(store: Store, fence: RunFence, number: int) -> bool:
-    """Ask whether to do a task. Return False if that was answered."""
-    question, facts = f"may-{number}", [event.fact for event in store.events(os.environ["TILDONE_SESSION"])]
-    if any(isinstance(fact, Answered) and fact.question == question for fact in facts):
-        return False
-    asked = Asked(fence.run, fence.hand, question, "command", f"task {number}?")
-    patiently(lambda: run_leases(store).append(fence, asked, f"asked-{fence.run}-{number}"))
-    return True
 
 
 def mark(session: Session, number: int, status: Status) -> None:

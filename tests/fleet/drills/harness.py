@@ -5,14 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
-from tests.fleet.agents import is_running, state
-from tests.fleet.drills.clock import CLOCK
-from tests.fleet.drills.forms import Form
-from tests.fleet.drills.marks import GATE, VARIABLE, Mark, read_marks, ticking
+from tests.fleet.agents import is_running, processes_of, state
+from tests.fleet.drills.marks import CLOCK, GATE, VARIABLE, Mark, read_marks, ticking
 from tests.fleet.drills.places import Ground
 from tests.fleet.drills.worker_program import ROOT, Setting
 from tests.plans import plan_of
@@ -28,6 +27,30 @@ from tildone.stores.leasing import RunLeases
 
 PROGRAM = str(Path(__file__).with_name("worker_program.py"))
 Process = subprocess.Popen[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The times of a fleet, how many runs and tasks there are, and how long a task takes, in seconds."""
+
+    settings: FleetSettings
+    runs: int
+    tasks: int
+    quick: float = 1.0
+
+    @property
+    def lease(self) -> float:
+        return self.settings.lease / 1000
+
+    @property
+    def slow(self) -> float:
+        """The length of a task in which its worker is stopped: its lease ends in the middle."""
+        return self.lease + 1
+
+
+SHORT = Form(FleetSettings(lease=3000, heartbeat=500, margin=1300, reaper=300, renewal=600), 2, 2)
+LONG = Form(FleetSettings(lease=10_000, heartbeat=3300, margin=1500, reaper=1000, renewal=1500), 6, 4)
+"""The form of every run of the tests, and that of `do.py drills`."""
 
 
 @dataclass
@@ -47,16 +70,13 @@ class Drill:
     def __post_init__(self) -> None:
         # Processes are found by the names of their runs, also those of drills that run at the same time.
         self.name = uuid4().hex[:12]
+        self.runs = [f"r{self.name}-{number}" for number in range(self.form.runs)]
         self._open()
-        self.configure(self.form.settings)
+        self.configure()
 
-    def configure(self, settings: FleetSettings) -> None:
-        """Set the times of the fleet."""
-        self.leases.configure(change(settings, engine=self.ground.engine))
-
-    @property
-    def runs(self) -> list[str]:
-        return [f"r{self.name}-{number}" for number in range(self.form.runs)]
+    def configure(self, **times: int) -> None:
+        """Set the times of the fleet, some of them to others than those of the form."""
+        self.leases.configure(change(self.form.settings, engine=self.ground.engine, **times))
 
     def add(self, tasks: int, more: str = "") -> None:
         """Queue the runs, each with a plan of so many tasks, or as many more."""
@@ -64,36 +84,45 @@ class Drill:
         runs = [f"{run}{more}" for run in self.runs]
         self.leases.add_all([(NewRun(run, f"plan of {run}", Work(agent="test")), [PlanChanged(plan)]) for run in runs])
 
-    def start(self, slots: int, seconds: float, *, command: str = "", clock: float = 0.0, **setting: object) -> Process:
-        """Start a worker whose agents take so many seconds for each task."""
+    def start(self, slots: int, seconds: float = 0.0, *, clock: float = 0.0, **setting: object) -> Process:
+        """Start a worker whose agents take so many seconds for each task, by default as many as a quick one."""
         number = len(self.workers) + 1
         machine = {} if self.ground.is_one_machine else {"host": f"machine{number}"}
         home = self.folder / ("home" if self.ground.is_one_machine else f"home{number}")
-        fields = {"store": self.ground.address, "home": str(home), **machine, **setting}
-        whole = Setting(slots=slots, command=command or ticking(seconds), **fields)  # type: ignore[arg-type]  # as given
+        command = {"command": ticking(seconds or self.form.quick)}
+        fields = command | {"store": self.ground.address, "home": str(home), **machine, **setting}
+        whole = Setting(slots=slots, **fields)  # type: ignore[arg-type]  # as given
         environ = os.environ | {VARIABLE: str(self.folder / "marks"), "PYTHONPATH": ROOT, CLOCK: str(clock)}
+        words, quiet = [sys.executable, PROGRAM, whole.to_json()], subprocess.DEVNULL
         with open(self.folder / f"worker{number}.log", "wb") as log:
-            words = [sys.executable, PROGRAM, whole.to_json()]
             # In a session of its own, so that a Ctrl-C at the drills lets those that run come to their end.
-            self.workers.append(
-                subprocess.Popen(
-                    words, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
-            )
-        return self.workers[-1]
+            worker = subprocess.Popen(words, env=environ, stdin=quiet, stdout=log, stderr=log, start_new_session=True)
+        self.workers.append(worker)
+        return worker
 
-    def start_two(self, seconds: float, *, clock: float = 0.0, **first: object) -> tuple[Process, Process]:
-        """Start a worker that takes half of the runs, and one that takes the rest and has slots left for all.
+    def start_alone(self, **setting: object) -> Process:
+        """Queue the runs, and start a worker that begins a task of each."""
+        self.add(self.form.tasks)
+        worker = self.start(self.form.runs, **setting)  # type: ignore[arg-type]  # as given
+        self.wait_until_begun()
+        return worker
+
+    def start_two(self, *, is_slow: bool = False, clock: float = 0.0, **first: object) -> tuple[Process, list[Lease]]:
+        """Queue the runs. A worker takes half of them, and one takes the rest and has slots left for all.
 
         The clock is that of the second worker, the fields are those of the first. The second one is there when every
-        run has begun a task.
+        run has begun a task. The fault happens then; return the first worker, and the leases that it has.
         """
-        half = self.form.runs // 2
+        half, seconds = self.form.runs // 2, self.form.slow if is_slow else self.form.quick
+        self.add(2 if is_slow else self.form.tasks)
+        # One after the other: if both began at once, the second could be faster and take all runs.
         one = self.start(half, seconds, **first)  # type: ignore[arg-type]  # as given
         until(lambda: len(self.held_by(one)) == half)
-        two = self.start(self.form.runs, seconds, clock=clock)
+        self.start(self.form.runs, seconds, clock=clock)
         self.wait_until_begun()
-        return one, two
+        held = self.held_by(one)
+        self.fault()
+        return one, held
 
     def wait_until_begun(self) -> None:
         """Wait until all runs have begun a task. The commands wait for the gate."""
@@ -107,6 +136,11 @@ class Drill:
         """Note that the fault happens now, and let the commands go on."""
         self.open_gate()
         self.fault_at = boot_seconds()
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds since the fault."""
+        return boot_seconds() - self.fault_at
 
     def kill(self, worker: Process) -> None:
         """Kill a worker, and let the system forget its process id."""
@@ -132,11 +166,12 @@ class Drill:
         newest = {mark.run: mark.epoch for mark in self.marks("begin")}
         return all(newest.get(lease.run, 0) > lease.epoch for lease in leases)
 
-    def wait_until_ended(self) -> None:
-        """Wait until no run is living, for a limited time."""
+    def wait_until_ended(self, lost: list[Lease] | None = None) -> None:
+        """Wait until no run is living, for a limited time, and no process of leases that were lost is left."""
         self.open_gate()
         with contextlib.suppress(AssertionError):
             until(lambda: not any(lease.state.is_active for lease in self.all_leases()))
+        until(lambda: not any(processes_of(str(lease.fence)) for lease in lost or []))
 
     def move_to(self, address: str) -> None:
         """Use another address of the store from now on."""
@@ -150,9 +185,7 @@ class Drill:
 
     def close(self) -> None:
         for worker in self.workers:
-            tree = tree_of(worker)
-            self.kill(worker)
-            signal_all(tree, signal.SIGKILL)
+            kill_tree(worker)
         self.store.close()
 
 
@@ -161,21 +194,26 @@ def tree_of(worker: Process) -> list[int]:
     return [worker.pid, *descendants(worker.pid)]
 
 
-def suspend(worker: Process) -> list[int]:
-    """Stop a worker and everything below it, as if its machine slept, and return all process ids."""
+def kill_tree(worker: Process) -> None:
+    tree = tree_of(worker)
+    worker.kill()
+    worker.wait()
+    signal_all(tree, signal.SIGKILL)
+
+
+def suspend(processes: Callable[[], list[int]]) -> list[int]:
+    """Stop processes, also those that they start meanwhile, and return all process ids."""
 
     def stopped() -> bool:
-        awake = [pid for pid in tree_of(worker) if is_running(pid) and state(pid) != "T"]
+        awake = [pid for pid in processes() if is_running(pid) and state(pid) != "T"]
         signal_all(awake, signal.SIGSTOP)
         return not awake
 
     until(stopped)
-    return tree_of(worker)
+    return processes()
 
 
 def signal_all(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            continue

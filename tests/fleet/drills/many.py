@@ -15,22 +15,21 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import count as count_from
-from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 from typing import Self
 
 from tests.cli.person import Person
-from tests.fleet.drills.harness import signal_all, tree_of
+from tests.fleet.drills.harness import kill_tree
+from tests.fleet.drills.marks import read_words
 from tests.fleet.drills.outcome import completions
 from tests.fleet.drills.places import Ground, Grounds, Place
-from tests.fleet.workers import repository
+from tests.fleet.repositories import project
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS
@@ -38,16 +37,12 @@ from tildone.app.answering import open_questions
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.git import Git
 from tildone.log.settings import BURST_PART, MINUTE_MS, ProviderLimit
-from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.model import Status
-from tildone.plan.runs import Answered, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken, Work, worker_of
-from tildone.stores.leasing import RunLeases
+from tildone.plan.runs import Answered, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken, worker_of
 
-TASKS, REPOSITORIES = 5, 3
+TASKS = 5
 SHELL, MODEL = "shell", "run"
-AGENTS = (SHELL, MODEL)
-PROVIDERS = ("anthropic", "openai")
 MODELS = {"anthropic": "anthropic:scripted", "openai": "openai-chat:scripted"}
 LABEL = "special"
 ASKED, CHECKED = 3, TASKS
@@ -59,20 +54,15 @@ echo "begin $1 $2 $(date +%s%3N)" >> '{marks}'
 echo "end $1 $2 $(date +%s%3N)" >> '{marks}'
 """
 
-
-class Needs(Enum):
-    """What a run needs."""
-
-    REPOSITORY = "a repository that other runs need, too"
-    LABEL = "a worker with a label"
-    APPROVAL = "the approval of a person"
-    NOTHING = "nothing more"
+Needs = Enum("Needs", "REPOSITORY LABEL APPROVAL NOTHING")
+"""What a run needs: a repository that others need, too, a worker with a label, the approval of a person, or nothing."""
 
 
 @dataclass(frozen=True)
 class ManyPlan:
     """A plan: the agent that works on it, and what it needs. Of those with the same agent, it is the `index`th."""
 
+    folder: Path
     number: int
     agent: str
     index: int
@@ -87,7 +77,7 @@ class ManyPlan:
 
     @property
     def provider(self) -> str:
-        return PROVIDERS[(self.index + self.round) % len(PROVIDERS)] if self.agent == MODEL else ""
+        return list(MODELS)[(self.index + self.round) % len(MODELS)] if self.agent == MODEL else ""
 
     @property
     def asked(self) -> int:
@@ -96,65 +86,44 @@ class ManyPlan:
             return 0
         return CHECKED if self.agent == SHELL and self.round % 2 else ASKED
 
-    def command(self, folder: Path, task: int) -> str:
-        return f"{folder / ('deploy' if task == self.asked else 'mark')} {self.number} {task}"
+    @property
+    def repository(self) -> Path | None:
+        return self.folder / f"repository{self.round % REPOSITORIES}" if self.needs is Needs.REPOSITORY else None
 
-    def text(self, folder: Path) -> str:
+    def command(self, task: int) -> str:
+        return f"{self.folder / ('deploy' if task == self.asked else 'mark')} {self.number} {task}"
+
+    def text(self) -> str:
         """The plan in Markdown. A model is not told the commands, but for that of the check."""
         lines = []
         for task in range(1, TASKS + 1):
-            command = self.command(folder, task)
-            in_text = f": `{command}`" if self.agent == SHELL and task != CHECKED else ""
-            lines += [f"- [ ] Step {task} of plan {self.number}{in_text}", *[f"  $ {command}"] * (task == CHECKED)]
-        return "\n".join(lines) + "\n"
+            in_text = f": `{self.command(task)}`" if self.agent == SHELL and task != CHECKED else ""
+            lines.append(f"- [ ] Step {task} of plan {self.number}{in_text}\n")
+        return "".join(lines) + f"  $ {self.command(CHECKED)}\n"
 
-    def options(self, repositories: list[Path]) -> tuple[str, ...]:
+    def options(self) -> tuple[str, ...]:
         """The options with which it is queued."""
         model = ("--model", MODELS[self.provider]) if self.provider else ()
-        match self.needs:
-            case Needs.REPOSITORY:
-                needed: tuple[str, ...] = ("--repo", str(self.repository(repositories)))
-            case Needs.LABEL:
-                needed = ("--labels", LABEL)
-            case _:
-                needed = ()
-        return ("--agent", self.agent, *model, *needed)
+        labels = ("--labels", LABEL) if self.needs is Needs.LABEL else ()
+        return ("--agent", self.agent, *model, *labels, *(("--repo", str(self.repository)) if self.repository else ()))
 
-    def repository(self, repositories: list[Path]) -> Path:
-        return repositories[self.round % len(repositories)]
-
-
-def plans_for(agents: tuple[str, ...], count: int) -> list[ManyPlan]:
-    """Return so many plans, for each of the agents in turn."""
-    indices = {agent: count_from(0) for agent in agents}
-    chosen = islice(cycle(agents), count)
-    return [ManyPlan(number, agent, next(indices[agent])) for number, agent in enumerate(chosen)]
-
-
-def write_scripts(folder: Path) -> None:
-    """Write the commands of the tasks."""
-    for name in ("mark", "deploy"):
-        script = folder / name
-        script.write_text(SCRIPT.format(marks=folder / "marks"), encoding="utf-8")
-        script.chmod(0o755)
-
-
-@dataclass(frozen=True)
-class NotedRequest:
-    """When a request of a plan arrived, in milliseconds since 1970."""
-
-    plan: int
-    provider: str
-    at: int
+    def turns(self) -> list[Turn]:
+        """What a model does that works on it."""
+        turns: list[Turn] = []
+        for task in range(1, TASKS + 1):
+            if task != CHECKED:
+                turns.append({"tool": "bash", "args": {"command": self.command(task)}})
+            turns.append({"tool": "edit_todos", "args": {"action": "complete", "indices": [task - 1]}})
+        return [*turns, {"text": "Finished."}]
 
 
 class ManyPlansModel(ModelServer):
-    """The model. `noted` are the requests that it got."""
+    """The model. `noted` are the requests that it got: the provider, the plan, and the milliseconds since 1970."""
 
-    def __init__(self, folder: Path, plans: list[ManyPlan]) -> None:
+    def __init__(self, plans: list[ManyPlan]) -> None:
         super().__init__()
-        self._folder, self._plans = folder, plans
-        self.noted: list[NotedRequest] = []
+        self._plans = plans
+        self.noted: list[tuple[str, int, int]] = []
 
     @property
     def environ(self) -> dict[str, str]:
@@ -168,21 +137,12 @@ class ManyPlansModel(ModelServer):
         found = re.search(r"of plan (\d+)", json.dumps(request.body))
         assert found, request.body
         plan = self._plans[int(found[1])]
-        self.noted.append(NotedRequest(plan.number, PROVIDERS[not request.path.startswith("/v1/messages")], at))
+        self.noted.append(("anthropic" if request.path.startswith("/v1/messages") else "openai", plan.number, at))
         done = [message for message in request.messages if message["role"] == "assistant"]
-        turns = self._turns(plan)
-        return turns[min(len(done), len(turns) - 1)]
-
-    def _turns(self, plan: ManyPlan) -> list[Turn]:
-        turns: list[Turn] = []
-        for task in range(1, TASKS + 1):
-            if task != CHECKED:
-                turns.append({"tool": "bash", "args": {"command": plan.command(self._folder, task)}})
-            turns.append({"tool": "edit_todos", "args": {"action": "complete", "indices": [task - 1]}})
-        return [*turns, {"text": "Finished."}]
+        return plan.turns()[: len(done) + 1][-1]
 
 
-WORKERS, SLOTS, WITH_LABEL = 4, 2, 2
+WORKERS, SLOTS, WITH_LABEL, REPOSITORIES = 4, 2, 2, 3
 PAUSE_SECONDS = 0.2
 QUIET_SECONDS = 5 * LIMIT_SECONDS
 """For how long nothing may happen: on a loaded machine, agents take minutes to start."""
@@ -190,7 +150,7 @@ QUIET_SECONDS = 5 * LIMIT_SECONDS
 
 @dataclass
 class ManyFleet:
-    """The fleet in a folder, on the store of a place, with the limits of its providers."""
+    """The fleet in a folder, on the store of a place, with the limits of its providers, and plans for its agents."""
 
     folder: Path
     ground: Ground
@@ -208,15 +168,19 @@ class ManyFleet:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        write_scripts(self.folder)
-        for name in ("plans", "home"):
-            (self.folder / name).mkdir()
-        self.repositories = [_repository(self.folder / f"repository{number}") for number in range(REPOSITORIES)]
-        self.model = ManyPlansModel(self.folder, self.plans)
+        for name in ("mark", "deploy"):
+            script = self.folder / name
+            script.write_text(SCRIPT.format(marks=self.folder / "marks"), encoding="utf-8")
+            script.chmod(0o755)
+        (self.folder / "plans").mkdir()
+        (self.folder / "home").mkdir()
+        for number in range(REPOSITORIES):
+            project(self.folder, f"repository{number}")
+        self.model = ManyPlansModel(self.plans)
         environ = self.model.environ | {"TILDONE_STORE": self.ground.address}
-        self.environ = Person(self.folder, self.folder / "home", environ).environment({})
-        self.store: Store = store_at(self.ground.address)
-        self.leases: RunLeases = run_leases(self.store)
+        self.person = Person(self.folder / "plans", self.folder / "home", environ)
+        self.store = store_at(self.ground.address)
+        self.leases = run_leases(self.store)
 
     def __enter__(self) -> Self:
         return self
@@ -228,7 +192,7 @@ class ManyFleet:
         """Queue the plans, have four workers do them, and approve what they ask for."""
         with ExitStack() as stack:
             stack.enter_context(self.model)
-            self._prepare()
+            self._queue()
             began = monotonic()
             workers = [stack.enter_context(self._worker(number)) for number in range(WORKERS)]
             self.labelled = frozenset(str(worker.pid) for worker in workers[:WITH_LABEL])
@@ -240,32 +204,25 @@ class ManyFleet:
 
     def tildone(self, *words: str) -> dict[str, list[dict[str, str]]]:
         """Run a command of the person, and return what it prints as JSON."""
-        done = subprocess.run(
-            [PROGRAM, "fleet", *words, "--json"],
-            cwd=self.folder / "plans",
-            env=self.environ,
-            capture_output=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, (words, done)
-        printed: dict[str, list[dict[str, str]]] = json.loads(done.stdout)
-        return printed
+        done = self.person.run("fleet", *words, "--json")
+        assert done.code == 0, (words, done)
+        return dict(done.json)
 
     def marks(self) -> list[tuple[str, int, int, int]]:
         """Return what the commands have noted, in its order: `begin` or `end`, plan, task, milliseconds since 1970."""
-        path = self.folder / "marks"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+        lines = read_words(self.folder / "marks")
         return [(what, int(plan), int(task), int(at)) for what, plan, task, at in lines]
 
-    def _prepare(self) -> None:
-        limits = [f"--limit={each.provider}={each.runs}/{each.requests}" for each in self.limits]
-        self.tildone("up", *limits)
+    def begun(self) -> dict[tuple[int, int], int]:
+        """Return when the command of a plan and a task has begun."""
+        return {(plan, task): at for what, plan, task, at in self.marks() if what == "begin"}
+
+    def _queue(self) -> None:
+        self.tildone("up", *(f"--limit={each.provider}={each.runs}/{each.requests}" for each in self.limits))
         alike: dict[tuple[str, ...], list[ManyPlan]] = {}
         for plan in self.plans:
-            (self.folder / "plans" / f"{plan.number}.md").write_text(plan.text(self.folder), encoding="utf-8")
-            alike.setdefault(plan.options(self.repositories), []).append(plan)
+            (self.person.folder / f"{plan.number}.md").write_text(plan.text(), encoding="utf-8")
+            alike.setdefault(plan.options(), []).append(plan)
         for options, plans in alike.items():
             added = self.tildone("add", *(f"{plan.number}.md" for plan in plans), *options)["runs"]
             self.runs |= {each["run"]: plan for each, plan in zip(added, plans, strict=True)}
@@ -274,19 +231,16 @@ class ManyFleet:
     def _worker(self, number: int) -> Iterator[subprocess.Popen[bytes]]:
         labels = ["--labels", LABEL] if number < WITH_LABEL else []
         permitted = ["--allow", f"{self.folder / 'mark'} *", "--ask", "*", "--slots", str(SLOTS), "--grace", "1"]
-        environ = self.environ | {"XDG_DATA_HOME": str(self.folder / f"worker{number}")}
+        environ = self.person.environment({"XDG_DATA_HOME": str(self.folder / f"worker{number}")})
+        words, quiet = [str(PROGRAM), "fleet", "work", *permitted, *labels], subprocess.DEVNULL
         with open(self.folder / f"worker{number}.log", "wb") as log:
-            words = [str(PROGRAM), "fleet", "work", *permitted, *labels]
             process = subprocess.Popen(
-                words, cwd=self.folder, env=environ, stdin=subprocess.DEVNULL, stderr=log, start_new_session=True
+                words, cwd=self.folder, env=environ, stdin=quiet, stderr=log, start_new_session=True
             )
             try:
                 yield process
             finally:
-                tree = tree_of(process)
-                process.kill()
-                process.wait()
-                signal_all(tree, signal.SIGKILL)
+                kill_tree(process)
 
     def _attend(self) -> None:
         """Answer questions until all runs have ended, as long as anything happens."""
@@ -308,150 +262,147 @@ class ManyFleet:
         asked = {question.id: question.run for question in open_questions(self.store, living)}
         for question in set(asked) & seen:
             run = asked[question]
-            begun = {(plan, task) for what, plan, task, _ in self.marks() if what == "begin"}
-            assert (self.runs[run].number, self.runs[run].asked) not in begun, f"{run} has not waited"
+            assert (self.runs[run].number, self.runs[run].asked) not in self.begun(), f"{run} has not waited"
             verb, text = ("answer", ["yes"]) if len(self.answered) % 2 else ("approve", [])
             self.tildone(verb, run, "--question", question, *text)
             self.answered[question] = run
         return set(asked)
 
 
-def _repository(folder: Path) -> Path:
-    folder.mkdir()
-    return repository(folder)
-
-
-FILES = {"file", *(f"made-{task}" for task in range(1, TASKS + 1))}
+FILES = {".gitignore", "old.py", "parser.py", *(f"made-{task}" for task in range(1, TASKS + 1))}
 
 
 @dataclass
 class ManyResults:
-    """The results of a fleet. `faults` is what went wrong; `peaks` are the most that a limit had at any moment."""
+    """What became of the plans of a fleet whose runs have ended, from its marks, its leases and their logs."""
 
-    plans: int
-    seconds: float
+    fleet: ManyFleet
+    leases: dict[str, Lease]
+    events: dict[str, list[Event]]
     lost: int = 0
     twice: int = 0
     """Tasks that were completed twice in the log, or whose command was begun or ended twice."""
 
     asked: int = 0
-    delays: tuple[float, ...] = ()
+    delays: list[float] = field(default_factory=list)
     """Seconds from an answer to the beginning of what it approves."""
 
-    def __post_init__(self) -> None:
-        self.peaks: dict[str, int] = {}
-        self.faults: list[str] = []
+    peaks: dict[str, int] = field(default_factory=dict)
+    """The most that a limit had at any moment."""
+
+    faults: list[str] = field(default_factory=list)
+    """What went wrong."""
 
     def __str__(self) -> str:
-        waits = f"{min(self.delays):.2f} – {median(self.delays):.2f} – {max(self.delays):.2f} s" if self.delays else ""
+        times = self.delays
+        waits = f"{min(times):.2f} – {median(times):.2f} – {max(times):.2f} s" if times else ""
         peaks = ", ".join(f"{name} {peak}" for name, peak in sorted(self.peaks.items()))
+        plans = len(self.fleet.plans)
         return (
-            f"{self.plans} plans, {self.plans * TASKS} tasks in {self.seconds:.0f} s: lost {self.lost}, "
+            f"{plans} plans, {plans * TASKS} tasks in {self.fleet.seconds:.0f} s: lost {self.lost}, "
             f"twice {self.twice}; at most: {peaks}; {self.asked} approved, going on after {waits}"
             + "".join(f"\n  {fault}" for fault in self.faults)
         )
 
+    def count_tasks(self) -> None:
+        """Count the tasks that were lost or completed twice, and check that the branches have all files."""
+        for run, plan in self.fleet.runs.items():
+            lease, events = self.leases[run], self.events[run]
+            states = [event.fact.plan for event in events if isinstance(event.fact, PlanChanged)]
+            done = sum(task.status is Status.COMPLETED for task in states[-1].tasks)
+            self.lost += TASKS - done
+            self.twice += sum(count > 1 for count in completions(states).values())
+            if lease.state is not LeaseState.DONE or done != TASKS:
+                self.faults.append(f"run {run} is {lease.state.value}: {events[-1].fact}")
+            if plan.repository:
+                files = set(Git(str(plan.repository)).run("ls-tree", "--name-only", f"tildone/{run}").splitlines())
+                if files != FILES:
+                    self.faults.append(f"the branch of {run} has {sorted(files)}")
 
-def results_of(fleet: ManyFleet) -> ManyResults:
-    """Return what became of the plans of a fleet whose runs have ended."""
-    found = ManyResults(len(fleet.plans), fleet.seconds)
-    leases = {lease.run: lease for lease in (view.lease for view in fleet.leases.look()) if lease.run in fleet.runs}
-    events = {run: list(fleet.store.events(lease.session)) for run, lease in leases.items()}
-    for run, plan in fleet.runs.items():
-        _count_tasks(found, fleet, plan, leases[run], events[run])
-    check_commands(found, fleet)
-    check_holders(found, fleet, leases, events)
-    _check_requests(found, fleet, events)
-    check_answers(found, fleet, events)
-    return found
+    def check_commands(self) -> None:
+        """Check that the command of each task has run once, and in a repository only for one run at a time."""
+        marks, plans = self.fleet.marks(), self.fleet.plans
+        counts = Counter(mark[:3] for mark in marks)
+        every = [(what, plan.number, n) for plan in plans for n in range(1, TASKS + 1) for what in ("begin", "end")]
+        self.twice += sum(count > 1 for (what, _, _), count in counts.items() if what == "begin")
+        self.faults += [f"{mark} was noted {counts[mark]} times" for mark in every if counts[mark] != 1]
+        working: dict[Path, int] = {}
+        for what, number, _, _ in marks:
+            if where := plans[number].repository:
+                other = working.setdefault(where, number)
+                if other != number:
+                    self.faults.append(f"plans {other} and {number} were worked on in one repository at the same time")
+                if what == "end":
+                    del working[where]
 
+    def check_holders(self) -> None:
+        """Check from the logs who had what at every moment."""
+        steps: list[tuple[int, int, str]] = []
+        limits: dict[str, int] = {}
+        for run, lease in self.leases.items():
+            keys: list[str] = []
+            for event in self.events[run]:
+                match event.fact:
+                    case RunTaken(owner=owner):
+                        if lease.work.labels and owner.split("/")[1] not in self.fleet.labelled:
+                            self.faults.append(f"{owner} has taken {run} without the label")
+                        used = self._used(lease, owner)
+                        limits |= used
+                        keys = list(used)
+                        steps += [(event.at, 1, key) for key in keys]
+                    case RunEnded() | RunReleased() | RunLost():
+                        steps += [(event.at, -1, key) for key in keys]
+                        keys = []
+        held: Counter[str] = Counter()
+        for _, change, key in sorted(steps):
+            held[key] += change
+            kind = key if key.startswith("runs") else key.split(" ")[0]
+            self.peaks[kind] = max(held[key], self.peaks.get(kind, 0))
+            if held[key] > limits[key]:
+                self.faults.append(f"{key}: {held[key]}, which is more than {limits[key]}")
+        self.faults += [f"{key} were held to the end" for key, count in held.items() if count]
 
-def _count_tasks(found: ManyResults, fleet: ManyFleet, plan: ManyPlan, lease: Lease, events: list[Event]) -> None:
-    states = [event.fact.plan for event in events if isinstance(event.fact, PlanChanged)]
-    done = sum(task.status is Status.COMPLETED for task in states[-1].tasks)
-    found.lost += TASKS - done
-    found.twice += sum(count > 1 for count in completions(states).values())
-    if lease.state is not LeaseState.DONE or done != TASKS:
-        found.faults.append(f"run {lease.run} is {lease.state.value}: {events[-1].fact}")
-    if plan.needs is Needs.REPOSITORY:
-        git = Git(str(plan.repository(fleet.repositories)))
-        files = set(git.run("ls-tree", "--name-only", f"tildone/{lease.run}").splitlines())
-        if files != FILES:
-            found.faults.append(f"the branch of {lease.run} has {sorted(files)}")
+    def _used(self, lease: Lease, owner: str) -> dict[str, int]:
+        """Return what a run of an owner uses that is limited, each with its limit."""
+        work, limits = lease.work, self.fleet.limits
+        runs = {f"runs of {limit.provider}": limit.runs for limit in limits if limit.provider == work.provider}
+        return {f"slots of {worker_of(owner)}": SLOTS} | ({f"repository {work.repo}": 1} if work.repo else {}) | runs
 
+    def check_requests(self) -> None:
+        """Check that no provider got more requests than its limit permits."""
+        for limit in self.fleet.limits:
+            arrived = sorted(at for provider, _, at in self.fleet.model.noted if provider == limit.provider)
+            if not arrived:
+                continue
+            spans = []
+            for run, plan in self.fleet.runs.items():
+                taken = next((event.at for event in self.events[run] if isinstance(event.fact, RunTaken)), 0)
+                noted = self.fleet.model.noted
+                times = [at for provider, number, at in noted if (provider, number) == (limit.provider, plan.number)]
+                # It was taken from the rate after the request before it, which is as much as can be known from here.
+                spans += list(zip([taken, *times], times, strict=False))
+            peak = max(sum(at <= other < at + MINUTE_MS for other in arrived) for at in arrived)
+            self.peaks[f"requests a minute to {limit.provider}"] = peak
+            if over := over_rate(spans, limit):
+                self.faults.append(f"{limit.provider} got {over[0]} requests in {over[1] / 1000:.1f} s")
 
-def check_commands(found: ManyResults, fleet: ManyFleet) -> None:
-    """Check that the command of each task has run once, and in a repository only for one run at a time."""
-    marks = fleet.marks()
-    counts = Counter((what, plan, task) for what, plan, task, _ in marks)
-    expected = [
-        (what, plan.number, task) for plan in fleet.plans for task in range(1, TASKS + 1) for what in ("begin", "end")
-    ]
-    found.twice += sum(count > 1 for (what, _, _), count in counts.items() if what == "begin")
-    found.faults += [f"{mark} was noted {counts[mark]} times" for mark in expected if counts[mark] != 1]
-    working: dict[object, int] = {}
-    for what, number, _, _ in marks:
-        plan = fleet.plans[number]
-        if plan.needs is Needs.REPOSITORY:
-            other = working.setdefault(plan.repository(fleet.repositories), number)
-            if other != number:
-                found.faults.append(f"plans {other} and {number} were worked on in one repository at the same time")
-            if what == "end":
-                del working[plan.repository(fleet.repositories)]
-
-
-def check_holders(
-    found: ManyResults, fleet: ManyFleet, leases: dict[str, Lease], events: dict[str, list[Event]]
-) -> None:
-    """Check from the logs who had what at every moment."""
-    steps: list[tuple[int, int, str]] = []
-    limits: dict[str, int] = {}
-    for run, lease in leases.items():
-        keys: list[str] = []
-        for event in events[run]:
-            match event.fact:
-                case RunTaken(owner=owner):
-                    if lease.work.labels and owner.split("/")[1] not in fleet.labelled:
-                        found.faults.append(f"{owner} has taken {run} without the label")
-                    used = _used(lease.work, owner, fleet.limits)
-                    limits |= used
-                    keys = list(used)
-                    steps += [(event.at, 1, key) for key in keys]
-                case RunEnded() | RunReleased() | RunLost():
-                    steps += [(event.at, -1, key) for key in keys]
-                    keys = []
-    held: Counter[str] = Counter()
-    for _, change, key in sorted(steps):
-        held[key] += change
-        kind = key if key.startswith("runs") else key.split(" ")[0]
-        found.peaks[kind] = max(held[key], found.peaks.get(kind, 0))
-        if held[key] > limits[key]:
-            found.faults.append(f"{key}: {held[key]}, which is more than {limits[key]}")
-    found.faults += [f"{key} were held to the end" for key, count in held.items() if count]
-
-
-def _used(work: Work, owner: str, limits: Iterable[ProviderLimit]) -> dict[str, int]:
-    """Return what a run of an owner uses that is limited, each with its limit."""
-    runs = {f"runs of {limit.provider}": limit.runs for limit in limits if limit.provider == work.provider}
-    return {f"slots of {worker_of(owner)}": SLOTS} | ({f"repository {work.repo}": 1} if work.repo else {}) | runs
-
-
-def _check_requests(found: ManyResults, fleet: ManyFleet, events: dict[str, list[Event]]) -> None:
-    for limit in fleet.limits:
-        noted = [each for each in fleet.model.noted if each.provider == limit.provider]
-        if not noted:
-            continue
-        spans = []
-        for run, plan in fleet.runs.items():
-            taken = next((event.at for event in events[run] if isinstance(event.fact, RunTaken)), 0)
-            times = [each.at for each in noted if each.plan == plan.number]
-            # It was taken from the rate after the request before it, which is as much as can be known from here.
-            spans += list(zip([taken, *times], times, strict=False))
-        arrived = sorted(each.at for each in noted)
-        peak = max((sum(at <= other < at + MINUTE_MS for other in arrived) for at in arrived), default=0)
-        found.peaks[f"requests a minute to {limit.provider}"] = peak
-        if over := over_rate(spans, limit):
-            found.faults.append(f"{limit.provider} got {over[0]} requests in {over[1] / 1000:.1f} s")
+    def check_answers(self) -> None:
+        """Check that what a person has to approve has begun after the answer, and note how long that took."""
+        begun, answers = self.fleet.begun(), dict[int, int]()
+        for question, run in self.fleet.answered.items():
+            need, events = self.fleet.store.records.need(question), self.events[run]
+            logged = (e.at for e in events if isinstance(e.fact, Answered) and e.fact.question == question)
+            answers[self.fleet.runs[run].number] = need.answered_at if need else next(logged)
+        asking = {plan.number: plan.asked for plan in self.fleet.plans if plan.asked}
+        for number, task in asking.items():
+            began = begun.get((number, task), 0)
+            if number not in answers or began < answers[number]:
+                self.faults.append(f"task {task} of plan {number} has not waited for a person")
+            else:
+                self.delays.append((began - answers[number]) / 1000)
+        self.asked = len(answers)
+        if set(answers) != set(asking):
+            self.faults.append("other runs have asked")
 
 
 def over_rate(spans: list[tuple[int, int]], limit: ProviderLimit) -> tuple[int, int] | None:
@@ -470,42 +421,38 @@ def over_rate(spans: list[tuple[int, int]], limit: ProviderLimit) -> tuple[int, 
     return None
 
 
-def check_answers(found: ManyResults, fleet: ManyFleet, events: dict[str, list[Event]]) -> None:
-    """Check that what a person has to approve has begun after the answer, and note how long that took."""
-    begun = {(plan, task): at for what, plan, task, at in fleet.marks() if what == "begin"}
-    answers: dict[int, int] = {}
-    for question, run in fleet.answered.items():
-        need = fleet.store.records.need(question)
-        logged = (
-            event for event in events[run] if isinstance(event.fact, Answered) and event.fact.question == question
-        )
-        answers[fleet.runs[run].number] = need.answered_at if need else next(logged).at
-    delays = []
-    for plan in fleet.plans:
-        if not plan.asked:
-            continue
-        began = begun.get((plan.number, plan.asked), 0)
-        if plan.number not in answers or began < answers[plan.number]:
-            found.faults.append(f"task {plan.asked} of plan {plan.number} has not waited for a person")
-        else:
-            delays.append((began - answers[plan.number]) / 1000)
-    found.asked, found.delays = len(answers), tuple(sorted(delays))
-    if set(answers) != {plan.number for plan in fleet.plans if plan.asked}:
-        found.faults.append("other runs have asked")
+def run_many(
+    folder: Path, ground: Ground, agents: tuple[str, ...], count: int, limits: tuple[ProviderLimit, ...]
+) -> ManyResults:
+    """Run so many plans, for each of the agents in turn, and return what became of them."""
+    chosen = [agents[number % len(agents)] for number in range(count)]
+    plans = [ManyPlan(folder, number, agent, chosen[:number].count(agent)) for number, agent in enumerate(chosen)]
+    with ManyFleet(folder, ground, plans, limits) as fleet:
+        fleet.work()
+        leases = {view.lease.run: view.lease for view in fleet.leases.look() if view.lease.run in fleet.runs}
+        events = {run: list(fleet.store.events(lease.session)) for run, lease in leases.items()}
+        results = ManyResults(fleet, leases, events)
+        results.count_tasks()
+        results.check_commands()
+        results.check_holders()
+        results.check_requests()
+        results.check_answers()
+    return results
 
 
-PLACES = (Place.SQLITE, Place.DBOS)
 LIMITS = (ProviderLimit("anthropic", runs=2, requests=150), ProviderLimit("openai", runs=3, requests=200))
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the plans in each place with each kind of agent, print what came of them, and return the exit code."""
-    asked = _parser().parse_args(argv)
-    places = [Place(name) for name in asked.place or [place.value for place in PLACES]]
-    code = 0
+    parser = argparse.ArgumentParser(prog="do.py drills many", description=__doc__)
+    parser.add_argument("--plans", type=int, default=100, metavar="N", help="how many plans of five tasks")
+    parser.add_argument("--place", action="append", choices=[place.value for place in Place], help="where")
+    parser.add_argument("--agent", action="append", choices=(SHELL, MODEL), help="who works: commands, or a model")
+    asked, code = parser.parse_args(argv), 0
     with Grounds() as grounds:
-        for place in places:
-            for agent in asked.agent or AGENTS:
+        for place in map(Place, asked.place or (Place.SQLITE, Place.DBOS)):
+            for agent in asked.agent or (SHELL, MODEL):
                 with tempfile.TemporaryDirectory(prefix="tildone-many-", ignore_cleanup_errors=True) as name:
                     folder = Path(name)
                     with grounds.ground(place, folder, own_server=False) as ground:
@@ -513,20 +460,3 @@ def main(argv: Sequence[str]) -> int:
                 print(f"{place.value} {agent}: {results}", flush=True)
                 code = code or int(bool(results.faults))
     return code
-
-
-def run_many(
-    folder: Path, ground: Ground, agents: tuple[str, ...], plans: int, limits: tuple[ProviderLimit, ...]
-) -> ManyResults:
-    """Run so many plans, for each of the agents in turn, and return what became of them."""
-    with ManyFleet(folder, ground, plans_for(agents, plans), limits) as fleet:
-        fleet.work()
-        return results_of(fleet)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="do.py drills many", description=__doc__)
-    parser.add_argument("--plans", type=int, default=100, metavar="N", help="how many plans of five tasks")
-    parser.add_argument("--place", action="append", choices=[place.value for place in Place], help="where")
-    parser.add_argument("--agent", action="append", choices=AGENTS, help="who works: commands alone, or a model")
-    return parser

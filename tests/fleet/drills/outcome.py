@@ -1,7 +1,7 @@
 """What became of the tasks of a drill, counted from the log and from the marks of its agents."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 
 from tests.fleet.drills.harness import Drill
@@ -28,7 +28,6 @@ class Outcome:
     late: int = 0
     begun_twice: int = 0
     ended_twice: int = 0
-    reaped: int = 0
     times: tuple[float, ...] = ()
 
     @property
@@ -36,9 +35,7 @@ class Outcome:
         return not (self.lost or self.twice or self.stuck or self.overlap)
 
     def __add__(self, other: "Outcome") -> "Outcome":
-        names = [name for name in self.__dataclass_fields__ if name != "times"]
-        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Outcome(**counts, times=self.times + other.times)
+        return Outcome(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
         return (
@@ -57,9 +54,9 @@ class Outcome:
 def outcome_of(drill: Drill, *, is_suspended: bool = False) -> Outcome:
     """Count what became of the tasks of all runs that were not cancelled."""
     leases = [lease for lease in drill.all_leases() if lease.state is not LeaseState.CANCELLED]
-    plans = [_plans(drill, lease) for lease in leases]
+    facts = [[event.fact for event in drill.store.events(lease.session)] for lease in leases]
+    plans = [[fact.plan for fact in each if isinstance(fact, PlanChanged)] for each in facts]
     marks = drill.marks()
-    ended = [mark for mark in marks if mark.what == "end"]
     late = _overlapping(marks)
     by_commands = [mark for mark in late if mark.what in ("tick", "end")] if is_suspended else []
     return Outcome(
@@ -69,9 +66,8 @@ def outcome_of(drill: Drill, *, is_suspended: bool = False) -> Outcome:
         stuck=sum(lease.state is not LeaseState.DONE for lease in leases),
         overlap=len(late) - len(by_commands),
         late=len(by_commands),
-        begun_twice=_repeated([mark for mark in marks if mark.what == "begin"]),
-        ended_twice=_repeated(ended),
-        reaped=sum(len(losses(drill, lease)) for lease in leases),
+        begun_twice=_repeated(drill.marks("begin")),
+        ended_twice=_repeated(drill.marks("end")),
         times=tuple(drill.times or _takeovers(marks, drill.fault_at)),
     )
 
@@ -79,10 +75,6 @@ def outcome_of(drill: Drill, *, is_suspended: bool = False) -> Outcome:
 def losses(drill: Drill, lease: Lease) -> list[int]:
     """Return when a run was lost by a worker, in milliseconds since 1970."""
     return [event.at for event in drill.store.events(lease.session) if isinstance(event.fact, RunLost)]
-
-
-def _plans(drill: Drill, lease: Lease) -> list[Plan]:
-    return [event.fact.plan for event in drill.store.events(lease.session) if isinstance(event.fact, PlanChanged)]
 
 
 def completions(plans: list[Plan]) -> Counter[int]:

@@ -13,12 +13,12 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Self
 
 from tests.fleet.agents import is_running
 from tests.stores.postgres import TEMPLATE, Server, database_of, running_server
@@ -74,9 +74,10 @@ class Proxy:
         """Reset all connections."""
         with self._lock:
             pairs, self._pairs = self._pairs, set()
-        for pair in pairs:
-            for each in pair:
-                _reset(each)
+        for each in chain(*pairs):
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+                each.shutdown(socket.SHUT_RDWR)
 
     def silence(self) -> None:
         """Let all connections be as if their peer were gone: nothing is passed on, ever. New ones work."""
@@ -89,27 +90,22 @@ class Proxy:
         self.reset()
 
     def _admit(self) -> None:
-        while True:
-            try:
+        with suppress(OSError):
+            while True:
                 client, _ = self._door.accept()
-            except OSError:
-                return
-            Thread(target=self._carry, args=(client,), daemon=True).start()
+                Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client: socket.socket) -> None:
         self._flows.wait()
         with client, socket.socket(socket.AF_UNIX) as server:
             pair = (client, server)
-            try:
+            with suppress(OSError):
                 server.connect(self._server)
                 with self._lock:
                     self._pairs.add(pair)
                 self._pass_on(pair)
-            except OSError:
-                return
-            finally:
-                with self._lock:
-                    self._pairs.discard(pair)
+            with self._lock:
+                self._pairs.discard(pair)
 
     def _pass_on(self, pair: tuple[socket.socket, socket.socket]) -> None:
         client, server = pair
@@ -126,14 +122,6 @@ class Proxy:
                         return
                     if pair in self._pairs:
                         other.sendall(data)
-
-
-def _reset(each: socket.socket) -> None:
-    try:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
-        each.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 SETTINGS = ("max_connections=300", "fsync=off", "full_page_writes=off")
@@ -153,8 +141,8 @@ class Ground:
 
     place: Place
     address: str
-    server: Server | None = None
-    cleaning: ExitStack = field(default_factory=ExitStack)
+    cleaning: ExitStack
+    its_server: Server | None = None
 
     @property
     def is_one_machine(self) -> bool:
@@ -164,27 +152,22 @@ class Ground:
     def engine(self) -> str:
         return "dbos" if self.place is Place.DBOS else "table"
 
+    @property
+    def server(self) -> Server:
+        assert self.its_server is not None
+        return self.its_server
+
     def proxy(self) -> Proxy:
         """Return a network connection to the server that can fail."""
-        assert self.server is not None
         return self.cleaning.enter_context(Proxy.to(self.server.folder, database_of(self.address)))
-
-    def kill_server(self) -> None:
-        """Kill the postmaster, and wait until its other processes have ended, too."""
-        assert self.server is not None
-        kill_server(self.server)
-
-    def start_server(self) -> None:
-        assert self.server is not None
-        self.server.order("start")
 
     @contextmanager
     def down(self) -> Iterator[None]:
         """Let the store not answer: its server is down, or its file locked."""
         if self.place is not Place.SQLITE:
-            self.kill_server()
+            kill_server(self.server)
             yield
-            self.start_server()
+            self.server.order("start")
             return
         with closing(sqlite3.connect(self.address, isolation_level=None)) as connection:
             connection.execute("BEGIN EXCLUSIVE")
@@ -197,10 +180,9 @@ def kill_server(server: Server) -> None:
     os.kill(int((data / "postmaster.pid").read_text(encoding="utf-8").split()[0]), signal.SIGKILL)
 
     def is_left(pid: str) -> bool:
-        try:
+        with suppress(OSError):
             return is_running(int(pid)) and os.readlink(f"/proc/{pid}/cwd") == str(data)
-        except OSError:
-            return False
+        return False
 
     until(lambda: not any(map(is_left, filter(str.isdigit, os.listdir("/proc")))))
     # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.
@@ -215,40 +197,33 @@ def prepare(server: Server, database: str) -> None:
     subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, check=True)
 
 
-class Grounds:
+class Grounds(ExitStack):
     """The stores of drills that may run at the same time. Those that do not stop their server share one."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = Lock()
-        self._stack = ExitStack()
         self._shared: Server | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     @contextmanager
     def ground(self, place: Place, folder: Path, *, own_server: bool) -> Iterator[Ground]:
         """Provide a store for a drill."""
         with ExitStack() as stack:
             if place is Place.SQLITE:
-                yield Ground(place, str(folder / "plans.db"), cleaning=stack)
+                yield Ground(place, str(folder / "plans.db"), stack)
                 return
             if own_server:
                 server = stack.enter_context(running_server(*SETTINGS))
                 prepare(server, "postgres")
-                yield Ground(place, server.url("postgres"), server, stack)
+                yield Ground(place, server.url("postgres"), stack, server)
                 return
             shared = self._server()
-            address = stack.enter_context(shared.database(TEMPLATE))
-            yield Ground(place, address, shared, stack)
+            yield Ground(place, stack.enter_context(shared.database(TEMPLATE)), stack, shared)
 
     def _server(self) -> Server:
         with self._lock:
             if self._shared is None:
-                self._shared = self._stack.enter_context(running_server(*SETTINGS))
+                self._shared = self.enter_context(running_server(*SETTINGS))
                 self._shared.run(f"CREATE DATABASE {TEMPLATE}")
                 prepare(self._shared, TEMPLATE)
             return self._shared

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.drills.forms import Form
-from tests.fleet.drills.harness import Drill
-from tests.fleet.drills.kinds import Kind
+from tests.fleet.drills.faults import Kind
+from tests.fleet.drills.harness import Drill, Form
 from tests.fleet.drills.outcome import Outcome, outcome_of
 from tests.fleet.drills.places import Grounds, Place
 
@@ -56,10 +55,11 @@ def run_one(trial: Trial, form: Form, grounds: Grounds) -> Trial:
     with tempfile.TemporaryDirectory(prefix="tildone-drill-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
         ground = stack.enter_context(grounds.ground(place, folder, own_server=kind.own_server))
-        drill = Drill(folder, kind.form(form), ground)
+        drill = Drill(folder, form, ground)
         stack.callback(drill.close)
         try:
             kind.act(drill)
+            drill.wait_until_ended()
         except pytest.skip.Exception as skipped:
             return Trial(kind, place, skipped=str(skipped))
         except Exception as error:  # noqa: BLE001  the other drills go on

@@ -1,20 +1,17 @@
-"""A worker, run as a program whose agents run a shell command for each task. Its argument is a `Setting` as JSON.
-
-SIGTERM drains it; a second one stops it.
-"""
+"""A worker, run as a program whose agents run a shell command for each task. Its argument is a `Setting` as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.fleet.drills.clock import shift_clock
+from tests.fleet.drills.marks import shift_clock
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
 from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
@@ -46,7 +43,6 @@ class Setting:
     command: str
     host: str = ""
     boot: str = ""
-    labels: tuple[str, ...] = ()
     protocol: int = PROTOCOL
     reapers: int = 1
     min_free_mb: int = MIN_FREE_MB
@@ -58,11 +54,10 @@ class Setting:
 
 
 def driver(command: str) -> Driver:
-    """The driver of agents that run a command for each task. The name of their model is the task that they ask for."""
+    """The driver of agents that run a command for each task."""
 
     def launch(context: AgentContext) -> AgentLaunch:
         own = {"TILDONE_STORE": context.store, "TILDONE_SESSION": context.session, "PYTHONPATH": ROOT}
-        own["ASKS"] = context.model
         return AgentLaunch((sys.executable, AGENT, command), {**context.environ, **own})
 
     return launch
@@ -73,28 +68,14 @@ def main() -> int:
     setting = Setting(**json.loads(sys.argv[1]))
     shift_clock()
     pretend(setting)
-    options = WorkerOptions(
-        slots=setting.slots,
-        labels=frozenset(setting.labels),
-        allow=("*",),
-        agents=frozenset(AGENTS),
-        home=setting.home,
-        grace=GRACE,
-        min_free_mb=setting.min_free_mb,
-    )
+    options = WorkerOptions(setting.slots, frozenset(), ("*",), frozenset(AGENTS), setting.home, GRACE)
+    options = replace(options, min_free_mb=setting.min_free_mb)
     leases = run_leases(store_at(setting.store))
     agents = dict.fromkeys(AGENTS, driver(setting.command))
     engine = engine_for(leases.settings().engine, parse_address(setting.store))
     here = worker.Worker(leases, options, setting.store, agents=agents, engine=engine)
     for _ in range(setting.reapers - 1):
         upkeep.Reaper(leases, here._engine).start()  # noqa: SLF001  more reapers on the worker's engine
-    told: list[int] = []
-
-    def on_term(number: int, _frame: object) -> None:
-        here.stop() if told else here.drain()
-        told.append(number)
-
-    signal.signal(signal.SIGTERM, on_term)
     return here.work()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import new_workspace
-from tests.stores.writers import say
+from tests.stores.programs import say
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session
 from tildone.app.settings import load

@@ -4,12 +4,9 @@
 """
 
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Condition
@@ -21,7 +18,7 @@ from tests.stores import jsonl_files
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES, audit, read_book
 from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
-from tests.stores.processes import finish, started
+from tests.stores.processes import finish, run_at_once, started
 from tildone.app.opening import run_leases, store_at
 from tildone.log.settings import ProviderLimit
 from tildone.log.store import Store
@@ -33,12 +30,10 @@ from tildone.stores.leasing import RunLeases
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite.store import SqliteStore
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]
 """How many workers, and how many runs."""
 
 LIMIT = 3
-TIMEOUT = 240.0
 
 
 def work_of(number: int) -> Work:
@@ -55,26 +50,7 @@ def test_of_many_workers_each_run_is_claimed_by_one_within_its_limits(
     leases.set_limit(ProviderLimit("anthropic", runs=LIMIT))
     for number in range(runs):
         leases.add(NewRun(f"r{number}", f"plan {number}", work_of(number)), [PlanChanged(plan_of("one"))])
-    with ExitStack() as stack:
-        started = []
-        for number in range(workers):
-            command = [sys.executable, "-m", "tests.stores.claiming_worker", address, f"w{number}"]
-            command.append(str(tmp_path / f"w{number}"))
-            worker = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            stack.callback(worker.kill)
-            started.append(worker)
-        for worker in started:
-            assert worker.stdout is not None
-            assert worker.stdout.readline() == "ready\n"
-        for worker in started:
-            assert worker.stdin is not None
-            worker.stdin.write("\n")
-            worker.stdin.flush()
-        for worker in started:
-            _, errors = worker.communicate(timeout=TIMEOUT)
-            assert worker.returncode == 0, errors
+    run_at_once("claim_runs", [(address, f"w{number}", tmp_path / f"w{number}") for number in range(workers)])
     assert {view.lease.state for view in leases.look()} == {LeaseState.DONE}
     check(tmp_path, runs)
     for number in range(runs):
@@ -85,12 +61,11 @@ def test_of_many_workers_each_run_is_claimed_by_one_within_its_limits(
 
 def check(folder: Path, runs: int) -> None:
     """Check that every run was taken once, and that at no time limits were exceeded."""
-    lines = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
-    assert Counter(line[3] for line in lines) == {f"r{number}": 1 for number in range(runs)}
+    held = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
+    assert Counter(run for _, _, run, _, _ in held) == {f"r{number}": 1 for number in range(runs)}
     # From the answer to the claim to before the closing, a run was surely held.
-    held = [(float(line[1]), float(line[7]), line[5], line[6]) for line in lines]
-    for begin, _, _, _ in held:
-        at_once = [other for other in held if other[0] <= begin <= other[1]]
+    for begin, *_ in held:
+        at_once = [lease for lease in held if float(lease[0]) <= float(begin) <= float(lease[1])]
         assert sum(provider == "anthropic" for *_, provider in at_once) <= LIMIT
         repos = Counter(repo for *_, repo, _ in at_once if repo)
         assert max(repos.values(), default=0) <= 1
@@ -190,48 +165,15 @@ def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: G
 
 
 PLANS = 10
-ADD = f"""
-import sys
-from tests.plans import plan_of
-from tildone.base import Refused
-from tildone.plan.events import PlanChanged
-from tildone.plan.runs import NewRun
-from tildone.app.opening import run_leases, store_at
-
-leases = run_leases(store_at(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range({PLANS}):
-    try:
-        leases.add(NewRun(f"{{sys.argv[2]}}{{number}}", f"plan {{number}}"), [PlanChanged(plan_of("one"))])
-    except Refused as refused:
-        print(refused)
-"""
 
 
 def test_of_two_processes_that_queue_runs_of_a_plan_one_is_refused(address: str) -> None:
-    adding = [
-        subprocess.Popen(
-            [sys.executable, "-c", ADD, address, name],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in ("a", "b")
+    refused = [
+        line
+        for out in run_at_once("queue_runs", [(address, "a", PLANS), (address, "b", PLANS)])
+        for line in out.splitlines()
     ]
-    for process in adding:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in adding:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=240.0) for process in adding]
 
-    assert [(process.returncode, errors) for process, (_, errors) in zip(adding, said, strict=True)] == [(0, "")] * 2
-    refused = [line for out, _ in said for line in out.splitlines()]
     store = store_at(address)
     living = [view.lease.session for view in run_leases(store).look() if view.lease.state is LeaseState.OPEN]
     store.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.stores.contract import chain, ids, planned
+from tests.stores.contract import by_hand, chain, ids, planned
 from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
 from tests.stores.processes import run
@@ -56,7 +56,7 @@ def test_a_file_that_is_not_a_store_is_refused_and_unchanged(path: Path) -> None
 @pytest.mark.parametrize("marks", ["PRAGMA user_version = 1", "PRAGMA application_id = 7", ""])
 def test_a_foreign_database_is_refused_and_unchanged(path: Path, marks: str) -> None:
     """Whatever its header says."""
-    with_sqlite(path, f"CREATE TABLE theirs (x); {marks}")
+    by_hand(path, f"CREATE TABLE theirs (x); {marks}")
     before = path.read_bytes()
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is not a tildone store"):
@@ -67,7 +67,7 @@ def test_a_foreign_database_is_refused_and_unchanged(path: Path, marks: str) -> 
 
 def test_a_store_of_a_newer_tildone_is_refused_and_unchanged(path: Path) -> None:
     chain(SqliteStore(path), "s", "a")
-    with_sqlite(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    by_hand(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
     with pytest.raises(
         StoreTooNew, match=rf"plans\.db was written by a newer tildone: it has schema {SCHEMA_VERSION + 1}"
@@ -89,7 +89,7 @@ def test_a_truncated_file_is_an_error(path: Path, kept: int) -> None:
 def test_an_undecodable_event_is_an_error(path: Path, body: str) -> None:
     store = SqliteStore(path)
     chain(store, "s", "a")
-    with_sqlite(path, "UPDATE events SET body = ?", body)
+    by_hand(path, f"UPDATE events SET body = '{body}'")  # noqa: S608  our own words
 
     with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
         store.history("s")
@@ -99,7 +99,7 @@ def test_an_undecodable_event_is_an_error(path: Path, body: str) -> None:
 
 def test_a_store_without_its_tables_is_damaged(path: Path) -> None:
     store = SqliteStore(path)
-    with_sqlite(path, "DROP TABLE sessions")
+    by_hand(path, "DROP TABLE sessions")
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: no such table"):
         store.sessions()
@@ -197,7 +197,7 @@ def test_a_full_disk_is_an_error(path: Path, on_connection: Callable[[str], None
 
     assert isinstance(caught.value.__cause__, apsw.FullError)
     assert next(SqliteStore(path).history("s")) == small
-    assert check(path) == "ok"
+    assert is_intact(path)
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_a_file_size_limit_is_an_error(path: Path) -> None:
     assert answer.stderr.startswith(f"StoreError: {path}: ")
     assert told[-3:] == ["free-0", "free-1", "free-2"]
     assert ids(SqliteStore(path).events("s")) == told
-    assert check(path) == "ok"
+    assert is_intact(path)
 
 
 @pytest.mark.parametrize("left_behind", [("-wal", "-shm"), ()])
@@ -234,7 +234,7 @@ def test_a_deleted_store_is_created_again(path: Path, left_behind: tuple[str, ..
 
     assert ids(store.history("s")) == ["d"]
     assert ids(SqliteStore(path).history("s")) == ["d"]
-    assert check(path) == "ok"
+    assert is_intact(path)
 
 
 def test_a_replaced_store_is_opened_again(path: Path) -> None:
@@ -276,22 +276,9 @@ def filled(path: Path) -> Path:
     return path
 
 
-def with_sqlite(path: Path, sql: str, *values: str) -> object:
-    connection = apsw.Connection(str(path))
-    try:
-        return connection.execute(sql, values).get
-    finally:
-        connection.close()
-
-
-def check(path: Path) -> object:
-    """Return the result of SQLite's own check of the file."""
-    return with_sqlite(path, "PRAGMA integrity_check")
-
-
 SEED = 20261116
 
-WRONG_INDEX = "UPDATE events SET id = 'b' WHERE id = 'c'"
+WRONG_INDEX = "DELETE FROM events WHERE id = 'b'; UPDATE events SET id = 'b' WHERE id = 'c'"
 """What a changed byte in the index amounts to: it leads to another event, whose text and checksum are in order."""
 
 
@@ -303,13 +290,6 @@ def kept(tmp_path: Path) -> Path:
     chain(store, "two", "x", "y")
     store.close()
     return path
-
-
-def by_hand(path: Path, *statements: str) -> None:
-    connection = apsw.Connection(str(path))
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
 
 
 @pytest.mark.parametrize("damages", [30, pytest.param(300, marks=pytest.mark.slow)])
@@ -381,12 +361,12 @@ def test_an_event_that_was_lost_is_noticed(kept: Path) -> None:
 
 def test_an_index_that_leads_to_another_event_is_noticed(kept: Path) -> None:
     """The text of that event matches its own checksum."""
-    by_hand(kept, "DELETE FROM events WHERE id = 'b'", WRONG_INDEX)
+    by_hand(kept, WRONG_INDEX)
     store = SqliteStore(kept)
 
     with pytest.raises(StoreDamaged, match="the index has event 'c' as 'b'"):
         store.history("one", "b")
-    by_hand(kept, "UPDATE events SET id = 'c' WHERE id = 'b'", "UPDATE events SET parent = 'a' WHERE id = 'c'")
+    by_hand(kept, "UPDATE events SET id = 'c' WHERE id = 'b'; UPDATE events SET parent = 'a' WHERE id = 'c'")
     assert read_summary(str(kept), "one") is None
 
 
@@ -407,11 +387,8 @@ def test_a_summary_of_a_changed_event_is_not_given(kept: Path) -> None:
 
 
 def test_numbers_of_a_session_that_are_none_are_noticed(kept: Path) -> None:
-    by_hand(
-        kept,
-        "PRAGMA writable_schema = 1",
-        "UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT, ', ''), 'events INTEGER', 'events')",
-    )
+    schema = "UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT, ', ''), 'events INTEGER', 'events')"
+    by_hand(kept, f"PRAGMA writable_schema = 1; {schema}")
     by_hand(kept, "UPDATE sessions SET events = 'many'")
 
     with pytest.raises(StoreDamaged, match=r"session '.*' has no valid times"):

@@ -7,9 +7,9 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Condition
+from threading import Barrier, Condition
 
 import pytest
 
@@ -98,50 +98,6 @@ def queue(leases: RunLeases) -> int:
     return len(works)
 
 
-@dataclass
-class Race:
-    """What the workers have got: in this turn, and altogether."""
-
-    address: str
-    get: Get
-    runs: int
-    got: dict[int, list[Lease]] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
-    barrier: Barrier = field(default_factory=lambda: Barrier(WORKERS, timeout=BOUND))
-
-    def work(self, number: int) -> None:
-        """Be a worker: get leases when all others do, look at the limits, and end what was got."""
-        try:
-            self._work(number)
-        except BaseException:
-            self.barrier.abort()
-            raise
-
-    def _work(self, number: int) -> None:
-        store = store_at(self.address)
-        leases, who = run_leases(store), Claimer(f"here/{number}/a")
-        for turn in range(self.runs):
-            self.barrier.wait()
-            self.got[number] = self.get(leases, who, turn)
-            self.barrier.wait()
-            together = [lease for each in self.got.values() for lease in each]
-            assert together, "nobody got a lease"
-            check_limits(together)
-            self.barrier.wait()
-            self._end(leases, who, self.got[number])
-            self.barrier.wait()
-            if len(self.done) == self.runs:
-                break
-        store.close()
-
-    def _end(self, leases: RunLeases, who: Claimer, got: list[Lease]) -> None:
-        for lease in got:
-            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
-            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
-            assert leases.close(held.fence, WorkOutcome.DONE) is not None
-            self.done.append(lease.run)
-
-
 def check_limits(together: list[Lease]) -> None:
     """Check that no limit is exceeded by leases that were got at once, before any of them was given back."""
     assert max(Counter(lease.run for lease in together).values()) == 1
@@ -151,17 +107,36 @@ def check_limits(together: list[Lease]) -> None:
 
 @pytest.mark.parametrize("get", [claimed, dispatched])
 def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: Get) -> None:
-    store = store_at(address)
-    racing = Race(address, get, queue(run_leases(store)))
-    store.close()
-    with ThreadPoolExecutor(WORKERS) as pool:
-        results = [pool.submit(racing.work, number) for number in range(WORKERS)]
-    # The others have ended because of the first that failed, which is what is to be seen.
-    errors = [error for result in results if (error := result.exception())]
-    for error in [each for each in errors if not isinstance(each, BrokenBarrierError)] or errors:
-        raise error
+    """In turns: all get leases at once, and then end what they got at once."""
+    stores = [store_at(address) for _ in range(WORKERS)]
+    workers = [(run_leases(store), Claimer(f"here/{number}/a")) for number, store in enumerate(stores)]
+    runs, done = queue(workers[0][0]), list[str]()
+    in_step = Barrier(WORKERS, timeout=BOUND)
 
-    assert sorted(racing.done) == sorted(f"r{number}" for number in range(racing.runs))
+    def get_in_step(worker: tuple[RunLeases, Claimer]) -> list[Lease]:
+        in_step.wait()
+        return get(*worker, len(done))
+
+    def end(worker: tuple[RunLeases, Claimer], got: list[Lease]) -> None:
+        leases, who = worker
+        in_step.wait()
+        for lease in got:
+            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
+            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
+            assert leases.close(held.fence, WorkOutcome.DONE) is not None
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        while len(done) < runs:
+            got = list(pool.map(get_in_step, workers))
+            together = [lease for each in got for lease in each]
+            assert together, "nobody got a lease"
+            check_limits(together)
+            list(pool.map(end, workers, got))
+            done += [lease.run for lease in together]
+
+    assert sorted(done) == sorted(f"r{number}" for number in range(runs))
+    for store in stores:
+        store.close()
 
 
 PLANS = 10

@@ -1,7 +1,6 @@
 """PostgreSQL databases: addresses, names, schemas, health, and those that are damaged or cannot be used."""
 
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -12,7 +11,7 @@ from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
 from tests.stores.postgres import EMPTIED, Server, database_of, execute, needs_server, running_server
 from tests.stores.postgres_keeper import GUARDED
-from tests.stores.postgres_stores import flaws, guest, older_tildone, setting_of
+from tests.stores.postgres_stores import Connect, flaws, guest, older_tildone, setting_of
 from tests.stores.processes import run_at_once
 from tildone.base import HeadMoved, NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
@@ -37,37 +36,33 @@ pytestmark = needs_server
     ],
 )
 def test_urls_are_parsed_by_libpq(
-    url: str, opened: list[psycopg.Connection], before: str, after: str, shown_as: str
+    url: str, opened: list[psycopg.Connection], before: str, after: str, shown_as: str, connect: Connect
 ) -> None:
-    store = PostgresStore(before + url.partition("://")[2] + after)
+    connect(before + url.partition("://")[2] + after)
 
     assert setting_of(opened[-1], "application_name") == shown_as
     assert setting_of(opened[-1], "client_encoding") == "UTF8"
-    store.close()
 
 
 def test_omitted_parameters_come_from_the_environment(
-    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     """As in every libpq program, except that names are always sent as UTF-8."""
     for name, word in {"PGHOST": server.folder, "PGUSER": "postgres", "PGCLIENTENCODING": "LATIN1"}.items():
         monkeypatch.setenv(name, word)
 
-    store = PostgresStore(f"postgresql:///{database_of(url)}")
+    store = connect(f"postgresql:///{database_of(url)}")
     chain(store, "ünï 😀", "a")
 
     assert execute(url, "SELECT name FROM tildone.sessions") == [("ünï 😀",)]
-    store.close()
 
 
 PASSWORD = "Sesam-öffne-dich"  # noqa: S105  of a user that lives for a test
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[PostgresStore]:
-    opened = PostgresStore(url)
-    yield opened
-    opened.close()
+def store(url: str, connect: Connect) -> PostgresStore:
+    return connect(url)
 
 
 def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
@@ -105,17 +100,16 @@ def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
     assert execute(url, "SELECT to_regnamespace('tildone')") == [(None,)]
 
 
-def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore) -> None:
+def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore, connect: Connect) -> None:
     chain(own_store, "s", "a")
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_read_only = on")
 
-    reader = PostgresStore(own_url)
+    reader = connect(own_url)
 
     assert ids(reader.history("s")) == ["a"]
     with pytest.raises(StoreError, match="can't be written: it is read-only"):
         reader.append("s", planned("b", "a", "x"))
     assert [finding.what for finding in flaws(reader)] == ["the database is read-only"]
-    reader.close()
 
 
 def test_an_empty_read_only_database_is_an_error(empty: str) -> None:
@@ -126,10 +120,10 @@ def test_an_empty_read_only_database_is_an_error(empty: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_standby_can_be_read() -> None:
+def test_a_standby_can_be_read(connect: Connect) -> None:
     with running_server("fsync=off") as server:
         server.run("CREATE DATABASE plans")
-        store = PostgresStore(server.url("plans"))
+        store = connect(server.url("plans"))
         chain(store, "s", "a")
         server.order("standby")
 
@@ -138,7 +132,6 @@ def test_a_standby_can_be_read() -> None:
             store.append("s", planned("b", "a", "x"))
         assert {finding.severity for finding in flaws(store)} == {Severity.WARNING}
         assert len(flaws(store)) == 2
-        store.close()
 
 
 def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None:
@@ -176,17 +169,15 @@ def test_missing_privileges_are_an_error(empty: str, own_url: str, own_store: Po
             PostgresStore(empty.replace("postgres@", "guest@"))
 
 
-def test_opening_read_only_does_not_create_a_store(empty: str) -> None:
+def test_opening_read_only_does_not_create_a_store(empty: str, connect: Connect) -> None:
     with pytest.raises(NotFound, match="there is no store in "):
         PostgresStore(empty, read_only=True)
 
     assert execute(empty, "SELECT to_regnamespace('tildone')") == [(None,)]
-    writer = PostgresStore(empty)
+    writer = connect(empty)
     chain(writer, "s", "a")
-    reader = PostgresStore(empty, read_only=True)
+    reader = connect(empty, read_only=True)
     assert ids(reader.history("s")) == ["a"]
-    reader.close()
-    writer.close()
 
 
 def test_characters_that_postgresql_rejects_are_escaped(url: str) -> None:
@@ -198,8 +189,8 @@ def test_characters_that_postgresql_rejects_are_escaped(url: str) -> None:
 
 
 @pytest.mark.parametrize("long", ["ü" * 5000, "\ud800" * 5000, "x" * 100_000], ids=["wide", "escaped", "very long"])
-def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -> None:
-    store = PostgresStore(url)
+def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str, connect: Connect) -> None:
+    store = connect(url)
     chain(store, long, long + "1", long + "2")
     chain(store, long + "!", "a")
     store.move_head(long, SessionHead(long + "1", (long + "2",)), expected=long + "2")
@@ -212,7 +203,6 @@ def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -
     assert store.wait(long, "elsewhere", 1)
     store.delete(long, expected=long + "3")
     assert [info.name for info in store.sessions()] == [long + "!"]
-    store.close()
 
 
 def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) -> None:
@@ -229,13 +219,13 @@ def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) ->
 
 
 def test_a_database_of_an_older_tildone_is_migrated(
-    own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch
+    own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     chain(own_store, "s", "a")
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
     monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
 
-    later = PostgresStore(own_url)
+    later = connect(own_url)
 
     assert ids(later.history("s")) == ["a"]
     assert execute(own_url, "SELECT version, name FROM tildone.migrations ORDER BY 1")[6:] == [
@@ -243,7 +233,6 @@ def test_a_database_of_an_older_tildone_is_migrated(
         (8, "threes"),
     ]
     assert execute(own_url, "SELECT to_regclass('tildone.three') IS NOT NULL") == [(True,)]
-    later.close()
 
 
 def test_a_database_without_claims_is_migrated_with_all_that_it_has(empty: str) -> None:
@@ -268,7 +257,7 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(empty: str) 
         PostgresStore(empty)
 
 
-def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
     newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"DROP TABLE tildone.nonsense"))
     monkeypatch.setattr(connections, "migrations", lambda: (*migrations(), *newer))
 
@@ -276,9 +265,8 @@ def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.Mo
         PostgresStore(own_url)
 
     monkeypatch.undo()
-    store = PostgresStore(own_url)
+    connect(own_url)
     assert execute(own_url, "SELECT max(version), to_regclass('tildone.two') FROM tildone.migrations") == [(6, None)]
-    store.close()
 
 
 def test_a_database_of_a_newer_tildone_is_refused(own_url: str) -> None:
@@ -300,13 +288,12 @@ def test_a_foreign_schema_of_the_same_name_is_refused(empty: str, theirs: str) -
     assert execute(empty, "SELECT relname FROM pg_class WHERE relnamespace = 'tildone'::regnamespace") == [("theirs",)]
 
 
-def test_an_empty_schema_owned_by_the_user_is_used(empty: str) -> None:
+def test_an_empty_schema_owned_by_the_user_is_used(empty: str, connect: Connect) -> None:
     """Created by an administrator for a user who may not create schemas."""
     with guest(empty, "CREATE SCHEMA tildone AUTHORIZATION guest") as url:
-        store = PostgresStore(url)
+        store = connect(url)
         chain(store, "s", "a")
         assert ids(store.history("s")) == ["a"]
-        store.close()
 
 
 def test_a_store_without_its_functions_and_tables_is_damaged(own_url: str, own_store: PostgresStore) -> None:

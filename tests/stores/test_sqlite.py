@@ -334,14 +334,16 @@ def test_a_store_without_a_schema_is_damaged(path: Path, version: int, *, read_o
         SqliteStore(path, read_only=read_only)
 
 
-def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:
-    """Another process may be about to create the store."""
-    path.touch()
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_missing_or_empty_file_is_no_store_to_a_reader(path: Path, *, exists: bool) -> None:
+    """Another process may be about to create the store. Nothing is created."""
+    if exists:
+        path.touch()
 
-    with pytest.raises(NotFound, match="there is no store at "):
+    with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
         SqliteStore(path, read_only=True)
 
-    assert path.read_bytes() == b""
+    assert [(each, each.read_bytes()) for each in path.parent.iterdir()] == ([(path, b"")] if exists else [])
 
 
 INSERTED = "INSERT INTO events (session, id, parent, at, body) VALUES ('s', 'c', 'b', 1, ?)"

@@ -14,7 +14,7 @@ from tests import plans
 from tests.plans import plan_of
 from tests.stores.contract import WILD, by_hand, chain, ids
 from tildone.app.opening import session_in
-from tildone.base import NotFound, StoreDamaged, StoreError
+from tildone.base import StoreDamaged, StoreError
 from tildone.log.kept import Severity
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
@@ -148,13 +148,6 @@ def test_a_check_reports_its_progress(path: Path) -> None:
     list(SqliteStore(path).check(lambda done, total: told.append((done, total))))
 
     assert told == [(1, 2), (2, 2)]
-
-
-def test_opening_read_only_does_not_create_a_store(path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
-        SqliteStore(path, read_only=True)
-
-    assert os.listdir(path.parent) == []
 
 
 def test_a_store_in_use_can_be_opened_read_only(path: Path) -> None:

@@ -90,10 +90,7 @@ def test_a_line_says_how_each_command_went_and_how_long_it_took() -> None:
 
 @pytest.mark.parametrize(
     ("user", "told"),
-    [
-        (1000, "needs Linux and root"),
-        (0, "debootstrap and unshare and chroot not found; on Debian: apt-get install"),
-    ],
+    [(1000, "needs Linux and root"), (0, "debootstrap and unshare and chroot not found; on Debian: apt-get install")],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is looked for")
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, told: str) -> None:

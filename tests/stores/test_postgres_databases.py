@@ -79,16 +79,16 @@ def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
     server.run(f"DROP ROLE {GUARDED}")
 
 
-def test_a_missing_database_is_an_error(server: Server) -> None:
-    with pytest.raises(StoreError, match=f"there is no nowhere at {server.folder}: create the database first"):
-        PostgresStore(server.url("nowhere"))
-
-
-def test_a_missing_user_is_an_error(server: Server) -> None:
-    with pytest.raises(
-        StoreError, match=f'cannot connect to postgres at {server.folder}: role "nobody" does not exist'
-    ):
-        PostgresStore(server.url("postgres", "nobody"))
+def test_a_missing_database_or_user_is_an_error(server: Server) -> None:
+    missing = {
+        server.url("nowhere"): f"there is no nowhere at {server.folder}: create the database first",
+        server.url(
+            "postgres", "nobody"
+        ): f'cannot connect to postgres at {server.folder}: role "nobody" does not exist',
+    }
+    for url, told in missing.items():
+        with pytest.raises(StoreError, match=told):
+            PostgresStore(url)
 
 
 def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
@@ -317,10 +317,9 @@ def test_an_undecodable_event_is_an_error(url: str, store: PostgresStore, body: 
     chain(store, "s", "a")
     execute(url, f"UPDATE tildone.events SET body = '{body}'")  # noqa: S608  our own words
 
-    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
-        list(store.history("s"))
-    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
-        list(store.events("s"))
+    for read in (store.history, store.events):
+        with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
+            list(read("s"))
 
 
 @pytest.mark.parametrize("restore", ["the tables", "the database"])

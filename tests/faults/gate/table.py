@@ -61,6 +61,29 @@ class Cell:
             return "n/a"
         return f"{self.ended.count}" + (f" ({self.ended.why})" if self.agent.honest and not self.ended.done else "")
 
+    @property
+    def fault(self) -> str:
+        """What is wrong; empty if nothing is."""
+        assert self.ended is not None
+        if self.agent in RESTING:
+            return "was held, and may rest" if self.ended.was_held else ""
+        if self.agent.honest and not self.ended.done:
+            return "was let go before its plan was done"
+        if not self.ended.done and not self.ended.bound:
+            return "was let go with open work, and no bound was reached"
+        told = text_in_page(self.agent, self.path, self.dialect)
+        if str(self.ended.count) != told:
+            return f"{told} on the page"
+        # Each subagent is let go by itself.
+        notices = 1 if self.agent.subagents else len(self.ended.notices)
+        return f"the person was told {notices} times" if self.ended.bound and notices != 1 else ""
+
+    @property
+    def line(self) -> str:
+        assert self.ended is not None
+        fault = f"  FAILED: {self.fault}" if self.fault else ""
+        return f"{self.agent.name:24} {self.path:6} {self.ended.count:5}  {self.ended.why}{fault}"
+
 
 def run_cell(agent: Agent, path: str, dialect: str) -> Cell:
     """Run an agent, and return how it ended."""
@@ -166,47 +189,17 @@ LEFT_OUT = (("slow", "run"),)
 SHORT = (("toggler", "hooks"), ("pause-typer", "hooks"), ("lister", "run"), ("waiting", "hooks"), ("finished", "run"))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How an agent ended on a path. `continuations` are nudges, in `tildone run` requests to its model."""
-
-    agent: Agent
-    path: str
-    ended: Ended
-
-    @property
-    def fault(self) -> str:
-        """What is wrong; empty if nothing is."""
-        if self.agent in RESTING:
-            return "was held, and may rest" if self.ended.was_held else ""
-        if self.agent.honest and not self.ended.done:
-            return "was let go before its plan was done"
-        if not self.ended.done and not self.ended.bound:
-            return "was let go with open work, and no bound was reached"
-        told = text_in_page(self.agent, self.path, REAL_PATHS[self.path][1])
-        if str(self.ended.count) != told:
-            return f"{told} on the page"
-        # Each subagent is let go by itself.
-        notices = 1 if self.agent.subagents else len(self.ended.notices)
-        return f"the person was told {notices} times" if self.ended.bound and notices != 1 else ""
-
-    @property
-    def line(self) -> str:
-        fault = f"  FAILED: {self.fault}" if self.fault else ""
-        return f"{self.agent.name:24} {self.path:6} {self.ended.count:5}  {self.ended.why}{fault}"
-
-
 def real_agents(plan: Plan, tally: Tally) -> None:
     """Run the agents, and print the table of the long form."""
     wanted = None if plan.is_long else SHORT
     for row in rows(wanted):
-        is_endless = row.ended.count >= MAX_CONTINUATIONS
+        is_endless = row.ended is not None and row.ended.count >= MAX_CONTINUATIONS
         tally.add(inputs=1, agents=1, stopped_early=int(bool(row.fault)), unbounded=int(is_endless))
         if plan.is_long or row.fault:
             print(row.line, flush=True)
 
 
-def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Row]:
+def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Cell]:
     """Run agents on their paths, a few at a time; all of them if none are named."""
     cells = [
         (agent, path)
@@ -216,9 +209,9 @@ def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Row]:
         and ((agent.name, path) not in LEFT_OUT if wanted is None else (agent.name, path) in wanted)
     ]
 
-    def run(agent: Agent, path: str) -> Row:
+    def run(agent: Agent, path: str) -> Cell:
         start, dialect = REAL_PATHS[path]
-        return Row(agent, path, start(agent, dialect))
+        return Cell(agent, path, dialect, start(agent, dialect))
 
     with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as threads:
         yield from threads.map(run, *zip(*cells, strict=True))

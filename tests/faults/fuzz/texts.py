@@ -19,6 +19,7 @@ from tildone.cli.program.completion import split_line
 from tildone.plan.formats import detection, markdown_reader, todotxt
 from tildone.plan.formats.detection import parse_file
 from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.gate import ends_with_question
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
 from tildone.plan.reduce import reduce
@@ -40,7 +41,7 @@ Draw = Callable[[Random], str]
 def targets(folder: Path) -> list[Target]:
     """Return the parsers of texts; `folder` is for settings."""
     return [
-        Target("Markdown", like(CHECKLIST), _read_markdown),
+        Target("Markdown", like(CHECKLIST), lambda text: (markdown_reader.read(text), read_checklist(text))),
         Target("todo.txt", like(TODO_TXT), todotxt.read),
         Target(
             "lists of Claude Code", like(*CLAUDE), lambda text: parse_file("x.json", detection.CLAUDE, text), NOT_READ
@@ -48,12 +49,14 @@ def targets(folder: Path) -> list[Target]:
         Target("format of a file", like(CHECKLIST, TODO_TXT, *CLAUDE), lambda text: detection.detect_format("x", text)),
         Target("plans written and read", plan, _write_and_read),
         Target("settings", like(SAMPLES["settings"]), lambda text: _load(folder, text), weight=2),
-        Target("settings in variables", _variables, _load_variables, weight=3),
+        Target(
+            "settings in variables", _variables, lambda own: load_valid({}, {"HOME": "/nowhere", **own}, "/"), weight=3
+        ),
         Target("store addresses", like(*ADDRESSES), _address),
         Target("shell lines", like(SHELL), _split),
         Target("command lines", _argv, lambda argv: parse(ROOT, argv), (TildoneError,), weight=1),
         Target("completion", like(SHELL, "tildone todo do"), lambda line: split_line(line, BREAKS_OF_WORDS)),
-        Target("slash commands", _slash, lambda given: _typed(*given)),
+        Target("slash commands", _slash, lambda given: reduce(given[1], command(*given).steps or (), Rules())),
         Target("names of tasks", _named, lambda given: find_targets(*given)),
         Target("settings in JSON", like(SAMPLES["jsonc"]), _edit_json, NOT_READ),
         Target("settings in TOML", like(SAMPLES["toml"]), _edit_toml, (*NOT_READ, TildoneError), weight=2),
@@ -88,13 +91,8 @@ def plan(luck: Random) -> Plan:
     return numbered(Plan(tuple(phases)))
 
 
-def _read_markdown(text: str) -> None:
-    markdown_reader.read(text)
-    markdown_reader.read_checklist(text)
-
-
 def _write_and_read(given: Plan) -> None:
-    written = markdown_reader.read_checklist(lossless_checklist(given))
+    written = read_checklist(lossless_checklist(given))
     todotxt.read(todotxt.write(given).text)
     assert len(written.plan.tasks) == len(given.tasks)
 
@@ -112,10 +110,6 @@ def _variables(luck: Random) -> dict[str, str]:
 def _in_environment(text: str) -> str:
     """Return a text as a process gets it from its environment."""
     return os.fsdecode(text.encode("utf-8", "replace").replace(b"\0", b""))
-
-
-def _load_variables(environ: dict[str, str]) -> None:
-    load_valid({}, {"HOME": "/nowhere", **environ}, "/")
 
 
 def _address(text: str) -> None:
@@ -138,10 +132,6 @@ def _slash(luck: Random) -> tuple[str, Plan]:
     given = plan(luck)
     texts = [task.text for task in given.tasks]
     return f"{odd.word(luck, COMMANDS)} {odd.text(luck, (*COMMANDS, *texts))}", given
-
-
-def _typed(text: str, given: Plan) -> None:
-    reduce(given, command(text, given).steps or (), Rules())
 
 
 def _named(luck: Random) -> tuple[Plan, list[str]]:

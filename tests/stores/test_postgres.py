@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import islice
 from threading import Barrier
 from typing import Any
@@ -283,15 +283,18 @@ def test_reads_are_retried(far: PostgresStore, line: Line, read: Callable[[Postg
     assert read(far) == "b"
 
 
-def test_lost_idle_connections_are_replaced(server: Server, url: str, store: PostgresStore, work: Statements) -> None:
+def use_four_connections(url: str, store: PostgresStore) -> None:
+    """Let four threads read at once, each on a connection of its own."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]
-        until(lambda: server.run(HELD_UP) == [(4,)])
+        until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
         holder.rollback()
-        for reader in reading:
-            reader.result()
+        assert [reader.result() for reader in reading] == [SessionHead()] * 4
 
+
+def test_lost_idle_connections_are_replaced(url: str, store: PostgresStore, work: Statements) -> None:
+    use_four_connections(url, store)
     execute(url, EVERYBODY)
     store.append("s", planned("a", None, "x"))
 
@@ -485,13 +488,24 @@ def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None
 
 
 @contextmanager
-def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[list["Future[bool]"]]:
-    """Threads that wait for a change of session s for longer than the test; the store is closed afterwards."""
-    with ThreadPoolExecutor(many) as pool:
+def waiting_at_once(store: PostgresStore, *waits: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
+    """Threads that wait for longer than the test; the store is closed afterwards."""
+    with ThreadPoolExecutor(len(waits)) as pool:
         try:
-            yield [pool.submit(store.wait, "s", head, 10 * LONG_ENOUGH) for _ in range(many)]
+            yield [pool.submit(wait) for wait in waits]
         finally:
             store.close()
+
+
+def waiting(store: PostgresStore, head: str | None, many: int = 1) -> AbstractContextManager[list["Future[bool]"]]:
+    """Threads that wait for a change of session s."""
+    return waiting_at_once(store, *[lambda: store.wait("s", head, 10 * LONG_ENOUGH)] * many)
+
+
+def waiting_for_any(store: PostgresStore, *others: Callable[[], bool]) -> AbstractContextManager[list["Future[bool]"]]:
+    """Threads that wait for any change, and for others."""
+    revision = store.records.revision()
+    return waiting_at_once(store, lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)
 
 
 def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Statements, connect: Connect) -> None:
@@ -657,12 +671,7 @@ def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None
 
 
 def test_idle_connections_are_closed(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
-        holder.execute("LOCK TABLE tildone.sessions")
-        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
-        until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
-        holder.rollback()
-        assert [reader.result() for reader in reading] == [SessionHead()] * 4
+    use_four_connections(url, store)
 
     monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", 0.0)
     store.session_head("s")
@@ -759,17 +768,6 @@ def test_a_waiter_for_one_session_is_not_woken_by_others(url: str, store: Postgr
         assert not one.done()
         chain(store, "s", "b")
         assert one.result(LONG_ENOUGH)
-
-
-@contextmanager
-def waiting_for_any(store: PostgresStore, *others: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
-    """Threads that wait for any change, and for others, for longer than the test; the store is closed afterwards."""
-    revision = store.records.revision()
-    with ThreadPoolExecutor(1 + len(others)) as pool:
-        try:
-            yield [pool.submit(wait) for wait in (lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)]
-        finally:
-            store.close()
 
 
 def test_what_changed_is_found_by_indexes(own_url: str, connect: Connect) -> None:

@@ -197,9 +197,8 @@ def schema_of(path: Path) -> object:
 
 
 def test_there_is_a_migration_to_every_schema() -> None:
-    assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
-        f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
-    ]
+    numbers = [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))]
+    assert numbers == [f"{number:04}" for number in range(1, SCHEMA_VERSION + 1)]
 
 
 @pytest.fixture

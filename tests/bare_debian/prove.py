@@ -262,13 +262,9 @@ def git_too(folder: str, names: list[str]) -> set[str]:
 
 def counts(output: str) -> str:
     """Return how many tests passed and how many were skipped, from the last summary of pytest."""
-    found = re.findall(r"(\d+) (failed|passed|skipped|errors?)\b", last_summary(output))
-    return " ".join(f"{number} {what}" for number, what in found)
-
-
-def last_summary(output: str) -> str:
-    summaries = [text for text in output.splitlines() if re.search(r"\d+ (passed|failed|errors?)\b.* in [\d.]+s", text)]
-    return summaries[-1] if summaries else ""
+    summaries = re.findall(r"^.*\d+ (?:passed|failed|errors?)\b.* in [\d.]+s.*", output, re.MULTILINE)
+    found = re.findall(r"\d+ (?:failed|passed|skipped|errors?)\b", summaries[-1] if summaries else "")
+    return " ".join(found)
 
 
 def line(title: str, cells: list[str]) -> str:

@@ -33,11 +33,9 @@ SKIPPED [2] tests/a.py:7: 5 passed in 3.0s is what an earlier test printed
 """
 
 
-def test_without_words_every_row_is_run_with_both_commands() -> None:
-    assert selection([]) == (list(ROWS), COMMANDS)
-
-
 def test_words_select_rows_groups_and_commands() -> None:
+    """Without words, every row is run with both commands."""
+    assert selection([]) == (list(ROWS), COMMANDS)
     assert selection(["demo", "user", "spaces"]) == (["user", "spaces"], ("demo",))
     assert selection(["short", "root"]) == (list(GROUPS["short"]), COMMANDS)
 
@@ -47,17 +45,13 @@ def test_an_unknown_word_is_refused_with_those_that_there_are() -> None:
         selection(["user", "moon"])
 
 
-def test_a_row_gets_the_network_of_the_host_and_nothing_else() -> None:
+def test_a_row_gets_the_network_of_the_host_and_the_variables_of_its_condition() -> None:
     host = {"PIP_TIMEOUT": "9", "https_proxy": "p", "NO_PROXY": "n", "SSL_CERT_FILE": "c", "LC_ALL": "x", "CI": "1"}
 
     variables = environment(host, ROWS["user"], HOME)
 
-    own = {"PATH", "LANG", "HOME"}
-    assert set(variables) - own == {"PIP_TIMEOUT", "https_proxy", "NO_PROXY", "SSL_CERT_FILE"}
+    assert set(variables) == {"PATH", "LANG", "HOME", "PIP_TIMEOUT", "https_proxy", "NO_PROXY", "SSL_CERT_FILE"}
     assert variables["HOME"] == str(HOME)
-
-
-def test_a_row_has_the_variables_of_its_condition() -> None:
     assert "HOME" not in environment({"HOME": "/root"}, ROWS["home-unset"], HOME)
     assert environment({}, ROWS["lang-c"], HOME)["LANG"] == "C"
 
@@ -86,37 +80,25 @@ def test_a_row_can_ignore_ctrl_c(name: str, tmp_path: Path, *, ignored: bool) ->
     assert answer.stdout == f"{ignored}\n"
 
 
-def test_the_counts_are_those_of_the_last_summary() -> None:
-    assert counts(SUMMARY) == "1 failed 9173 passed 14 skipped 2 errors"
-    assert counts("do.py: could not run pip") == ""
-
-
-def test_a_cell_says_how_it_went_and_how_long_it_took() -> None:
+def test_a_line_says_how_each_command_went_and_how_long_it_took() -> None:
+    """With the counts of the last summary; columns stand below each other."""
+    assert (counts(SUMMARY), counts("do.py: could not run pip")) == ("1 failed 9173 passed 14 skipped 2 errors", "")
     assert Result(0, 11.4).cell == "ok, 11 s"
     assert Result(1, 600, "2 failed 9000 passed").cell == "FAILED (1), 2 failed 9000 passed, 600 s"
+    assert len({line(row.title, ["ok, 1 s", "ok"]).index("|") for row in ROWS.values()}) == 1
 
 
-def test_the_columns_of_the_table_stand_below_each_other() -> None:
-    lines = [line(row.title, ["ok, 1 s", "ok"]) for row in ROWS.values()]
-
-    assert len({text.index("|") for text in lines}) == 1
-
-
-def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
-
-    with pytest.raises(Stop, match="needs Linux and root"):
-        check_host()
-
-
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [(1000, "needs Linux and root"), (0, "debootstrap and unshare and chroot not found; on Debian: apt-get install")],
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is looked for")
-def test_what_is_missing_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
+def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, told: str) -> None:
+    """Root, or programs, with the command that installs them."""
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr("tests.bare_debian.prove.search_path", lambda: str(tmp_path))
 
-    with pytest.raises(Stop, match="debootstrap and unshare and chroot not found; on Debian: apt-get install"):
+    with pytest.raises(Stop, match=told):
         check_host()
 
 

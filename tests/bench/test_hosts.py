@@ -1,5 +1,7 @@
 """What tildone adds to the requests of coding agents is found in each of their protocols."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,65 +10,15 @@ from bench.hosts import PLAN, STOPS, Cost, cost, script
 from bench.wire import Piece, added_context, added_tools, conversation
 
 NUDGE = "Your plan is not done:\n1> a\nGo on"
-ARGUMENTS: dict[str, Any] = {"done": 1}
-
-ANTHROPIC: list[dict[str, Any]] = [
-    {"role": "user", "content": [{"type": "text", "text": "Do it."}]},
-    {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "mcp__t__todo", "input": ARGUMENTS}]},
-    {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "ok"}]}],
-    },
-    {"role": "assistant", "content": [{"type": "tool_use", "id": "2", "name": "Bash", "input": {"command": "ls"}}]},
-    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "2", "content": "a.py"}]},
-    {"role": "user", "content": f"Stop hook feedback:\n{NUDGE}"},
-]
-CHAT: list[dict[str, Any]] = [
-    {"role": "user", "content": "Do it."},
-    {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "mcp__t__todo", "arguments": '{"done": 1}'}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "1", "content": "ok"},
-    {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {"id": "2", "type": "function", "function": {"name": "Bash", "arguments": '{"command":"ls"}'}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "2", "content": "a.py"},
-    {"role": "user", "content": [{"type": "text", "text": f"Stop hook feedback:\n{NUDGE}"}]},
-]
-RESPONSES: list[dict[str, Any]] = [
-    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Do it."}]},
-    {"type": "function_call", "name": "mcp__t__todo", "arguments": '{"done": 1}', "call_id": "1"},
-    {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "ok"}]},
-    {"type": "function_call", "name": "Bash", "arguments": '{"command":"ls"}', "call_id": "2"},
-    {"type": "function_call_output", "call_id": "2", "output": "a.py"},
-    {"type": "message", "role": "user", "content": [{"text": f"Stop hook feedback:\n{NUDGE}"}]},
-]
-GEMINI: list[dict[str, Any]] = [
-    {"role": "user", "parts": [{"text": "Do it."}]},
-    {"role": "model", "parts": [{"functionCall": {"name": "mcp__t__todo", "args": ARGUMENTS, "id": "1"}}]},
-    {"role": "user", "parts": [{"functionResponse": {"name": "todo", "id": "1", "response": {"output": "ok"}}}]},
-    {"role": "model", "parts": [{"functionCall": {"name": "Bash", "args": {"command": "ls"}, "id": "2"}}]},
-    {"role": "user", "parts": [{"functionResponse": {"name": "Bash", "id": "2", "response": {"output": "a.py"}}}]},
-    {"role": "user", "parts": [{"text": f"Stop hook feedback:\n{NUDGE}"}]},
-]
+PROTOCOLS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("protocols.json").read_text())
+"""The same conversation in the requests of each protocol."""
+ANTHROPIC = PROTOCOLS["anthropic"]["messages"]
 
 
-@pytest.mark.parametrize(
-    "request_body",
-    [{"messages": ANTHROPIC}, {"messages": CHAT}, {"input": RESPONSES}, {"contents": GEMINI}],
-    ids=["anthropic", "chat", "responses", "gemini"],
-)
-def test_calls_results_and_nudges_are_found_in_every_protocol(request_body: dict[str, Any]) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_calls_results_and_nudges_are_found_in_every_protocol(protocol: str) -> None:
     """Calls of other tools and their results are not ours."""
-    assert conversation(request_body) == [
+    assert conversation(PROTOCOLS[protocol]) == [
         Piece("other", "Do it."),
         Piece("call", '{"name":"mcp__t__todo","arguments":{"done":1}}', "1"),
         Piece("result", "ok", "1"),

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.app.test_who import TYPED
 from tests.faults.tally import Plan, Tally
@@ -66,12 +67,8 @@ class Way:
         return LEFT.format(line=shlex.quote(f"{typed} >out 2>&1; echo $? >ended"))
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One act, typed in one way."""
-
-    act: PersonAct
-    way: Way
+Trial = tuple[PersonAct, Way]
+"""One act, typed in one way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +100,8 @@ class Shell:
         folders = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), other)
         yield Way("other folders", marked | folders | named, without=("BOARD",))
         yield Way("other folders, env -i", marked, _scrubbed(base | folders | named), without=("BOARD",))
-        yield Way(
-            "another project, env -i", marked, _scrubbed(base | named), "cd / && {line}", without=("BOARD", "TRUST")
-        )
+        elsewhere = _scrubbed(base | named)
+        yield Way("another project, env -i", marked, elsewhere, "cd / && {line}", without=("BOARD", "TRUST"))
         yield Way("umask 0", marked, around="umask 0; {line}")
         yield Way("out of the tree", marked, around=LEFT)
         yield Way("out of the tree, env -i", marked, scrubbed, LEFT, is_known=False)
@@ -121,18 +117,14 @@ class Shell:
         asked = {
             "hook": [str(PROGRAM), "hook", self.name, event],
             "event": json.dumps(agent.payload(event, {})),
-            "lines": [(trial.way.line(TYPED[trial.act]), trial.way.environ) for trial in trials],
+            "lines": [(way.line(TYPED[act]), way.environ) for act, way in trials],
         }
-        done = subprocess.run(
-            [program],
-            cwd=self.place.folder,
-            env=self.place.environment(),
-            input=json.dumps(asked),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=True,
-        )
+        options: dict[str, Any] = {
+            "cwd": self.place.folder,
+            "env": self.place.environment(),
+            "input": json.dumps(asked),
+        }
+        done = subprocess.run([program], **options, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=True)
         return [(code, out, err) for code, out, err in map(json.loads, done.stdout.splitlines())]
 
 
@@ -145,14 +137,14 @@ def agent_shell(plan: Plan, tally: Tally) -> None:
         assert place.run("fleet", "up").returncode == 0
         for shell in all_shells(place):
             trials = list(trials_in(shell, is_long=plan.is_long))
-            for trial, (code, out, err) in zip(trials, shell.type(trials), strict=True):
+            for (act, way), (code, out, err) in zip(trials, shell.type(trials), strict=True):
                 got_through = code != REFUSED or "only a person can" not in err
-                if not trial.way.is_known:
+                if not way.is_known:
                     tally.add(not_preventable=int(got_through))
                     continue
                 tally.add(inputs=1, refused=int(not got_through), got_through=int(got_through))
                 if got_through:
-                    _report(plan, f"{shell.name}, {trial.way.name}, {trial.act.name}: {code}\n{out}\n{err}")
+                    _report(plan, f"{shell.name}, {way.name}, {act.name}: {code}\n{out}\n{err}")
         for trace in _traces(place):
             tally.add(got_through=1)
             _report(plan, trace)
@@ -183,15 +175,15 @@ def trials_in(shell: Shell, *, is_long: bool) -> Iterator[Trial]:
     """Each act in each way; in the short form, each way with another act, and each act once, in the first agent."""
     acts = [act for act in TYPED if act not in IN_SHELLS_OF_AGENTS]
     ways = [way for way in shell.ways() if way.is_known]
-    last = [Trial(PersonAct.RESUME, way) for way in shell.ways() if not way.is_known]
+    last = [(PersonAct.RESUME, way) for way in shell.ways() if not way.is_known]
     if is_long:
-        yield from (Trial(act, way) for way in ways for act in acts if not act.name.startswith(way.without))
+        yield from ((act, way) for way in ways for act in acts if not act.name.startswith(way.without))
     elif shell.name == next(iter(WITH_HOOKS)):
         scrubbed = next(way for way in ways if way.name == "env -i")
-        yield from (Trial(act, scrubbed) for act in acts)
-        yield from (Trial(PersonAct.RESUME, way) for way in ways)
+        yield from ((act, scrubbed) for act in acts)
+        yield from ((PersonAct.RESUME, way) for way in ways)
     else:
-        yield from (Trial(PersonAct.APPROVE, way) for way in ways if way.name in ("its variables", "env -i"))
+        yield from ((PersonAct.APPROVE, way) for way in ways if way.name in ("its variables", "env -i"))
     yield from last
 
 

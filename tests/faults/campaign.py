@@ -60,16 +60,18 @@ def _run_part(part: Callable[[Plan, Tally], None], plan: Plan, tally: Tally) -> 
     return int(failed != "")
 
 
+ONLY_IF_ANY = {
+    "wrong_plans": "wrong plans shown",
+    "breaches": "breaches of claims or of order",
+    "touched": "files outside of a fleet touched",
+    "left_undone": "runs left undone",
+    "got_through": "acts of a person by agents",
+    "unbounded": "agents not ended in time",
+    "stopped_early": "agents ended early",
+}
+
+
 def _summary(totals: Counter[str]) -> str:
-    gate_failed = totals["unbounded"] + totals["stopped_early"]
-    wrong, breaches, touched = totals["wrong_plans"], totals["breaches"], totals["touched"]
-    return (
-        f"{totals['inputs']:,} inputs, {totals['crashes']:,} crashes, {totals['hangs']:,} hangs, "
-        f"{totals['lost']:,} acknowledged changes lost"
-        + (f", {wrong:,} wrong plans shown" if wrong else "")
-        + (f", {breaches:,} breaches of claims or of order" if breaches else "")
-        + (f", {touched:,} files outside of a fleet touched" if touched else "")
-        + (f", {totals['left_undone']:,} runs left undone" if totals["left_undone"] else "")
-        + (f", {totals['got_through']:,} acts of a person by agents" if totals["got_through"] else "")
-        + (f", {gate_failed:,} agents not ended in time or ended early" if gate_failed else "")
-    )
+    shown = {"inputs": "inputs", "crashes": "crashes", "hangs": "hangs", "lost": "acknowledged changes lost"}
+    shown |= {name: told for name, told in ONLY_IF_ANY.items() if totals[name]}
+    return ", ".join(f"{totals[name]:,} {told}" for name, told in shown.items())

@@ -10,14 +10,15 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from itertools import count, cycle, islice
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import new_workspace
-from tests.stores.writers import say
+from tests.stores.programs import say
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session
 from tildone.app.settings import load
@@ -25,6 +26,7 @@ from tildone.plan.dialects import dialect_named
 from tildone.plan.events import PlanChanged
 from tildone.plan.model import Plan as TildonePlan
 
+CallTool = Callable[[str, dict[str, Any]], Any]
 WRITERS = 16
 TIMEOUT_SECONDS = 600
 DIALECT = "phased"
@@ -36,15 +38,10 @@ def doors(plan: Plan, tally: Tally) -> None:
     with tempfile.TemporaryDirectory() as name:
         workspace = new_workspace(Path(name), TILDONE_DIALECT=DIALECT, TILDONE_SESSION="doors")
         environ = {**os.environ, **workspace.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+        pipe, command = subprocess.PIPE, [sys.executable, "-m", "tests.faults.doors"]
+        options: dict[str, Any] = {"cwd": workspace.project, "env": environ, "stdout": pipe, "stderr": pipe}
         writers = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.doors", door, str(number), str(plan.changes)],
-                cwd=workspace.project,
-                env=environ,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            subprocess.Popen([*command, door, str(number), str(plan.changes)], text=True, **options)
             for number, door in enumerate(islice(cycle(DOORS), WRITERS))
         ]
         told: list[str] = []
@@ -74,65 +71,47 @@ def added_texts(plans: Sequence[TildonePlan]) -> Counter[str]:
     return added
 
 
-def append(text: str) -> dict[str, object]:
+def append(text: str) -> dict[str, Any]:
     return {"ops": [{"op": "append", "phase": "Doors", "items": [text]}]}
 
 
-def run_todo(texts: list[str]) -> None:
+def by_todo(texts: list[str]) -> Iterator[str]:
     for text in texts:
         _command("todo", "add", text)
-        say(text)
+        yield text
 
 
-def run_call(texts: list[str]) -> None:
+def by_call(texts: list[str]) -> Iterator[str]:
     for text in texts:
         _command("call", "todo_write", json.dumps(append(text)))
-        say(text)
+        yield text
 
 
-def run_hook(texts: list[str]) -> None:
+def by_hook(texts: list[str]) -> Iterator[str]:
     """The shim of pi calls our tools through a hook."""
     for number, text in enumerate(texts):
         payload = {"directory": os.getcwd(), "sessionID": f"{os.getpid()}", "tool": "todo_write", "args": append(text)}
-        answer = json.loads(_command("hook", "pi", CALL_EVENT, given=json.dumps(payload)))
+        answer = json.loads(_command("hook", "pi", "call", given=json.dumps(payload)))
         assert not answer["failed"], answer
-        say(text)
+        yield text
         stop = {"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}
         _command("hook", "claude", "Stop", given=json.dumps(stop))
 
 
-def run_mcp(texts: list[str]) -> None:
-    server = subprocess.Popen([PROGRAM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert server.stdin is not None
-    assert server.stdout is not None
-    to_server, from_server = server.stdin, server.stdout
-    numbers = count(1)
-
-    def ask(method: str, **params: object) -> Any:
-        number = next(numbers)
-        line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        to_server.write(f"{line}\n".encode())
-        to_server.flush()
-        while True:
-            answer = json.loads(from_server.readline())
-            if answer.get("id") == number:
-                return answer["result"]
-
-    ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "door", "version": "1"})
-    for text in texts:
-        answer = ask("tools/call", name="todo_write", arguments=append(text))
-        assert not answer.get("isError"), answer
-        say(text)
-    to_server.close()
-    server.wait(60)
+def by_mcp(texts: list[str]) -> Iterator[str]:
+    with mcp_server("door") as call:
+        for text in texts:
+            answer = call("todo_write", append(text))
+            assert not answer.get("isError"), answer
+            yield text
 
 
-def run_session(texts: list[str]) -> None:
+def by_session(texts: list[str]) -> Iterator[str]:
     session = open_session(load({}, os.environ, os.getcwd()), dialect_named(DIALECT))
     for text in texts:
         reply = session.call("todo_write", append(text))
         assert not reply.failed, reply
-        say(text)
+        yield text
 
 
 def _command(*argv: str, given: str = "") -> str:
@@ -141,8 +120,31 @@ def _command(*argv: str, given: str = "") -> str:
     return done.stdout
 
 
-CALL_EVENT = "call"
-DOORS = {"todo": run_todo, "call": run_call, "mcp": run_mcp, "hook": run_hook, "session": run_session}
+@contextmanager
+def mcp_server(client: str, folder: Path | None = None, environ: dict[str, str] | None = None) -> Iterator[CallTool]:
+    """Run `tildone mcp`, and yield how its tools are called."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([PROGRAM, "mcp"], stdin=pipe, stdout=pipe, text=True, cwd=folder, env=environ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        to_server, from_server = server.stdin, server.stdout
+
+        def ask(method: str, **params: object) -> Any:
+            to_server.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+            to_server.flush()
+            while "result" not in (answer := json.loads(from_server.readline())):
+                assert "method" in answer, answer
+            return answer["result"]
+
+        info = {"name": client, "version": "2"}
+        ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+        yield lambda tool, arguments: ask("tools/call", name=tool, arguments=arguments)
+        to_server.close()
+
+
+DOORS = {"todo": by_todo, "call": by_call, "mcp": by_mcp, "hook": by_hook, "session": by_session}
 
 if __name__ == "__main__":
-    DOORS[sys.argv[1]]([f"{sys.argv[1]}-{sys.argv[2]}-{number}" for number in range(int(sys.argv[3]))])
+    _, door, number, changes = sys.argv
+    for added in DOORS[door]([f"{door}-{number}-{each}" for each in range(int(changes))]):
+        say(added)

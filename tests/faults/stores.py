@@ -4,25 +4,21 @@ import random
 import shutil
 import tempfile
 import time
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from tests.faults.tally import Plan, Tally
-from tests.stores import processes
+from tests.stores import damage, processes
 from tests.stores.contract import ids
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
+from tests.stores.programs import opened
 from tildone.base import StoreError
 from tildone.base.ids import id_maker, timestamp
 from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.plan.dialects import plan_in_entry
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.history.timeline import timeline
 from tildone.stores.memory import MemoryStore
-from tildone.stores.pi.store import JsonlStore
-from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
 
 YEAR_MS = 366 * 24 * 3_600_000
@@ -30,25 +26,30 @@ YEAR_MS = 366 * 24 * 3_600_000
 
 def kills(plan: Plan, tally: Tally) -> None:
     """Kill processes while they write, and look for every change that they were told is written."""
-    with tempfile.TemporaryDirectory() as name:
-        told = processes.run("killed", Path(name, "plans.db"), plan.kills, plan.seed).stdout.split()
-        count(tally, told, SqliteStore(Path(name, "plans.db")), kills=plan.kills)
-    with tempfile.TemporaryDirectory() as name:
-        told = processes.run("killed", f"jsonl:{name}", plan.kills, plan.seed).stdout.split()
-        count(tally, told, JsonlStore(name, plan_in_entry), kills=plan.kills)
+    for kind in ("", "jsonl:"):
+        _run(tally, "killed", kind, plan.kills, plan.seed, kills=plan.kills)
     if plan.is_long and not why_not():
-        _kill_on_postgres(plan, tally)
+        with running_server() as server, server.database() as url:
+            _run_on(tally, "killed", url, plan.kills, plan.seed, kills=plan.kills)
 
 
 def full_disks(plan: Plan, tally: Tally) -> None:
     """Write until the file may not grow any more, and after it may."""
-    for _ in range(5 if plan.is_long else 1):
-        with tempfile.TemporaryDirectory() as name:
-            told = processes.run("cramped", Path(name, "plans.db")).stdout.split()
-            count(tally, told, SqliteStore(Path(name, "plans.db")), full_disks=1)
-        with tempfile.TemporaryDirectory() as name:
-            told = processes.run("cramped", f"jsonl:{name}").stdout.split()
-            count(tally, told, JsonlStore(name, plan_in_entry), full_disks=1)
+    for kind in ("", "jsonl:") * (5 if plan.is_long else 1):
+        _run(tally, "cramped", kind, full_disks=1)
+
+
+def _run(tally: Tally, program: str, kind: str, *arguments: int, **counted: int) -> None:
+    """Run a program on a new store of files, and count what it was told is written."""
+    with tempfile.TemporaryDirectory() as name:
+        _run_on(tally, program, f"{kind}{name}" if kind else f"{name}/plans.db", *arguments, **counted)
+
+
+def _run_on(tally: Tally, program: str, address: str, *arguments: int, **counted: int) -> None:
+    told = processes.run(program, address, *arguments).stdout.split()
+    store = opened(address)
+    count(tally, told, store, **counted)
+    store.close()
 
 
 def count(tally: Tally, told: list[str], store: Store, **more: int) -> None:
@@ -109,17 +110,6 @@ def clocks(plan: Plan, tally: Tally) -> None:
 
 def damages(plan: Plan, tally: Tally) -> None:
     """Damage files in many ways; see `tests.stores.damage`."""
-    if find_spec("tests.stores.damage") is None:
-        tally.add(not_available=1)
-        return
-    found = import_module("tests.stores.damage").campaign(plan.damages, plan.seed)
+    found = damage.campaign(plan.damages, plan.seed)
     names = {"traceback": "crashes", "wrong plan": "wrong_plans"}
     tally.add(inputs=plan.damages, **{names.get(name, name.replace(" ", "_")): n for name, n in found.items()})
-
-
-def _kill_on_postgres(plan: Plan, tally: Tally) -> None:
-    with running_server() as server, server.database() as url:
-        told = processes.run("killed", url, plan.kills, plan.seed).stdout.split()
-        store = PostgresStore(url)
-        count(tally, told, store, kills=plan.kills)
-        store.close()

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tildone.plan.runs import LeaseState, NewRun, Work
 from tildone.stores import parse_address
 from tildone.stores.leasing import RunLeases
 
-SECONDS = 900
+SECONDS, YEARLY, SHELL = 900, "0 0 1 1 *", Work(agent="shell")
 PLAN = plan_of("Do nothing: `true`")
 GOOD = "good"
 """How the names of the runs begin that nobody touches."""
@@ -53,7 +53,6 @@ OF_SHORT_FORM = {
 }
 TEXTS_OF_SHORT_FORM = 4
 
-HUGE = {"integer": 2**31 - 1}
 OUTSIDE = "x"
 """Beside the fleet's folders there are some of this name, with suffixes, where `../../x` leads to."""
 
@@ -137,15 +136,13 @@ class Tables:
 
     def columns(self, table: str) -> dict[str, str]:
         """The types of the columns of a table, by name."""
-        if self.is_file:
-            rows = self._connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,)).fetchall()
-            return {name: kind.lower() for name, kind in rows}
-        rows = self._connection.execute(
-            "SELECT column_name::text, data_type::text FROM information_schema.columns "
-            "WHERE table_schema = 'tildone' AND table_name = %s",
-            (table,),
-        ).fetchall()
-        return dict(rows)
+        query = (
+            "SELECT name, lower(type) FROM pragma_table_info(?)"
+            if self.is_file
+            else "SELECT column_name::text, data_type::text FROM information_schema.columns "
+            "WHERE table_schema = 'tildone' AND table_name = %s"
+        )
+        return dict(self._connection.execute(query, (table,)).fetchall())
 
     def set(self, table: str, column: str, value: object, where: str = "", key: object = None) -> bool:
         """Set a column of the rows of that key, or of all rows; return whether the database took it."""
@@ -169,7 +166,7 @@ class Tables:
         if kind == "array":
             yield from ([text] for text in ground.texts(has_nul=False))
         if kind in ("integer", "bigint"):
-            yield from (-1, 2**62 if self.is_file or kind == "bigint" else HUGE[kind])
+            yield from (-1, 2**62 if self.is_file or kind == "bigint" else 2**31 - 1)
 
 
 def tampered_rows(plan: Plan, tally: Tally) -> None:
@@ -188,7 +185,11 @@ def tamper(tally: Tally, folder: Path, address: str, *, is_long: bool, engine: s
     (folder / "here").mkdir()
     (folder / "home").mkdir()
     ground = Ground(folder, address, is_long)
-    with _tables(address) as tables, _leases(address, engine) as leases:
+    store = store_at(address)
+    leases = run_leases(store)
+    prepare_engine(engine, parse_address(address))
+    leases.configure(_settings(engine))
+    with closing(store), closing(Tables(address)) as tables:
         for number, (column, value) in enumerate(_pairs(tables, ground, "fleet") if is_long else ()):
             # Without an engine, the workers of a server do not begin: a person has to choose one again.
             if column != "id" and (column != "engine" or tables.is_file):
@@ -293,21 +294,22 @@ def _queue_all(ground: Ground, tables: Tables, leases: RunLeases) -> None:
 
 def _queue_others(ground: Ground, tables: Tables, leases: RunLeases) -> None:
     """Add workers, limits and schedules."""
-    for number, (column, value) in enumerate(_pairs(tables, ground, "workers")):
-        leases.beat(WorkerInfo(f"gone/{number}/x", "gone", 1))
-        ground.tampered += tables.set("workers", column, value, "id", f"gone/{number}/x")
-    for number, (column, value) in enumerate(_pairs(tables, ground, "providers")):
-        leases.set_limit(ProviderLimit(f"p{number}", 1, 1))
-        ground.tampered += tables.set("providers", column, value, "name", f"p{number}")
     plan, texts = dump(plan_to_json(PLAN)), (*ground.texts(has_nul=True), 7, ["x"], {"a": 1}, None)
     works = [("work", dump({"agent": "shell", name: text})) for name in ("repo", "ref", "model") for text in texts]
     works = works if ground.is_long else works[:TEXTS_OF_SHORT_FORM]
-    for number, (column, value) in enumerate([*_pairs(tables, ground, "schedules"), *works]):
-        leases.set_schedule(RunSchedule(f"s{number}", "0 0 1 1 *", plan, 1, Work(agent="shell")))
-        ground.tampered += tables.set("schedules", column, value, "name", f"s{number}")
+    adding: dict[tuple[str, str, str], Callable[[str], object]] = {
+        ("workers", "id", "gone/{}/x"): lambda worker: leases.beat(WorkerInfo(worker, "gone", 1)),
+        ("providers", "name", "p{}"): lambda name: leases.set_limit(ProviderLimit(name, 1, 1)),
+        ("schedules", "name", "s{}"): lambda name: leases.set_schedule(RunSchedule(name, YEARLY, plan, 1, SHELL)),
+    }
+    for (table, key, form), add in adding.items():
+        pairs = [*_pairs(tables, ground, table), *(works if table == "schedules" else ())]
+        for number, (column, value) in enumerate(pairs):
+            add(form.format(number))
+            ground.tampered += tables.set(table, column, value, key, form.format(number))
     if not tables.is_file:
         ground.tampered += tables.set("announcements", "revision", 2**62)
-    leases.set_schedule(RunSchedule(f"{GOOD}-schedule", "0 0 1 1 *", plan, 2, Work(agent="shell")))
+    leases.set_schedule(RunSchedule(f"{GOOD}-schedule", YEARLY, plan, 2, SHELL))
 
 
 def _pairs(tables: Tables, ground: Ground, table: str) -> list[tuple[str, object]]:
@@ -319,24 +321,6 @@ def _pairs(tables: Tables, ground: Ground, table: str) -> list[tuple[str, object
 
 def _add(leases: RunLeases, run: str, repo: str = "") -> None:
     leases.add(NewRun(run, f"plan of {run}", Work(agent="shell", repo=repo)), [PlanChanged(PLAN)])
-
-
-@contextmanager
-def _tables(address: str) -> Iterator[Tables]:
-    store_at(address).close()
-    tables = Tables(address)
-    yield tables
-    tables.close()
-
-
-@contextmanager
-def _leases(address: str, engine: str) -> Iterator[RunLeases]:
-    store = store_at(address)
-    leases = run_leases(store)
-    prepare_engine(engine, parse_address(address))
-    leases.configure(_settings(engine))
-    yield leases
-    store.close()
 
 
 def _settings(engine: str) -> FleetSettings:

@@ -16,11 +16,10 @@ import pytest
 
 from tests.app.test_who import TYPED
 from tests.faults import agent_shell, campaign, shared_plan, stores
-from tests.faults.agent_shell import Trial
 from tests.faults.doors import added_texts
 from tests.faults.fuzz import worker
 from tests.faults.fuzz.odd import Target
-from tests.faults.tally import Plan, Tally, short
+from tests.faults.tally import BAD, Plan, Tally, short
 from tests.faults.tampered_rows import Ground, tamper
 from tests.hooks.agent import WITH_HOOKS
 from tests.plans import plan_of
@@ -39,8 +38,11 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills, alarms, limits a
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "tests.faults", *words]
+COMMAND = (sys.executable, "-m", "tests.faults")
+
+
+def run(*words: str, timeout: float) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 @pytest.fixture
@@ -55,9 +57,7 @@ def _alarmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 def test_the_short_form_finds_nothing() -> None:
     """Every part runs, and the last line has the totals."""
-    done = subprocess.run(
-        command("short", "seed=20261116"), cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
-    )
+    done = run("short", "seed=20261116", timeout=280)
 
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -68,7 +68,7 @@ def test_the_short_form_finds_nothing() -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
-    started = command("long", "clocks", "odd-inputs", "minutes=5")
+    started = [*COMMAND, "long", "clocks", "odd-inputs", "minutes=5"]
     with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         while not process.stdout.readline().startswith("clocks"):
@@ -96,7 +96,7 @@ def test_no_act_of_a_person_gets_through_in_the_shell_of_an_agent(tmp_path: Path
 def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shells, tally = agent_shell.all_shells, Tally("")
     monkeypatch.setattr(agent_shell, "all_shells", lambda place: islice(shells(place), 1))
-    monkeypatch.setattr(agent_shell, "trials_in", lambda shell, **_: [Trial(PersonAct.RESUME, next(shell.ways()))])
+    monkeypatch.setattr(agent_shell, "trials_in", lambda shell, **_: [(PersonAct.RESUME, next(shell.ways()))])
     monkeypatch.setitem(TYPED, PersonAct.RESUME, ("status",))
 
     agent_shell.agent_shell(short(1, tmp_path), tally)
@@ -105,14 +105,13 @@ def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest
     assert "claude, its variables, RESUME: 0" in (tmp_path / "agent-shell.txt").read_text()
 
 
-@pytest.mark.parametrize("found", ["", "crashes", "hangs", "lost", "breaches", "unbounded", "got_through"])
-def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
-    def part(_plan: Plan, tally: Tally) -> None:
-        tally.add(inputs=1, **({found: 1} if found else {}))
+def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def code(found: str) -> int:
+        counts = {"inputs": 1, found: 1}
+        monkeypatch.setattr(campaign, "PARTS", {"part": lambda _plan, tally: tally.add(**counts)})
+        return campaign.run(short(1, tmp_path))
 
-    monkeypatch.setattr(campaign, "PARTS", {"part": part})
-
-    assert campaign.run(short(1, tmp_path)) == bool(found)
+    assert {found: code(found) for found in ("acknowledged", *BAD)} == {"acknowledged": 0} | dict.fromkeys(BAD, 1)
 
 
 def test_a_part_that_cannot_be_run_fails_the_campaign_and_not_the_other_parts(
@@ -157,13 +156,16 @@ def test_an_input_follows_from_the_seed_the_parser_and_its_number(tmp_path: Path
     assert len(set(drawn)) == 3
 
 
-def test_a_lost_change_is_counted() -> None:
-    store, tally = MemoryStore(), Tally("kills")
+def test_what_is_lost_breached_or_added_twice_is_counted() -> None:
+    store, kills, shared = MemoryStore(), Tally("kills"), Tally("shared plan")
     chain(store, "s", "a", "b")
 
-    stores.count(tally, ["a", "b", "gone"], store, kills=1)
+    stores.count(kills, ["a", "b", "gone"], store, kills=1)
+    shared_plan.count(shared, {"tasks": 2, "taken over": 0} | dict.fromkeys(BREACHES, 0) | {"overwritten": 3})
 
-    assert (tally.counts["lost"], tally.counts["acknowledged"]) == (1, 3)
+    assert (kills.counts["lost"], kills.counts["acknowledged"]) == (1, 3)
+    assert shared.counts == {"inputs": 2, "tasks": 2, "taken_over": 0, "overwritten": 3, "breaches": 3}
+    assert added_texts([plan_of("a"), plan_of("a", "b"), plan_of("b"), plan_of("a", "b")]) == {"a": 2, "b": 1}
 
 
 def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> None:
@@ -178,22 +180,8 @@ def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> 
     assert stores.examined(broken, ["a"]) == {"damaged": 1}
 
 
-def test_a_breach_of_a_shared_plan_is_counted_and_named() -> None:
-    tally = Tally("shared plan")
-
-    shared_plan.count(tally, {"tasks": 2, "taken over": 0} | dict.fromkeys(BREACHES, 0) | {"overwritten": 3})
-
-    assert tally.counts == {"inputs": 2, "tasks": 2, "taken_over": 0, "overwritten": 3, "breaches": 3}
-
-
-def test_a_text_that_is_added_twice_is_counted_twice() -> None:
-    added = added_texts([plan_of("a"), plan_of("a", "b"), plan_of("b"), plan_of("a", "b")])
-
-    assert added == {"a": 2, "b": 1}
-
-
 def test_unknown_words_are_refused() -> None:
-    done = subprocess.run(command("quick"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = run("quick", timeout=60)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "python -m tests.faults" in done.stderr

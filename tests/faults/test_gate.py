@@ -10,7 +10,7 @@ from tests.faults.gate.table import (
     RESTING,
     SAMPLE,
     SHORT,
-    Row,
+    Cell,
     agent_named,
     rows,
     run_cell,
@@ -73,7 +73,7 @@ def test_agents_are_continued_as_often_as_the_page_says(cells: tuple[tuple[str, 
 
     assert {(row.agent.name, row.path) for row in found} == set(cells)
     assert [row.line for row in found if row.fault] == []
-    [notice] = next(row.ended.notices for row in found if row.agent.name == "pause-typer")
+    [notice] = next(row.ended.notices for row in found if row.ended and row.agent.name == "pause-typer")
     assert notice == (
         "tildone lets the agent go: told to go on 20 times, and nothing changed. "
         "2 of 2 tasks are open. To hold it to them again: tildone resume"
@@ -97,4 +97,4 @@ def test_agents_are_continued_as_often_as_the_page_says(cells: tuple[tuple[str, 
 def test_what_is_wrong_is_seen(name: str, ended: Ended, fault: str) -> None:
     resting = {agent.name: agent for agent in RESTING}
 
-    assert Row(resting.get(name) or agent_named(name), "hooks", ended).fault == fault
+    assert Cell(resting.get(name) or agent_named(name), "hooks", "brief", ended).fault == fault

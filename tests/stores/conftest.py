@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from tests.stores.finished_statements import finished_statements
 from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, shared_server
-from tests.stores.postgres_stores import Statements
+from tests.stores.postgres_stores import Connect, Statements
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.stores.memory import MemoryStore
@@ -102,11 +102,16 @@ def own_url(server: Server, url: str) -> str:
 
 
 @pytest.fixture
-def own_store(own_url: str) -> Iterator[PostgresStore]:
+def connect() -> Iterator[Connect]:
+    """Open stores that are closed at the end of the test."""
+    with ExitStack() as opened:
+        yield lambda *words, **more: opened.enter_context(closing(PostgresStore(*words, **more)))
+
+
+@pytest.fixture
+def own_store(own_url: str, connect: Connect) -> PostgresStore:
     """A store in a database that the test may damage."""
-    opened = PostgresStore(own_url)
-    yield opened
-    opened.close()
+    return connect(own_url)
 
 
 @pytest.fixture

@@ -1,20 +1,16 @@
-"""Damaged SQLite files: bytes of a real store are changed, and what commands then show is compared with the truth.
-
-Run by hand: python -m tests.stores.damage COUNT SEED
-"""
+"""Damaged SQLite files: bytes of a real store are changed, and what commands then show is compared with the truth."""
 
 import contextlib
 import io
-import json
 import os
 import random
-import sys
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from tildone.app.opening import session_in
 from tildone.cli import main
@@ -155,24 +151,8 @@ def _run(verb: tuple[str, ...], session: str) -> Shown:
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[Path]:
     """Make a folder the home and the working folder of this process, and yield the path of its store."""
-    before, cwd = dict(os.environ), os.getcwd()
     path = folder / "plans.db"
-    for name in [name for name in os.environ if name.startswith(("TILDONE_", "XDG_"))]:
-        del os.environ[name]
-    os.environ |= {"HOME": str(folder), "TILDONE_STORE": str(path), "TILDONE_USER": "Ada"}
-    os.chdir(folder)
-    try:
+    own = {"HOME": str(folder), "TILDONE_STORE": str(path), "TILDONE_USER": "Ada"}
+    others = {name: text for name, text in os.environ.items() if not name.startswith(("TILDONE_", "XDG_"))}
+    with patch.dict(os.environ, others | own, clear=True), contextlib.chdir(folder):
         yield path
-    finally:
-        os.chdir(cwd)
-        os.environ.clear()
-        os.environ |= before
-
-
-if __name__ == "__main__":
-    counts: Counter[str] = Counter()
-    for what, result in results(int(sys.argv[1]), int(sys.argv[2])):
-        counts[result] += 1
-        if result in {WRONG_PLAN, TRACEBACK}:
-            print(f"{result}: {what}", flush=True)
-    print(json.dumps(counts))

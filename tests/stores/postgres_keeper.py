@@ -29,7 +29,6 @@ local all {GUARDED} scram-sha-256
 local all all trust
 local replication all trust
 """
-ORDERS = {"stop": "fast", "crash": "immediate"}
 STANDBY = "standby-of="
 
 
@@ -125,25 +124,16 @@ def main(settings: list[str]) -> None:
         cluster = Cluster(Path(name), settings)
         cluster.make(primary)
         cluster.start()
+        orders = {"stop": lambda: cluster.stop("fast"), "crash": lambda: cluster.stop("immediate")}
+        orders |= {"start": cluster.start, "standby": cluster.standby, "promote": cluster.promote}
         try:
             print(name, cluster.programs, sep="\n", flush=True)
             for line in sys.stdin:
-                _obey(cluster, line.strip())
+                orders[line.strip()]()
                 print("done", flush=True)
         finally:
             with contextlib.suppress(AssertionError):
                 cluster.stop("immediate")
-
-
-def _obey(cluster: Cluster, order: str) -> None:
-    if order in ORDERS:
-        cluster.stop(ORDERS[order])
-    elif order == "start":
-        cluster.start()
-    elif order == "promote":
-        cluster.promote()
-    else:
-        cluster.standby()
 
 
 def _short() -> str:

@@ -1,6 +1,6 @@
 """PostgreSQL stores as tests need them: with their statements, of older schemas, and for users with few rights."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -12,6 +12,9 @@ from tildone.log.kept import Finding, Severity
 from tildone.stores.postgres import connections
 from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
+
+Connect = Callable[..., PostgresStore]
+"""Opens a store, which is closed at the end of the test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[subprocess.CompletedP
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
-    answers = [process.communicate(timeout=120) for process in processes]
+    answers = [process.communicate(timeout=TOO_LONG) for process in processes]
     for process, (out, err) in zip(processes, answers, strict=True):
         assert process.returncode == 0, err or out
     return [

@@ -4,32 +4,34 @@ They import little, because a test may start many of them.
 """
 
 import os
+import random
 import select
+import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pkgutil import walk_packages
 from threading import Thread
+from typing import TextIO
 
-from tests.stores.writers import (
-    CRAMPED,
-    answer_on,
-    become_nobody,
-    kill_writers,
-    say,
-    session_of,
-    toggle_on,
-    write_cramped,
-    write_on,
-    write_one,
-)
-from tildone.base import TildoneError
+from tildone.base import Refused, TildoneError
 from tildone.base.durable import FolderLock
+from tildone.log.needs import NeedAnswered
+from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.events import Actor, Event, Nudged, SessionHead
-from tildone.plan.model import Phase, Task
-from tildone.plan.ops import Write
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged, SessionHead
+from tildone.plan.model import Phase, Status, Task, flat
+from tildone.plan.ops import At, Mark, Write
+from tildone.plan.runs import Claimer, NewRun, WorkOutcome
 from tildone.stores import OpenOptions, open_store, parse_address
 
+NOBODY = 65534
+CRAMPED = 100_000
+SLOTS = 3
 LONG_ENOUGH = 60.0
 BATCH = 20
 END = "end"
@@ -44,7 +46,15 @@ def opened(address: str) -> Store:
 
 
 def toggle(address: str, worker: str, times: str) -> None:
-    toggle_on(opened(address), worker, times)
+    """Start and complete this worker's task in turn, as an agent or as a user."""
+    store, position = opened(address), int(worker)
+    for number in range(int(times)):
+        session = session_of(store, f"{worker}-{number}")
+        if position % 2:
+            action = "complete" if number % 2 else "start"
+            session.call("edit_todos", {"action": action, "indices": [position]})
+        else:
+            session.change([Mark(At((position,)), Status.COMPLETED if number % 2 else Status.IN_PROGRESS)])
 
 
 def make(address: str, name: str = "") -> None:
@@ -89,24 +99,48 @@ def busy(address: str) -> None:
         number += 1
 
 
-def cramped(address: str) -> None:
-    write_cramped(opened(address))
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Limit the size of files in the block, and print its error, if there is one."""
+    import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
 
-
-def packed(address: str) -> None:
-    """Compact a store under a file size limit; print the result."""
-    import resource  # noqa: PLC0415  see above
-
-    store = opened(address)
-    store.delete("old", expected=store.session_head("old").head)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
     try:
-        store.compact()
+        yield
     except TildoneError as error:
-        say(f"{type(error).__name__}: {error}")
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def cramped(address: str) -> None:
+    """Write until the file size limit is reached, then after it is raised; print everything that was written."""
+    store = opened(address)
+    with small_files():
+        write_on(store, "cramped")
+    write_on(store, "free", 3)
+
+
+def packed(address: str) -> None:
+    """Compact a store under a file size limit, and write when it is raised."""
+    store = opened(address)
+    store.delete("old", expected=store.session_head("old").head)
+    with small_files():
+        store.compact()
     write_on(store, "after", 1)
+
+
+def become_nobody() -> None:
+    """Drop root privileges, after importing what stores import late: Python may be in a folder of root's."""
+    for room in ("plan", "log", "stores"):
+        package = import_module(f"tildone.{room}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    import_module("json")
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
 
 
 def examined(address: str) -> None:
@@ -129,7 +163,14 @@ def unprivileged(address: str) -> None:
 
 
 def answer(address: str, word: str) -> None:
-    answer_on(opened(address), word)
+    """Report readiness, answer the question `n` when the input ends, and print the answer that counted."""
+    store = opened(address)
+    say("ready")
+    sys.stdin.read()
+    try:
+        say(store.records.answer("n", word, word, 1).answer)
+    except NeedAnswered as error:
+        say(f"after {error.need.answer}")
 
 
 def killed(address: str, kills: str, seed: str, work: str = "append") -> None:
@@ -137,6 +178,105 @@ def killed(address: str, kills: str, seed: str, work: str = "append") -> None:
     # So that the writers, which are forked, need not import it.
     opened(address).close()
     kill_writers(lambda prefix: does(opened(address), prefix), kills, seed)
+
+
+def kill_writers(work: Callable[[str], None], kills: str, seed: str) -> None:
+    """Start writers in pairs, kill each at a random moment, and print every event that was acknowledged.
+
+    The second of a pair starts when the first has begun to write, and may be killed before it writes.
+    """
+    luck = random.Random(int(seed))  # noqa: S311  moments, not secrets
+    for number in range(0, int(kills), 2):
+        one, told_one = forked(work, str(number))
+        first = told_one.readline()
+        other, told_other = forked(work, str(number + 1))
+        for process in (one, other):
+            time.sleep(luck.uniform(0, 0.03))
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        with told_one, told_other:
+            sys.stdout.writelines([first, *told_one, *told_other])
+
+
+def forked(work: Callable[[str], None], prefix: str) -> tuple[int, TextIO]:
+    """Fork a process that works until nobody reads its output, and return what it prints of each acknowledged event."""
+    sys.stdout.flush()
+    read, write = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(write)
+        return process, os.fdopen(read)
+    os.close(read)
+    os.dup2(write, sys.stdout.fileno())
+    try:
+        work(prefix)
+    finally:
+        os._exit(0)
+
+
+def write_on(store: Store, prefix: str, times: int = sys.maxsize) -> None:
+    """Write plans with unique ids, and print each one once it is acknowledged."""
+    for number in range(times):
+        write_one(store, f"{prefix}-{number}")
+
+
+def write_one(store: Store, event_id: str) -> None:
+    """Write a plan, and print it once it is acknowledged."""
+    session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
+    say(event_id)
+
+
+def session_of(store: Store, event_id: str) -> Session:
+    """Return a session that will write one event."""
+    return Session(store, "s", INDEXED, now=lambda: 1, new_id=lambda: event_id)
+
+
+def say(line: str) -> None:
+    """Print a line in one write, so that it is never torn."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
+def claim_runs(address: str, name: str, book: str) -> None:
+    """Claim, hold and close runs until none is left, and write down what was held, and when."""
+    from tildone.app.opening import run_leases  # noqa: PLC0415  see above
+
+    store = opened(address)
+    leases = run_leases(store)
+    who, number = Claimer(f"{name}/1/a", ("gpu",)), 0
+    say("ready")
+    sys.stdin.read()
+    with open(book, "a", encoding="utf-8") as file:
+        while True:
+            revision = leases.revision()
+            owners = [f"{who.worker}/{number + slot}" for slot in range(SLOTS)]
+            number += SLOTS
+            held = leases.claim(who, owners)
+            claimed = time.monotonic()
+            for lease in held:
+                leases.renew([lease.fence])
+                # What comes after this line may happen after others have taken the next run.
+                span = f"{claimed} {time.monotonic()}"
+                file.write(f"{span} {lease.run} {lease.work.repo} {lease.work.provider}\n")
+                assert leases.close(lease.fence, WorkOutcome.DONE) is not None
+            if not held:
+                if not any(view.lease.state.is_active for view in leases.look()):
+                    break
+                leases.wait(revision, 0.2)
+    store.close()
+
+
+def queue_runs(address: str, name: str, plans: str) -> None:
+    """Queue a run of each of many plans, and print the refusals."""
+    from tildone.app.opening import run_leases  # noqa: PLC0415  see above
+
+    leases = run_leases(opened(address))
+    say("ready")
+    sys.stdin.read()
+    for number in range(int(plans)):
+        try:
+            leases.add(NewRun(f"{name}{number}", f"plan {number}"), [PlanChanged(flat(Task("one")))])
+        except Refused as refused:
+            say(str(refused))
 
 
 def adopt_on(store: Store, prefix: str) -> None:

@@ -4,15 +4,12 @@
 """
 
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Condition
+from threading import Barrier, Condition
 
 import pytest
 
@@ -21,7 +18,7 @@ from tests.stores import jsonl_files
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES, audit, read_book
 from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
-from tests.stores.processes import finish, started
+from tests.stores.processes import finish, run_at_once, started
 from tildone.app.opening import run_leases, store_at
 from tildone.log.settings import ProviderLimit
 from tildone.log.store import Store
@@ -33,12 +30,10 @@ from tildone.stores.leasing import RunLeases
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite.store import SqliteStore
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]
 """How many workers, and how many runs."""
 
 LIMIT = 3
-TIMEOUT = 240.0
 
 
 def work_of(number: int) -> Work:
@@ -55,26 +50,7 @@ def test_of_many_workers_each_run_is_claimed_by_one_within_its_limits(
     leases.set_limit(ProviderLimit("anthropic", runs=LIMIT))
     for number in range(runs):
         leases.add(NewRun(f"r{number}", f"plan {number}", work_of(number)), [PlanChanged(plan_of("one"))])
-    with ExitStack() as stack:
-        started = []
-        for number in range(workers):
-            command = [sys.executable, "-m", "tests.stores.claiming_worker", address, f"w{number}"]
-            command.append(str(tmp_path / f"w{number}"))
-            worker = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            stack.callback(worker.kill)
-            started.append(worker)
-        for worker in started:
-            assert worker.stdout is not None
-            assert worker.stdout.readline() == "ready\n"
-        for worker in started:
-            assert worker.stdin is not None
-            worker.stdin.write("\n")
-            worker.stdin.flush()
-        for worker in started:
-            _, errors = worker.communicate(timeout=TIMEOUT)
-            assert worker.returncode == 0, errors
+    run_at_once("claim_runs", [(address, f"w{number}", tmp_path / f"w{number}") for number in range(workers)])
     assert {view.lease.state for view in leases.look()} == {LeaseState.DONE}
     check(tmp_path, runs)
     for number in range(runs):
@@ -85,12 +61,11 @@ def test_of_many_workers_each_run_is_claimed_by_one_within_its_limits(
 
 def check(folder: Path, runs: int) -> None:
     """Check that every run was taken once, and that at no time limits were exceeded."""
-    lines = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
-    assert Counter(line[3] for line in lines) == {f"r{number}": 1 for number in range(runs)}
+    held = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
+    assert Counter(run for _, _, run, _, _ in held) == {f"r{number}": 1 for number in range(runs)}
     # From the answer to the claim to before the closing, a run was surely held.
-    held = [(float(line[1]), float(line[7]), line[5], line[6]) for line in lines]
-    for begin, _, _, _ in held:
-        at_once = [other for other in held if other[0] <= begin <= other[1]]
+    for begin, *_ in held:
+        at_once = [lease for lease in held if float(lease[0]) <= float(begin) <= float(lease[1])]
         assert sum(provider == "anthropic" for *_, provider in at_once) <= LIMIT
         repos = Counter(repo for *_, repo, _ in at_once if repo)
         assert max(repos.values(), default=0) <= 1
@@ -123,50 +98,6 @@ def queue(leases: RunLeases) -> int:
     return len(works)
 
 
-@dataclass
-class Race:
-    """What the workers have got: in this turn, and altogether."""
-
-    address: str
-    get: Get
-    runs: int
-    got: dict[int, list[Lease]] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
-    barrier: Barrier = field(default_factory=lambda: Barrier(WORKERS, timeout=BOUND))
-
-    def work(self, number: int) -> None:
-        """Be a worker: get leases when all others do, look at the limits, and end what was got."""
-        try:
-            self._work(number)
-        except BaseException:
-            self.barrier.abort()
-            raise
-
-    def _work(self, number: int) -> None:
-        store = store_at(self.address)
-        leases, who = run_leases(store), Claimer(f"here/{number}/a")
-        for turn in range(self.runs):
-            self.barrier.wait()
-            self.got[number] = self.get(leases, who, turn)
-            self.barrier.wait()
-            together = [lease for each in self.got.values() for lease in each]
-            assert together, "nobody got a lease"
-            check_limits(together)
-            self.barrier.wait()
-            self._end(leases, who, self.got[number])
-            self.barrier.wait()
-            if len(self.done) == self.runs:
-                break
-        store.close()
-
-    def _end(self, leases: RunLeases, who: Claimer, got: list[Lease]) -> None:
-        for lease in got:
-            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
-            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
-            assert leases.close(held.fence, WorkOutcome.DONE) is not None
-            self.done.append(lease.run)
-
-
 def check_limits(together: list[Lease]) -> None:
     """Check that no limit is exceeded by leases that were got at once, before any of them was given back."""
     assert max(Counter(lease.run for lease in together).values()) == 1
@@ -176,62 +107,48 @@ def check_limits(together: list[Lease]) -> None:
 
 @pytest.mark.parametrize("get", [claimed, dispatched])
 def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: Get) -> None:
-    store = store_at(address)
-    racing = Race(address, get, queue(run_leases(store)))
-    store.close()
-    with ThreadPoolExecutor(WORKERS) as pool:
-        results = [pool.submit(racing.work, number) for number in range(WORKERS)]
-    # The others have ended because of the first that failed, which is what is to be seen.
-    errors = [error for result in results if (error := result.exception())]
-    for error in [each for each in errors if not isinstance(each, BrokenBarrierError)] or errors:
-        raise error
+    """In turns: all get leases at once, and then end what they got at once."""
+    stores = [store_at(address) for _ in range(WORKERS)]
+    workers = [(run_leases(store), Claimer(f"here/{number}/a")) for number, store in enumerate(stores)]
+    runs, done = queue(workers[0][0]), list[str]()
+    in_step = Barrier(WORKERS, timeout=BOUND)
 
-    assert sorted(racing.done) == sorted(f"r{number}" for number in range(racing.runs))
+    def get_in_step(worker: tuple[RunLeases, Claimer]) -> list[Lease]:
+        in_step.wait()
+        return get(*worker, len(done))
+
+    def end(worker: tuple[RunLeases, Claimer], got: list[Lease]) -> None:
+        leases, who = worker
+        in_step.wait()
+        for lease in got:
+            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
+            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
+            assert leases.close(held.fence, WorkOutcome.DONE) is not None
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        while len(done) < runs:
+            got = list(pool.map(get_in_step, workers))
+            together = [lease for each in got for lease in each]
+            assert together, "nobody got a lease"
+            check_limits(together)
+            list(pool.map(end, workers, got))
+            done += [lease.run for lease in together]
+
+    assert sorted(done) == sorted(f"r{number}" for number in range(runs))
+    for store in stores:
+        store.close()
 
 
 PLANS = 10
-ADD = f"""
-import sys
-from tests.plans import plan_of
-from tildone.base import Refused
-from tildone.plan.events import PlanChanged
-from tildone.plan.runs import NewRun
-from tildone.app.opening import run_leases, store_at
-
-leases = run_leases(store_at(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range({PLANS}):
-    try:
-        leases.add(NewRun(f"{{sys.argv[2]}}{{number}}", f"plan {{number}}"), [PlanChanged(plan_of("one"))])
-    except Refused as refused:
-        print(refused)
-"""
 
 
 def test_of_two_processes_that_queue_runs_of_a_plan_one_is_refused(address: str) -> None:
-    adding = [
-        subprocess.Popen(
-            [sys.executable, "-c", ADD, address, name],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in ("a", "b")
+    refused = [
+        line
+        for out in run_at_once("queue_runs", [(address, "a", PLANS), (address, "b", PLANS)])
+        for line in out.splitlines()
     ]
-    for process in adding:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in adding:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=240.0) for process in adding]
 
-    assert [(process.returncode, errors) for process, (_, errors) in zip(adding, said, strict=True)] == [(0, "")] * 2
-    refused = [line for out, _ in said for line in out.splitlines()]
     store = store_at(address)
     living = [view.lease.session for view in run_leases(store).look() if view.lease.state is LeaseState.OPEN]
     store.close()

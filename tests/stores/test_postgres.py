@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import islice
 from threading import Barrier
 from typing import Any
@@ -20,7 +20,7 @@ from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
 from tests.stores.postgres import Server, database_of, execute, needs_server, running_server
 from tests.stores.postgres_line import Cut, Line, line_to
-from tests.stores.postgres_stores import USE_OF_ALL_TABLES, Statements, flaws, guest, older_tildone, setting_of
+from tests.stores.postgres_stores import USE_OF_ALL_TABLES, Connect, Statements, flaws, guest, older_tildone, setting_of
 from tests.stores.processes import ended, next_line, started
 from tests.stores.programs import END
 from tests.suite.waiting import until
@@ -42,20 +42,18 @@ HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[PostgresStore]:
-    opened = PostgresStore(url)
-    yield opened
-    opened.close()
+def store(url: str, connect: Connect) -> PostgresStore:
+    return connect(url)
 
 
 @pytest.mark.slow
-def test_a_crashed_server_loses_no_acknowledged_change() -> None:
+def test_a_crashed_server_loses_no_acknowledged_change(connect: Connect) -> None:
     """Three crashes: writers and waiters reconnect. Nothing acknowledged is lost, nothing is written twice."""
     with ExitStack() as running:
         server = running.enter_context(running_server(*RECOVERING_FAST))
         server.run("CREATE DATABASE plans")
         url = server.url("plans")
-        store = PostgresStore(url)
+        store = connect(url)
         waiters = [running.enter_context(started("follow", url)) for _ in range(2)]
         writers = [running.enter_context(started("write", url, worker, 40 * CRASHES)) for worker in range(4)]
         # Whoever has never reached a server does not wait for it: all have got so far.
@@ -79,7 +77,6 @@ def test_a_crashed_server_loses_no_acknowledged_change() -> None:
             places = [written.index(head) for head in heads]
             assert places == sorted(set(places))
         assert flaws(store) == []
-        store.close()
 
 
 def test_a_schema_creation_that_takes_too_long_is_reported(empty: str) -> None:
@@ -90,8 +87,8 @@ def test_a_schema_creation_that_takes_too_long_is_reported(empty: str) -> None:
             PostgresStore(empty, timeout=0.05)
 
 
-def test_an_exhausted_pool_is_reported(url: str) -> None:
-    store = PostgresStore(url, timeout=0.3)
+def test_an_exhausted_pool_is_reported(url: str, connect: Connect) -> None:
+    store = connect(url, timeout=0.3)
 
     with psycopg.connect(url) as holder, ThreadPoolExecutor(20) as pool:
         holder.execute("LOCK TABLE tildone.sessions")
@@ -99,19 +96,17 @@ def test_an_exhausted_pool_is_reported(url: str) -> None:
 
     assert {text.split(" plans")[0] for text in said} <= {"all 8 connections to", said[0].split(" plans")[0]}
     assert sum(text.startswith("all 8 connections to plans") for text in said) >= 1
-    store.close()
 
 
 def test_a_server_without_free_connections_is_reported(
-    server: Server, own_url: str, monkeypatch: pytest.MonkeyPatch
+    server: Server, own_url: str, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     with guest(own_url, *USE_OF_ALL_TABLES, options="CONNECTION LIMIT 0") as crowded:
         with pytest.raises(StoreBusy, match="has no free connection: too many connections for role"):
             PostgresStore(crowded, timeout=0.05)
         monkeypatch.setattr(ConnectionPool, "sleep", lambda *_: server.run("ALTER ROLE guest CONNECTION LIMIT 1"))
-        store = PostgresStore(crowded)
+        store = connect(crowded)
         assert store.sessions() == []
-        store.close()
 
 
 def test_a_store_can_be_closed_during_an_operation(server: Server, url: str, store: PostgresStore) -> None:
@@ -288,15 +283,18 @@ def test_reads_are_retried(far: PostgresStore, line: Line, read: Callable[[Postg
     assert read(far) == "b"
 
 
-def test_lost_idle_connections_are_replaced(server: Server, url: str, store: PostgresStore, work: Statements) -> None:
+def use_four_connections(url: str, store: PostgresStore) -> None:
+    """Let four threads read at once, each on a connection of its own."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]
-        until(lambda: server.run(HELD_UP) == [(4,)])
+        until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
         holder.rollback()
-        for reader in reading:
-            reader.result()
+        assert [reader.result() for reader in reading] == [SessionHead()] * 4
 
+
+def test_lost_idle_connections_are_replaced(url: str, store: PostgresStore, work: Statements) -> None:
+    use_four_connections(url, store)
     execute(url, EVERYBODY)
     store.append("s", planned("a", None, "x"))
 
@@ -322,9 +320,9 @@ def test_a_store_waits_for_a_server_that_restarts(
     assert ids(far.history("s")) == ["b", "a"]
 
 
-def test_a_server_that_does_not_return_is_an_error(url: str, line: Line) -> None:
+def test_a_server_that_does_not_return_is_an_error(url: str, line: Line, connect: Connect) -> None:
     # Long enough to try again at least once, however busy the machine is.
-    store = PostgresStore(line.url(url), timeout=2)
+    store = connect(line.url(url), timeout=2)
     chain(store, "s", "a")
     line.break_next(Cut.REQUEST, line.close)
 
@@ -332,7 +330,6 @@ def test_a_server_that_does_not_return_is_an_error(url: str, line: Line) -> None
         store.append("s", planned("b", "a", "x"))
 
     assert isinstance(caught.value.__cause__, psycopg.OperationalError)
-    store.close()
 
 
 def test_a_server_that_was_never_reached_is_an_error_at_once(unused_port: int) -> None:
@@ -344,10 +341,10 @@ def test_a_server_that_was_never_reached_is_an_error_at_once(unused_port: int) -
     assert PASSWORD not in str(caught.value)
 
 
-def test_connections_that_go_silent_are_given_up(server: Server, url: str) -> None:
+def test_connections_that_go_silent_are_given_up(server: Server, url: str, connect: Connect) -> None:
     """Their peer acknowledges what is sent, and never answers. The next operation uses new ones."""
     with Proxy.to(server.folder, database_of(url)) as proxy:
-        store = PostgresStore(proxy.address, timeout=0.5)
+        store = connect(proxy.address, timeout=0.5)
         chain(store, "s", "a")
         proxy.silence()
 
@@ -355,7 +352,6 @@ def test_connections_that_go_silent_are_given_up(server: Server, url: str) -> No
             store.session_head("s")
 
         assert store.session_head("s") == SessionHead("a")
-        store.close()
 
 
 def test_a_process_that_stops_in_the_middle_of_a_transaction_holds_nobody_up_for_long(
@@ -404,10 +400,12 @@ def test_a_hundred_waiters_share_one_connection(url: str, store: PostgresStore) 
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, work: Statements) -> None:
+def test_a_waiter_queries_only_when_notified(
+    url: str, store: PostgresStore, work: Statements, connect: Connect
+) -> None:
     """At first, when LISTEN is established, and when its own session changes."""
     chain(store, "s", "a")
-    other = PostgresStore(url)
+    other = connect(url)
 
     with waiting(store, "a") as [woken]:
         until(lambda: execute(url, LISTENING) != [])
@@ -418,7 +416,6 @@ def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, wor
 
     asked = [statement for statement in work.statements if "CASE WHEN starts_with(s.head" in statement]
     assert len(asked) - 4 <= 3  # four of them were asked to write
-    other.close()
 
 
 @pytest.mark.usefixtures("patient")
@@ -491,61 +488,70 @@ def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None
 
 
 @contextmanager
-def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[list["Future[bool]"]]:
-    """Threads that wait for a change of session s for longer than the test; the store is closed afterwards."""
-    with ThreadPoolExecutor(many) as pool:
+def waiting_at_once(store: PostgresStore, *waits: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
+    """Threads that wait for longer than the test; the store is closed afterwards."""
+    with ThreadPoolExecutor(len(waits)) as pool:
         try:
-            yield [pool.submit(store.wait, "s", head, 10 * LONG_ENOUGH) for _ in range(many)]
+            yield [pool.submit(wait) for wait in waits]
         finally:
             store.close()
 
 
-def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Statements) -> None:
+def waiting(store: PostgresStore, head: str | None, many: int = 1) -> AbstractContextManager[list["Future[bool]"]]:
+    """Threads that wait for a change of session s."""
+    return waiting_at_once(store, *[lambda: store.wait("s", head, 10 * LONG_ENOUGH)] * many)
+
+
+def waiting_for_any(store: PostgresStore, *others: Callable[[], bool]) -> AbstractContextManager[list["Future[bool]"]]:
+    """Threads that wait for any change, and for others."""
+    revision = store.records.revision()
+    return waiting_at_once(store, lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)
+
+
+def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Statements, connect: Connect) -> None:
     threads = set(threading.enumerate())
 
-    store = PostgresStore(url)
+    connect(url)
 
     assert len(work.statements) == 1
     # Threads of earlier tests may have ended meanwhile.
     assert set(threading.enumerate()) <= threads
     assert execute(url, f"SELECT count(*) {OURS}") == [(1,)]
-    store.close()
 
 
 @pytest.mark.parametrize(("usual", "settled"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
 def test_acknowledged_changes_are_on_disk(
-    own_url: str, opened: list[psycopg.Connection], usual: str, settled: str
+    own_url: str, opened: list[psycopg.Connection], usual: str, settled: str, connect: Connect
 ) -> None:
     """Whatever the default of the database is; a stronger setting is left as it is."""
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET synchronous_commit = {usual}")
 
-    store = PostgresStore(own_url)
+    store = connect(own_url)
 
     assert store.durable
     assert setting_of(opened[-1], "synchronous_commit") == settled
-    store.close()
 
 
-def test_the_isolation_level_is_set_explicitly(own_url: str, opened: list[psycopg.Connection]) -> None:
+def test_the_isolation_level_is_set_explicitly(
+    own_url: str, opened: list[psycopg.Connection], connect: Connect
+) -> None:
     """With a default of serializable, a conflict would raise another error."""
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_isolation = 'serializable'")
 
-    store = PostgresStore(own_url)
+    connect(own_url)
 
     assert setting_of(opened[-1], "transaction_isolation") == "read committed"
-    store.close()
 
 
 @pytest.mark.parametrize(
     ("patience", "longest"), [(1.5, "1500ms"), (0, "1ms"), (30, "30s"), (float("inf"), "2147483647ms")]
 )
 def test_the_lock_timeout_follows_the_timeout(
-    url: str, opened: list[psycopg.Connection], patience: float, longest: str
+    url: str, opened: list[psycopg.Connection], patience: float, longest: str, connect: Connect
 ) -> None:
-    store = PostgresStore(url, timeout=patience)
+    connect(url, timeout=patience)
 
     assert setting_of(opened[-1], "lock_timeout") == longest
-    store.close()
 
 
 def test_a_change_is_one_query(store: PostgresStore, work: Statements) -> None:
@@ -665,12 +671,7 @@ def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None
 
 
 def test_idle_connections_are_closed(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
-        holder.execute("LOCK TABLE tildone.sessions")
-        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
-        until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
-        holder.rollback()
-        assert [reader.result() for reader in reading] == [SessionHead()] * 4
+    use_four_connections(url, store)
 
     monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", 0.0)
     store.session_head("s")
@@ -769,20 +770,9 @@ def test_a_waiter_for_one_session_is_not_woken_by_others(url: str, store: Postgr
         assert one.result(LONG_ENOUGH)
 
 
-@contextmanager
-def waiting_for_any(store: PostgresStore, *others: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
-    """Threads that wait for any change, and for others, for longer than the test; the store is closed afterwards."""
-    revision = store.records.revision()
-    with ThreadPoolExecutor(1 + len(others)) as pool:
-        try:
-            yield [pool.submit(wait) for wait in (lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)]
-        finally:
-            store.close()
-
-
-def test_what_changed_is_found_by_indexes(own_url: str) -> None:
+def test_what_changed_is_found_by_indexes(own_url: str, connect: Connect) -> None:
     """However many sessions there are; the server keeps the statistics up to date by itself."""
-    store = PostgresStore(own_url)
+    store = connect(own_url)
     chain(store, "s", "a")
     execute(own_url, MANY, "ANALYZE")
     before = store.records.revision()
@@ -797,7 +787,6 @@ def test_what_changed_is_found_by_indexes(own_url: str) -> None:
     assert [change.session for change in store.records.changed(before)] == ["s", "t"]
     assert explained is not None
     assert sum(rows_of(explained[0][0]["Plan"])) < 30
-    store.close()
 
 
 def rows_of(plan: dict[str, Any]) -> Iterator[float]:
@@ -826,17 +815,17 @@ def test_deletions_are_forgotten_after_ten_thousand_changes(url: str, store: Pos
     ]
 
 
-def test_a_database_of_an_older_tildone_has_a_feed(empty: str) -> None:
+def test_a_database_of_an_older_tildone_has_a_feed(empty: str, connect: Connect) -> None:
     """The sessions are in the order in which they were last written, and revisions go on, migrated or not."""
     with older_tildone(2):
         older = PostgresStore(empty)
         for session, event in (("s", "a"), ("long " * 1000, "long " * 1000), ("s", "b")):
             chain(older, session, event)
         older.close()
-    reader = PostgresStore(empty, read_only=True)
+    reader = connect(empty, read_only=True)
     before = reader.records.revision()
     unmigrated = reader.records.changed(0)
-    writer = PostgresStore(empty)
+    writer = connect(empty)
     migrated = writer.records.changed(0)
 
     assert [(change.session, change.head) for change in unmigrated] == [("long " * 1000, "long " * 1000), ("s", "b")]
@@ -845,5 +834,3 @@ def test_a_database_of_an_older_tildone_has_a_feed(empty: str) -> None:
     assert reader.records.changed(before) == []
     writer.move_head("s", SessionHead("a", ("b",)), expected="b")
     assert writer.records.changed(before) == reader.records.changed(before) == [SessionChange("s", "a", before + 1)]
-    reader.close()
-    writer.close()

@@ -20,7 +20,7 @@ from tildone.log.kept import Severity
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.events import Event, PlanChanged, SessionHead
+from tildone.plan.events import Event, PlanChanged, SessionChange, SessionHead
 from tildone.plan.model import Plan
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.postgres.store import PostgresStore
@@ -127,6 +127,7 @@ def test_a_killed_writer_loses_no_acknowledged_change(place: Place, store: Store
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
     assert plan_of(next(store.history("s"))).tasks[0].text == written[0]
+    assert store.records.changed(0) == [SessionChange("s", written[0], store.records.revision())]
     assert flaws(store, Severity.WARNING) == []
 
 

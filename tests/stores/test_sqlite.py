@@ -12,13 +12,13 @@ import pytest
 from tests.plans import session_on
 from tests.stores.contract import NOW, QUESTION, WORKING, chain, ids, planned
 from tests.stores.leases import scribe
-from tests.stores.processes import finish, run, run_at_once, start, wait_for
+from tests.stores.processes import finish, run_at_once, start, wait_for
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan import codec
-from tildone.plan.events import SessionChange, SessionHead
+from tildone.plan.events import Event, SessionChange, SessionHead
 from tildone.plan.runs import NewRun
 from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
@@ -46,23 +46,21 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     return done
 
 
+def costs(work: Work, use: Callable[[Store], object], store: Store) -> list[int]:
+    """Return what each statement costs that is executed when a store is used."""
+    work.clear()
+    use(store)
+    return [statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work]
+
+
 def test_acknowledged_changes_are_on_disk(path: Path, connections: list[apsw.Connection]) -> None:
-    """Every commit is synced; readers and writers do not wait for each other."""
+    """Every commit is synced; readers and writers do not wait for each other. The header identifies the store."""
     SqliteStore(path).close()
     store = SqliteStore(path)
-    connection = connections[-1]
 
     assert store.durable
-    assert connection.pragma("synchronous") == 2
-    assert connection.pragma("journal_mode") == "wal"
-
-
-def test_a_store_is_identified_by_its_header(path: Path) -> None:
-    SqliteStore(path).close()
-
-    connection = apsw.Connection(str(path))
-    assert connection.pragma("application_id") == APPLICATION_ID
-    assert connection.pragma("user_version") == SCHEMA_VERSION
+    pragmas = ("synchronous", "journal_mode", "application_id", "user_version")
+    assert [connections[-1].pragma(name) for name in pragmas] == [2, "wal", APPLICATION_ID, SCHEMA_VERSION]
 
 
 def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
@@ -135,13 +133,9 @@ def test_costs_do_not_grow_with_the_length_of_a_session(
         chain(store, "other", "0", "1", "2")
         chain(store, "s", *map(str, range(length)))
 
-    costs = []
-    for store in stores:
-        work.clear()
-        read(store)
-        costs.append([statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work])
+    short, long = (costs(work, read, store) for store in stores)
 
-    assert costs[0] == costs[1] != []
+    assert short == long != []
 
 
 @pytest.mark.parametrize(
@@ -156,25 +150,26 @@ def test_costs_do_not_grow_with_the_length_of_a_session(
     ],
 )
 def test_reading_a_whole_session_takes_linear_time(tmp_path: Path, work: Work, read: Callable[[Store], object]) -> None:
-    costs = []
+    steps = []
     for length in (500, 2000):
         store = SqliteStore(tmp_path / f"{length}.db")
-        store.import_events(
-            "s", [planned(str(n), str(n - 1) if n else None, "x") for n in range(length)], SessionHead(f"{length - 1}")
-        )
-        work.clear()
-        read(store)
-        costs.append(sum(statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work))
+        events = [planned(str(n), str(n - 1) if n else None, "x") for n in range(length)]
+        store.import_events("s", events, SessionHead(f"{length - 1}"))
+        steps.append(sum(costs(work, read, store)))
 
-    assert costs[1] < 5 * costs[0]
+    assert steps[1] < 5 * steps[0]
 
 
-def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) -> None:
+@pytest.mark.parametrize("events", [[], ["b", "a"]], ids=["create", "migrate"])
+def test_processes_that_create_or_migrate_the_same_store_wait_for_each_other(path: Path, events: list[str]) -> None:
     chain(SqliteStore(path.with_name("model.db")), "s", "a")
+    if events:
+        first_schema(path)
 
     run_at_once("make", [(path,)] * 8)
 
     assert schema_of(path) == schema_of(path.with_name("model.db"))
+    assert ids(SqliteStore(path).history("s")) == events
 
 
 def first_schema(path: Path, version: int = 1) -> Path:
@@ -184,13 +179,15 @@ def first_schema(path: Path, version: int = 1) -> Path:
     for migration in migrations()[:version]:
         connection.execute(migration)
     connection.execute(f"PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}")
-    for event in (planned("a", None, "one"), planned("b", "a", "two")):
-        connection.execute(
-            "INSERT INTO events (session, id, parent, at, body) VALUES ('s', ?, ?, ?, ?)",
-            (event.id, event.parent, event.at, codec.encode(event)),
-        )
+    insert(connection, ("s", planned("a", None, "one")), ("s", planned("b", "a", "two")))
     connection.close()
     return path
+
+
+def insert(connection: apsw.Connection, *events: tuple[str, Event]) -> None:
+    """Insert events into sessions."""
+    rows = [(session, event.id, event.parent, event.at, codec.encode(event)) for session, event in events]
+    connection.executemany("INSERT INTO events (session, id, parent, at, body) VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def schema_of(path: Path) -> object:
@@ -200,19 +197,8 @@ def schema_of(path: Path) -> object:
 
 
 def test_there_is_a_migration_to_every_schema() -> None:
-    assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
-        f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
-    ]
-
-
-def test_events_of_an_older_tildone_are_recognised_by_a_copy(path: Path) -> None:
-    first_schema(path)
-
-    new = SqliteStore(path).import_events(
-        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).session_head("s")
-    )
-
-    assert new == 0
+    numbers = [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))]
+    assert numbers == [f"{number:04}" for number in range(1, SCHEMA_VERSION + 1)]
 
 
 @pytest.fixture
@@ -254,14 +240,6 @@ def test_a_failed_migration_leaves_the_store_unchanged(path: Path, next_schema: 
         SqliteStore(path)
 
     assert schema_of(path) == before
-
-
-def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
-    first_schema(path)
-
-    run_at_once("make", [(path,)] * 6)
-
-    assert ids(SqliteStore(path).history("s")) == ["b", "a"]
 
 
 def test_an_older_backup_is_read_and_unchanged(path: Path, tmp_path: Path) -> None:
@@ -326,6 +304,7 @@ def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> No
     SqliteStore(path.with_name("new.db"))
 
     store = SqliteStore(first_schema(path, version))
+    copied = store.import_events("s", list(store.events("s")), store.session_head("s"))
     before = store.records.revision()
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     moved = store.records.changed(before)
@@ -335,7 +314,7 @@ def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> No
     store.records.ask(QUESTION)
     store.leases(scribe()).add(NewRun("r1", "s"))
 
-    assert moved == [SessionChange("s", "a", before + 1)]
+    assert (copied, moved) == (0, [SessionChange("s", "a", before + 1)])
     assert ids(store.history("s"))[1:] == ["c", "b", "a"]
     assert (store.records.kept_summaries(), store.records.needs()) == ({"s": SUMMARY}, [QUESTION])
     assert store.leases(scribe()).look()[0].lease.session == "s"
@@ -354,14 +333,16 @@ def test_a_store_without_a_schema_is_damaged(path: Path, version: int, *, read_o
         SqliteStore(path, read_only=read_only)
 
 
-def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:
-    """Another process may be about to create the store."""
-    path.touch()
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_missing_or_empty_file_is_no_store_to_a_reader(path: Path, *, exists: bool) -> None:
+    """Another process may be about to create the store. Nothing is created."""
+    if exists:
+        path.touch()
 
-    with pytest.raises(NotFound, match="there is no store at "):
+    with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
         SqliteStore(path, read_only=True)
 
-    assert path.read_bytes() == b""
+    assert [(each, each.read_bytes()) for each in path.parent.iterdir()] == ([(path, b"")] if exists else [])
 
 
 INSERTED = "INSERT INTO events (session, id, parent, at, body) VALUES ('s', 'c', 'b', 1, ?)"
@@ -415,13 +396,9 @@ def test_costs_do_not_grow_with_the_number_of_sessions(
         store.delete("gone", expected="a")
         chain(store, "s", "a", "b")
 
-    costs = []
-    for store in stores:
-        work.clear()
-        use(store)
-        costs.append([statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work])
+    few, many = (costs(work, use, store) for store in stores)
 
-    assert costs[0] == costs[1] != []
+    assert few == many != []
 
 
 def test_an_append_is_one_statement(path: Path, work: Work) -> None:
@@ -457,30 +434,14 @@ def test_compaction_forgets_deletions_after_ten_thousand_changes(path: Path) -> 
 def test_a_store_of_any_older_schema_has_a_feed(path: Path, version: int, *, read_only: bool) -> None:
     """The sessions that it has are in the order in which they were last written, migrated or not."""
     first_schema(path, version)
-    connection = apsw.Connection(str(path))
-    for session, event in (("t", planned("a", None, "x")), ("s", planned("c", "b", "x"))):
-        row = (session, event.id, event.parent, event.at, codec.encode(event))
-        connection.execute("INSERT INTO events (session, id, parent, at, body) VALUES (?, ?, ?, ?, ?)", row)
+    insert(apsw.Connection(str(path)), ("t", planned("a", None, "x")), ("s", planned("c", "b", "x")))
 
     store = SqliteStore(path, read_only=read_only)
 
-    assert store.records.changed(0) == [SessionChange("t", "a", 3), SessionChange("s", "c", 4)]
-    assert (store.records.revision(), store.records.changed(3), store.records.changed(4)) == (
-        4,
-        [SessionChange("s", "c", 4)],
-        [],
-    )
-    assert not store.records.wait_any(4, 0)
-
-
-def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) -> None:
-    told = run("killed", path, 20, 7).stdout.split()
-    store = SqliteStore(path)
-
-    [change] = store.records.changed(0)
-
-    assert change == SessionChange("s", store.session_head("s").head, store.records.revision())
-    assert store.records.revision() == len(list(store.events("s"))) >= len(told) > 0
+    feed = store.records
+    changes = [SessionChange("t", "a", 3), SessionChange("s", "c", 4)]
+    assert (feed.revision(), feed.changed(0), feed.changed(3), feed.changed(4)) == (4, changes, changes[1:], [])
+    assert not feed.wait_any(4, 0)
 
 
 def test_a_store_that_may_only_be_read_keeps_no_summary_and_refuses_the_rest(path: Path) -> None:

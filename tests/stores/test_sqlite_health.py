@@ -2,6 +2,7 @@
 
 import os
 import random
+import tomllib
 from pathlib import Path
 
 import apsw
@@ -13,7 +14,7 @@ from tests import plans
 from tests.plans import plan_of
 from tests.stores.contract import WILD, by_hand, chain, ids
 from tildone.app.opening import session_in
-from tildone.base import NotFound, StoreDamaged, StoreError
+from tildone.base import StoreDamaged, StoreError
 from tildone.log.kept import Severity
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
@@ -25,6 +26,8 @@ from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite_summary import read_summary
 from tildone.stores.summary import SessionSummary
+
+DAMAGES = tomllib.loads(Path(__file__).with_name("damages.toml").read_text(encoding="utf-8"))["sqlite"]
 
 
 def filled(path: Path) -> Path:
@@ -63,44 +66,7 @@ def test_the_check_reports_a_healthy_store_as_intact(path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("damage", "finding"),
-    [
-        ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' has parent '7', which is missing"),
-        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, but has 40"),
-        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' exist, the session does not"),
-        (
-            "UPDATE events SET parent = 'x' WHERE id = '7'",
-            "event '7' of session 's' has parent 'x', which is missing",
-        ),
-        (
-            "UPDATE events SET parent = '9' WHERE id = '7'",
-            "event '7' of session 's' has parent '9', which is missing",
-        ),
-        ("UPDATE events SET at = 5 WHERE id = '7'", "event '7' of session 's' does not match its columns"),
-        (
-            "UPDATE events SET id = 'y' WHERE id = '39'",
-            "event 'y' of session 's' does not match its columns",
-        ),
-        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' cannot be decoded"),
-        (
-            'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
-            "event '7' of session 's' does not match its checksum",
-        ),
-        ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' has head 'x', which is missing"),
-        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, but has 41"),
-        ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
-        ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
-        (
-            "UPDATE sessions SET ahead = '[\"x\"]' WHERE name = '1'",
-            "session '1' has a damaged redo list",
-        ),
-        (
-            "UPDATE sessions SET ahead = '[\"x' WHERE name = '1'",
-            "session '1' has a damaged redo list",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("damage", "finding"), DAMAGES.items())
 def test_the_check_finds_every_kind_of_damage(path: Path, damage: str, finding: str) -> None:
     """By a user with a database tool, or by a bug."""
     by_hand(filled(path), damage)
@@ -184,13 +150,6 @@ def test_a_check_reports_its_progress(path: Path) -> None:
     assert told == [(1, 2), (2, 2)]
 
 
-def test_opening_read_only_does_not_create_a_store(path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
-        SqliteStore(path, read_only=True)
-
-    assert os.listdir(path.parent) == []
-
-
 def test_a_store_in_use_can_be_opened_read_only(path: Path) -> None:
     """The log is read and not checkpointed; writers are not disturbed."""
     store = SqliteStore(path)
@@ -265,6 +224,7 @@ NASTY = st.sampled_from(
         "\n",
     ]
 )
+ONE_TASK = (Write((Phase("", (Task("One"),)),)),)
 
 
 def session_at(path: Path) -> Session:
@@ -295,10 +255,9 @@ def test_a_summary_agrees_with_the_decoded_state(
     session.store.close()
 
 
-def test_a_summary_says_that_an_agent_was_continued_until_the_person_speaks(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_a_summary_says_that_an_agent_was_continued_until_the_person_speaks(path: Path) -> None:
     session = session_at(path)
-    session.change((Write((Phase("", (Task("One"),)),)),))
+    session.change(ONE_TASK)
     for _ in range(21):
         session.turn_ended(Turn())
     let_go = read_summary(str(path), "s")
@@ -312,57 +271,41 @@ def test_a_summary_says_that_an_agent_was_continued_until_the_person_speaks(tmp_
     assert read_summary(str(path), "s") == SessionSummary(session.state.head, workable=True)
 
 
-def test_a_directive_is_found_before_there_is_a_plan(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_a_summary_of_a_session_without_a_plan_and_of_a_missing_file(path: Path) -> None:
+    """A directive is found before there is a plan; a session that does not exist has an empty summary, a file none."""
+    missing, exists = read_summary(str(path), "s"), path.exists()
     session = session_at(path)
     session.set_directive(Directive.STOP)
 
-    assert read_summary(str(path), "s") == SessionSummary(session.state.head, directive="stop")
-
-
-def test_a_session_that_does_not_exist_has_an_empty_summary_and_a_missing_file_none(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    missing = read_summary(str(path), "s")
-    exists = path.exists()
-    session_at(path).change((Write((Phase("", (Task("One"),)),)),))
-
     assert (missing, exists) == (None, False)
+    assert read_summary(str(path), "s") == SessionSummary(session.state.head, directive="stop")
     assert read_summary(str(path), "other") == SessionSummary()
 
 
 @pytest.mark.parametrize("name", ["half a pair \ud800", "ünïcode", "a" * 5000])
-def test_a_session_of_any_name_has_a_summary_or_is_left_to_the_store(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "plans.db"
+def test_a_session_of_any_name_has_a_summary_or_is_left_to_the_store(path: Path, name: str) -> None:
     session = session_in(SqliteStore(path), name, BY_HAND)
-    session.change((Write((Phase("", (Task("One"),)),)),))
+    session.change(ONE_TASK)
 
     found = read_summary(str(path), name)
 
     assert found is None or found.workable
 
 
-def test_a_file_that_is_not_a_store_is_left_to_the_store(tmp_path: Path) -> None:
-    file = tmp_path / "plans.db"
+def test_what_is_no_store_or_has_its_plan_too_many_events_back_is_left_to_the_store(path: Path) -> None:
+    file = path.with_name("other.db")
     file.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
-
-    assert read_summary(str(file), "s") is None
-    assert read_summary(str(tmp_path), "s") is None
-
-
-def test_a_plan_too_many_events_back_is_left_to_the_store(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
     session = session_at(path)
-    session.change((Write((Phase("", (Task("One"),)),)),))
+    session.change(ONE_TASK)
     for number in range(250):
         session.label(session.state.head or "", f"n{number}")
 
-    assert read_summary(str(path), "s") is None
+    assert [read_summary(str(each), "s") for each in (file, file.parent, path)] == [None] * 3
 
 
-def test_reading_a_summary_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_reading_a_summary_leaves_the_file_as_it_was(path: Path) -> None:
     session = session_at(path)
-    session.change((Write((Phase("", (Task("One"),)),)),))
+    session.change(ONE_TASK)
     session.store.close()
 
     read_summary(str(path), "s")

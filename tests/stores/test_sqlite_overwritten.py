@@ -67,12 +67,10 @@ def test_a_backup_copied_over_an_open_store_is_an_error(path: Path) -> None:
 
     overwrite(path, backup)
 
-    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
-        store.append("s", planned("next", "50", "x"))
-    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
-        store.session_head("s")
-    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
-        SqliteStore(path)
+    next_event = planned("next", "50", "x")
+    for use in (lambda: store.append("s", next_event), lambda: store.session_head("s"), lambda: SqliteStore(path)):
+        with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+            use()
 
 
 def test_closing_an_overwritten_store_writes_nothing(path: Path) -> None:
@@ -186,12 +184,8 @@ def test_a_checkpoint_of_another_process_is_valid(path: Path) -> None:
         writer = (one, other)[number % 2]
         chain(writer, "s", str(number))
         writer._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
-        assert (
-            one.session_head("s")
-            == other.session_head("s")
-            == SqliteStore(path).session_head("s")
-            == SessionHead(str(number))
-        )
+        heads = [store.session_head("s") for store in (one, other, SqliteStore(path))]
+        assert heads == [SessionHead(str(number))] * 3
 
 
 @pytest.mark.usefixtures("never_looked_through")

@@ -18,6 +18,7 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -74,25 +75,27 @@ def pick(count: int, seed: int) -> list[Site]:
 
 def sites_in(path: str, source: str) -> Iterator[Site]:
     lines = source.split("\n")
-    functions = [
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
     seen = set()
-    for function in functions:
-        for node in ast.walk(function):
+    for function in ast.walk(ast.parse(source)):
+        for node in ast.walk(function) if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else ():
             one_line = isinstance(node, ast.stmt) and node.lineno == node.end_lineno
-            if node is function or not isinstance(node, ast.stmt) or node.lineno in seen:
+            if node is function or not isinstance(node, ast.stmt) or node.lineno in seen or is_docstring(node):
                 continue
-            if not (one_line or isinstance(node, ast.If | ast.While)) or is_docstring(node):
-                continue
-            changed = broken(node)
             text = lines[node.lineno - 1]
-            header = text.strip().startswith(("if ", "while ")) and text.rstrip().endswith(":")
-            if changed is None or not (one_line or header) or ";" in text or text.strip().startswith("elif "):
-                continue
-            seen.add(node.lineno)
-            indent = text[: len(text) - len(text.lstrip())]
-            yield Site(path, node.lineno, text, indent + changed[0], changed[1])
+            # The header of a block has its condition on one line; `elif` is an `if` inside of another.
+            header = isinstance(node, ast.If | ast.While) and re.match(r"\s*(if|while) .*:\s*$", text)
+            changed = (
+                broken(node)
+                if (one_line or header) and ";" not in text and not text.strip().startswith("elif ")
+                else None
+            )
+            if changed is not None:
+                seen.add(node.lineno)
+                yield Site(path, node.lineno, text, indent_of(text) + changed[0], changed[1])
+
+
+def indent_of(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]
 
 
 def is_docstring(node: ast.stmt) -> bool:
@@ -130,8 +133,7 @@ def reach(sites: list[Site], options: list[str]) -> dict[str, list[str]]:
         for path, found in by_path.items():
             lines = (copy / path).read_text(encoding="utf-8").split("\n")
             for number, site in sorted(found, key=lambda each: -each[1].line):
-                indent = site.text[: len(site.text) - len(site.text.lstrip())]
-                lines.insert(place_of(site, lines), f"{indent}__import__('tildone_hits').hit({number})")
+                lines.insert(place_of(site, lines), f"{indent_of(site.text)}__import__('tildone_hits').hit({number})")
             (copy / path).write_text("\n".join(lines), encoding="utf-8")
         subprocess.run([*pytest_in(copy), "-n", str(os.cpu_count()), *options], cwd=copy, check=False)
         reached: dict[str, set[str]] = defaultdict(set)
@@ -179,17 +181,7 @@ def try_one(copy: Path, site: Site, tests: list[str], options: list[str]) -> str
 
 
 def run_tests(copy: Path, tests: list[str], options: list[str]) -> str | None:
-    command = [
-        str(copy / ".venv" / "bin" / "python"),
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:randomly",
-        *options,
-        *tests,
-    ]
+    command = [*pytest_in(copy), "-x", "-p", "no:randomly", *options, *tests]
     process = subprocess.Popen(
         command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )

@@ -6,58 +6,17 @@ come first, so that none of them is left for the end.
 
 import os
 import time
+import tomllib
 from collections import defaultdict
 from collections.abc import Generator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from tests.suite.forking import CPU_SECONDS, children_seconds
 
-BUDGETS = {
-    "tests": 12,
-    "tests/agents": 12,
-    "tests/app": 12,
-    "tests/bare_debian": 1,
-    "tests/bench": 3,
-    "tests/checks": 8,
-    "tests/cli": 70,
-    "tests/cli/fleet": 20,
-    "tests/clients": 45,
-    "tests/commands": 3,
-    "tests/conformance": 12,
-    "tests/conversations": 2,
-    "tests/core": 8,
-    "tests/dialects": 10,
-    "tests/extensions": 12,
-    "tests/faults": 25,
-    "tests/files": 1,
-    "tests/fleet": 45,
-    "tests/formats": 8,
-    "tests/history": 20,
-    "tests/hooks": 35,
-    "tests/host": 35,
-    "tests/integrations": 35,
-    "tests/kit": 10,
-    "tests/log": 15,
-    "tests/loop": 4,
-    "tests/mcp": 30,
-    "tests/overview": 8,
-    "tests/pictures": 3,
-    "tests/project": 45,
-    "tests/rpc": 12,
-    "tests/run": 70,
-    "tests/session": 15,
-    "tests/stores": 70,
-    "tests/suite": 8,
-    "tests/telemetry": 10,
-    "tests/tui": 90,
-    "tests/views": 6,
-    "tests/walks": 6,
-    "tests/web": 25,
-    "tests/web/browser": 50,
-}
+BUDGETS: dict[str, int] = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text(encoding="utf-8"))
 """CPU seconds for each folder in `do.py test`, on a machine of 2026."""
 
 CACHED = "tildone/costs"

@@ -7,16 +7,12 @@ import pytest
 from tests.suite.waiting import pauses, until, until_async
 
 
-def test_what_is_found_is_returned() -> None:
-    looks = iter(["", "", "found"])
+async def test_what_is_found_is_returned() -> None:
+    """In an event loop, too."""
+    looks = iter(["", "", "found", None, "found again"])
 
     assert until(lambda: next(looks)) == "found"
-
-
-async def test_what_is_found_in_an_event_loop_is_returned() -> None:
-    looks = iter([None, "found"])
-
-    assert await until_async(lambda: next(looks)) == "found"
+    assert await until_async(lambda: next(looks)) == "found again"
 
 
 def test_what_never_happens_fails_with_what_is_told() -> None:

@@ -8,18 +8,12 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.faults.fuzz import odd
-from tests.faults.fuzz.odd import Target
+from tests.faults.fuzz.odd import SAMPLES, Target
 from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, new_workspace, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tests.hooks.test_events import is_fine
 from tildone.agents.integrations import HookPoint
 from tildone.cli import main
-
-VERBS = (
-    *("list", "next", "add", "append", "start", "done", "block", "unblock", "reopen", "rename", "move", "drop", "rm"),
-    *("note", "undo", "export"),
-)
-OTHERS = ("log", "status", "blame", "diff", "undo", "redo", "todo", "call", "checkout", "label", "sessions")
 
 
 def targets(folder: Path) -> list[Target]:
@@ -49,23 +43,8 @@ def _report(workspace: Workspace, integration: str, event: str, payload: Any) ->
 
 
 def _argv(luck: Random) -> list[str]:
-    words = (
-        "1",
-        "#2",
-        "3-1",
-        "One",
-        "--json",
-        "--phase",
-        "--last",
-        "--before",
-        "head~1",
-        "-n",
-        "--open",
-        "Two",
-        "todo",
-    )
-    verb = ["todo", luck.choice(VERBS)] if luck.random() < 0.6 else [luck.choice(OTHERS)]
-    rest = [odd.word(luck, words).replace("\0", "") for _ in range(luck.randrange(4))]
+    verb = ["todo", luck.choice(SAMPLES["verbs"])] if luck.random() < 0.6 else [luck.choice(SAMPLES["other_verbs"])]
+    rest = [odd.word(luck, SAMPLES["words"]).replace("\0", "") for _ in range(luck.randrange(4))]
     return [*verb, *rest] if luck.random() < 0.9 else ["todo", "rm", "--all"]
 
 

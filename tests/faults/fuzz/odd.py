@@ -1,13 +1,16 @@
 """Odd inputs: texts, JSON values and bytes that parsers rarely see. Everything follows from a `Random`."""
 
 import json
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.formats.hostile_plans import FAMILIES
 
+SAMPLES = tomllib.loads(Path(__file__).with_name("samples.toml").read_text(encoding="utf-8"))
 PIECES = tuple(FAMILIES.values())
 NUMBERS = (0, 1, -1, 2, 7, 10**18, -(10**18), 10**400, 1e308, -0.0, 0.5, 2**63, 2**31)
 WORDS = ("", "a", "None", "true", "0", "1e999", "9" * 5000, "../..", "~", "--", "-", "%s", "{}", "\\", "'", '"', "$(x)")

@@ -29,38 +29,13 @@ from tildone.stores.pi.session_file import load
 from tildone.stores.pi.store import JsonlStore
 
 METHODS = sorted(HANDSHAKE_METHODS | MODERN_METHODS)
-MCP_FIELDS = (
-    "name",
-    "arguments",
-    "uri",
-    "cursor",
-    "ref",
-    "argument",
-    "level",
-    "protocolVersion",
-    "capabilities",
-    "_meta",
-)
 MAX_CALLS = 40
 """How many calls a session gets before the next one begins, so that its plan stays short."""
 
-EVENT = (
-    '{"v":1,"id":"b","parent":"a","at":5,"actor":"agent","fact":"plan_changed","plan":[{"name":"","tasks":[{"text":"One",'
-    '"status":"pending","number":1,"notes":["n"]}]}],"drift":2,"since":3,"ledger":{"continued":2,"gone":["0a0b0c0d"]}}'
-)
-ENTRY_FIELDS = (
-    "type",
-    "id",
-    "parentId",
-    "timestamp",
-    "message",
-    "role",
-    "content",
-    "toolName",
-    "details",
-    "phases",
-    "data",
-)
+ENTRIES = [json.loads(line) for line in Path(__file__).with_name("entries.jsonl").read_text().splitlines()]
+EVENT = json.dumps(ENTRIES[-1]["data"])
+ARCHIVE = f'{{"tildone":1,"session":"s","head":"b","events":[{EVENT}]}}'
+MCP_FIELDS, ENTRY_FIELDS = odd.SAMPLES["mcp_fields"], odd.SAMPLES["entry_fields"]
 
 
 def targets(folder: Path) -> list[Target]:
@@ -71,12 +46,7 @@ def targets(folder: Path) -> list[Target]:
         Target("lines of MCP", _rpc, _receive, (InvalidMessage, RequestError)),
         Target("events of a session", _near(EVENT), codec.decode, (ValueError,)),
         Target("JSON", _near(EVENT), _scan),
-        Target(
-            "archives",
-            _near(f'{{"tildone":1,"session":"s","head":"b","events":[{EVENT}]}}'),
-            read_archive,
-            (ValueError, RecursionError),
-        ),
+        Target("archives", _near(ARCHIVE), read_archive, (ValueError, RecursionError)),
         Target("entries of pi", lambda luck: odd.varied(luck, luck.choice(ENTRIES), ENTRY_FIELDS), _decode_entry),
         Target("session files of pi", _session_file, lambda content: _load(folder, content), (TildoneError,), weight=1),
     ]
@@ -168,28 +138,6 @@ def _scan(text: str) -> None:
         json_scanner.parse(text)
 
 
-ENTRIES: list[dict[str, Any]] = [
-    {"type": "message", "id": "a", "parentId": None, "timestamp": "2026-01-02T03:04:05.678Z", "message": message}
-    for message in (
-        {"role": "user", "content": "Go", "timestamp": 1},
-        {"role": "user", "content": [{"type": "text", "text": "Go"}, {"type": "image", "data": "x", "mimeType": "y"}]},
-        {
-            "role": "assistant",
-            "content": [{"type": "toolCall", "id": "c", "name": "todo", "arguments": {"add": ["x"]}}],
-        },
-        {"role": "toolResult", "toolCallId": "c", "toolName": "todo_write", "content": [], "details": {"phases": []}},
-        {"role": "toolResult", "toolName": "write_todos", "details": {"todos": [{"text": "x", "status": "pending"}]}},
-    )
-] + [
-    {"type": "custom", "id": "b", "parentId": "a", "customType": "tildone_plan", "data": {"phases": [{"name": "A"}]}},
-    {"type": "custom_message", "id": "b", "parentId": "a", "customType": "x", "content": "y", "display": True},
-    {"type": "label", "id": "b", "parentId": "a", "targetId": "a", "label": "x"},
-    {"type": "compaction", "id": "b", "parentId": "a", "summary": "x", "firstKeptEntryId": "a", "tokensBefore": 1},
-    {"type": "model_change", "id": "b", "parentId": "a", "provider": "x", "modelId": "y"},
-    {"type": "custom", "id": "b", "parentId": "a", "customType": "tildone.event", "data": json.loads(EVENT)},
-]
-
-
 def _decode_entry(entry: Any) -> None:
     if not isinstance(entry, dict) or not isinstance(entry.get("type"), str) or not isinstance(entry.get("id"), str):
         return
@@ -201,13 +149,8 @@ def _decode_entry(entry: Any) -> None:
 
 
 def _session_file(luck: Random) -> bytes:
-    first = {
-        "type": "session",
-        "version": luck.choice((1, 2, 3, 3, 3)),
-        "id": "s",
-        "timestamp": "2026-01-02T03:04:05.678Z",
-        "cwd": "/",
-    }
+    version, at = luck.choice((1, 2, 3, 3, 3)), "2026-01-02T03:04:05.678Z"
+    first = {"type": "session", "version": version, "id": "s", "timestamp": at, "cwd": "/"}
     records = [first, *(odd.varied(luck, luck.choice(ENTRIES), ENTRY_FIELDS) for _ in range(luck.randrange(6)))]
     lines = [json.dumps(record).encode("utf-8", "surrogatepass") for record in records]
     return odd.mutated(luck, b"\n".join(lines)) if luck.random() < 0.5 else b"\n".join(lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.fuzz import odd
-from tests.faults.fuzz.odd import Target
+from tests.faults.fuzz.odd import SAMPLES, Target
 from tests.formats.hostile_plans import FAMILIES
 from tildone.agents.install import jsonc, toml
 from tildone.app.commands import find_targets
@@ -16,10 +16,10 @@ from tildone.app.values import KEYS
 from tildone.base import TildoneError
 from tildone.cli.parsing import ROOT, parse
 from tildone.cli.program.completion import split_line
-from tildone.plan.formats import detection, todotxt
-from tildone.plan.formats import markdown_reader as importer
-from tildone.plan.formats import markdown_reader as reader
+from tildone.plan.formats import detection, markdown_reader, todotxt
+from tildone.plan.formats.detection import parse_file
 from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.gate import ends_with_question
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
 from tildone.plan.reduce import reduce
@@ -29,67 +29,10 @@ from tildone.plan.text.styles import Role
 from tildone.run.kit.drawing import markdown_rows
 from tildone.stores import parse_address
 
-CHECKLIST = """# Build
-- [x] Write the schema
-- [ ] Migrate #2
-  > a note
-* [-] Dropped
-1. [ ] Numbered
-## Ship
-- [!] Blocked <!--tildone "Blocked" -->
-"""
-TODO_TXT = (
-    "x 2026-01-02 2026-01-01 Write the schema +Build @home\n(A) 2026-01-01 Migrate due:2026-02-01 status:active\n"
-)
-CLAUDE = (
-    '[{"content": "One", "status": "completed", "activeForm": "x"}, {"content": "Two", "status": "pending"}]',
-    '{"id": "3", "subject": "One", "description": "d", "status": "pending", "blocks": ["4"], "blockedBy": []}',
-)
-SETTINGS = """store = "plans.db"
-dialect = "indexed"
-max_nudges = 20
-max_cost = 2.5
-gate = "on"
-"todo.reminders.max" = 3
-
-[prices]
-"openai:x" = { input = 0.2, output = 0.6 }
-"""
-ADDRESSES = ("plans.db", "jsonl:plans", "postgresql://ada:s%40@db:5432/plans?sslmode=require", "memory:", "x:", "//h/p")
-SHELL = """git commit -m "a b" && make -j2 | tee 'log file' > out.txt 2>&1; echo $(date) `id` ${HOME} \\
-  & (cd /tmp; ls *.py) || sh -c "rm -rf x" <<END
-END
-"""
-COMMANDS = (
-    "append",
-    "start",
-    "done",
-    "drop",
-    "rm",
-    "edit",
-    "copy",
-    "export",
-    "import",
-    "help",
-    "?",
-    "Build",
-    "1",
-    "#2",
-)
-OPTIONS = (
-    "--json",
-    "--session",
-    "--store",
-    "--",
-    "-h",
-    "--open",
-    "--phase",
-    "--dialect=brief",
-    "--max-nudges",
-    "1e999",
-)
-JSONC = '{\n  // theirs\n  "mcpServers": {"other": {"command": "x", "args": ["a"]}}, /* c */ "hooks": [],\n}\n'
-TOML = '# theirs\nmodel = "x"\n[mcp_servers.other]\ncommand = "y"\nargs = ["a", "b"]\n[[hooks]]\nx = 1\n'
+CHECKLIST, TODO_TXT, SHELL, ADDRESSES = (SAMPLES[name] for name in ("checklist", "todo_txt", "shell", "addresses"))
+COMMANDS, OPTIONS = SAMPLES["commands"], SAMPLES["options"]
+CLAUDE = (SAMPLES["claude_list"], SAMPLES["claude_task"])
+NOT_READ = (ValueError, RecursionError)
 BREAKS_OF_WORDS = " \t\n\"'><=;|&(:"
 
 Draw = Callable[[Random], str]
@@ -98,21 +41,25 @@ Draw = Callable[[Random], str]
 def targets(folder: Path) -> list[Target]:
     """Return the parsers of texts; `folder` is for settings."""
     return [
-        Target("Markdown", like(CHECKLIST), _read_markdown),
+        Target("Markdown", like(CHECKLIST), lambda text: (markdown_reader.read(text), read_checklist(text))),
         Target("todo.txt", like(TODO_TXT), todotxt.read),
-        Target("lists of Claude Code", like(*CLAUDE), _read_claude, (ValueError, RecursionError)),
+        Target(
+            "lists of Claude Code", like(*CLAUDE), lambda text: parse_file("x.json", detection.CLAUDE, text), NOT_READ
+        ),
         Target("format of a file", like(CHECKLIST, TODO_TXT, *CLAUDE), lambda text: detection.detect_format("x", text)),
         Target("plans written and read", plan, _write_and_read),
-        Target("settings", like(SETTINGS), lambda text: _load(folder, text), weight=2),
-        Target("settings in variables", _variables, _load_variables, weight=3),
+        Target("settings", like(SAMPLES["settings"]), lambda text: _load(folder, text), weight=2),
+        Target(
+            "settings in variables", _variables, lambda own: load_valid({}, {"HOME": "/nowhere", **own}, "/"), weight=3
+        ),
         Target("store addresses", like(*ADDRESSES), _address),
         Target("shell lines", like(SHELL), _split),
         Target("command lines", _argv, lambda argv: parse(ROOT, argv), (TildoneError,), weight=1),
         Target("completion", like(SHELL, "tildone todo do"), lambda line: split_line(line, BREAKS_OF_WORDS)),
-        Target("slash commands", _slash, lambda given: _typed(*given)),
+        Target("slash commands", _slash, lambda given: reduce(given[1], command(*given).steps or (), Rules())),
         Target("names of tasks", _named, lambda given: find_targets(*given)),
-        Target("settings in JSON", like(JSONC), _edit_json, (ValueError, RecursionError)),
-        Target("settings in TOML", like(TOML), _edit_toml, (ValueError, RecursionError, TildoneError), weight=2),
+        Target("settings in JSON", like(SAMPLES["jsonc"]), _edit_json, NOT_READ),
+        Target("settings in TOML", like(SAMPLES["toml"]), _edit_toml, (*NOT_READ, TildoneError), weight=2),
         Target("text that is shown", like(CHECKLIST), _show),
     ]
 
@@ -144,17 +91,8 @@ def plan(luck: Random) -> Plan:
     return numbered(Plan(tuple(phases)))
 
 
-def _read_markdown(text: str) -> None:
-    importer.read(text)
-    reader.read_checklist(text)
-
-
-def _read_claude(text: str) -> None:
-    detection.parse_file("x.json", detection.CLAUDE, text)
-
-
 def _write_and_read(given: Plan) -> None:
-    written = reader.read_checklist(lossless_checklist(given))
+    written = read_checklist(lossless_checklist(given))
     todotxt.read(todotxt.write(given).text)
     assert len(written.plan.tasks) == len(given.tasks)
 
@@ -172,10 +110,6 @@ def _variables(luck: Random) -> dict[str, str]:
 def _in_environment(text: str) -> str:
     """Return a text as a process gets it from its environment."""
     return os.fsdecode(text.encode("utf-8", "replace").replace(b"\0", b""))
-
-
-def _load_variables(environ: dict[str, str]) -> None:
-    load_valid({}, {"HOME": "/nowhere", **environ}, "/")
 
 
 def _address(text: str) -> None:
@@ -198,10 +132,6 @@ def _slash(luck: Random) -> tuple[str, Plan]:
     given = plan(luck)
     texts = [task.text for task in given.tasks]
     return f"{odd.word(luck, COMMANDS)} {odd.text(luck, (*COMMANDS, *texts))}", given
-
-
-def _typed(text: str, given: Plan) -> None:
-    reduce(given, command(text, given).steps or (), Rules())
 
 
 def _named(luck: Random) -> tuple[Plan, list[str]]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from unittest.mock import patch
 
 from tildone.log.session import Session
@@ -72,9 +72,6 @@ def at(position: int) -> At:
     return At((position,))
 
 
-TO_END = Move(At((0,)))
-"""Move the first task to the end."""
-
 ACTIVE, DONE, DROPPED, BLOCKED = Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED, Status.BLOCKED
 VERBS = {ACTIVE: "start", DONE: "done", DROPPED: "drop", Status.PENDING: "reopen", BLOCKED: "block"}
 INDEXED_ACTIONS = {ACTIVE: "start", DONE: "complete", DROPPED: "abandon"}
@@ -83,10 +80,8 @@ INDEXED_ACTIONS = {ACTIVE: "start", DONE: "complete", DROPPED: "abandon"}
 def numbers_of(plan: Plan, change: Change) -> list[int]:
     """Return the numbers of the tasks that a change names by position."""
     match change:
-        case Mark(At(positions)) | Move(At(positions)) | Note(At(positions)) | Remove(At(positions)):
-            return [plan.tasks[position].number for position in positions]
-        case Rename(At(positions)):
-            return [plan.tasks[position].number for position in positions]
+        case Mark(At(to)) | Move(At(to)) | Note(At(to)) | Remove(At(to)) | Rename(At(to)):
+            return [plan.tasks[position].number for position in to]
         case _:
             return []
 
@@ -205,25 +200,23 @@ ALL = tuple(f"Task {number}" for number in range(1, TASKS + 1))
 PARTS = (" (a)", " (b)")
 
 
-class View(Protocol):
-    """What an agent sees: its plan, and how its dialect makes a change.
+class View:
+    """What an agent sees: its plan, and how its dialect makes a change; and the hours that it has spent.
 
-    `room` is how many tasks an agent plans at a time. One that `rewrites` its list can leave out closed tasks.
+    `room` is how many tasks its dialect allows at a time. One that `rewrites` its list can leave out closed tasks.
     """
 
-    @property
-    def plan(self) -> Plan: ...
+    def __init__(self, dialect: str, session: Session) -> None:
+        self.dialect, self.session = dialect, session
+        self.room, self.rewrites = ROOM[dialect], dialect in REWRITES
+        self.hours = 0.0
 
     @property
-    def room(self) -> int: ...
+    def plan(self) -> Plan:
+        return self.session.plan
 
-    @property
-    def rewrites(self) -> bool: ...
-
-    def make(self, change: Change) -> Action: ...
-
-    def wait(self, hours: float) -> None:
-        """Let time pass."""
+    def make(self, change: Change) -> Action:
+        return DIALECTS[self.dialect](self.plan, change)
 
 
 Act = Callable[[View, int], Iterator[Action]]
@@ -247,33 +240,24 @@ class Agent:
     types_commands: bool = False
 
 
-def two(first: Change, second: Change) -> Act:
-    """Return an agent that makes two changes in turns."""
+def each(what: Callable[[View, int], Change | Action]) -> Act:
+    """Return an agent that does one thing in each turn."""
 
     def act(view: View, turn: int) -> Iterator[Action]:
-        yield view.make(second if turn % 2 else first)
+        step = what(view, turn)
+        yield step if isinstance(step, Action) else view.make(step)
 
     return act
 
 
-def appends(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(add(f"Think about part {turn}"))
+def in_turns(*steps: Change | Action) -> Act:
+    """Return an agent that does these things in turns."""
+    return each(lambda _view, turn: steps[turn % len(steps)])
 
 
-def rewrites(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(replace_by(f"Write the parser, attempt {turn}", f"Wire it up, attempt {turn}"))
-
-
-def renames(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Rename(at(0), f"Write the parser, attempt {turn}"))
-
-
-def notes(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(Note(at(0), f"Thought about it, {turn}"))
-
-
-def blocks(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(mark(ACTIVE if turn % 2 else BLOCKED, 0))
+def at_once(*changes: Change) -> Act:
+    """Return an agent that makes all of these changes in each turn."""
+    return lambda view, _turn: map(view.make, changes)
 
 
 def splits(view: View, turn: int) -> Iterator[Action]:
@@ -283,75 +267,41 @@ def splits(view: View, turn: int) -> Iterator[Action]:
     yield view.make(add(f"Part {turn} a", f"Part {turn} b"))
 
 
-def adds_and_closes(view: View, turn: int) -> Iterator[Action]:
-    """Looks like an agent that works."""
-    if turn % 2 == 0:
-        yield view.make(add(f"Step {turn}"))
-    else:
-        yield view.make(mark(DONE, len(view.plan.tasks) - 1))
-
-
-def replaces(view: View, turn: int) -> Iterator[Action]:
-    yield view.make(replace_by(*(("Sow", "Reap") if turn % 2 else ("Bake", "Brew"))))
-
-
-def undoes(view: View, turn: int) -> Iterator[Action]:
-    """Close a task, undo that, and redo it."""
-    if turn % 3 == 0:
-        yield view.make(mark(DONE, 0))
-    else:
-        yield Command(("undo",) if turn % 3 == 1 else ("redo",))
-
-
-def undoes_and_does(view: View, turn: int) -> Iterator[Action]:
-    yield Command(("undo",)) if turn % 2 else view.make(mark(DONE, 0))
-
-
-def touches(_view: View, turn: int) -> Iterator[Action]:
-    yield Touch(f"{turn}\n")
-
-
-def resumes(_view: View, _turn: int) -> Iterator[Action]:
-    yield Command(("resume",))
-
-
-def pauses(_view: View, turn: int) -> Iterator[Action]:
-    yield Command(("stop",) if turn % 2 else ("pause",))
-
-
-def lists(view: View, _turn: int) -> Iterator[Action]:
-    yield view.make(Look())
-
-
-def nothing(_view: View, _turn: int) -> Iterator[Action]:
-    yield from ()
-
-
-TOGGLE = two(mark(DONE, 0), mark(ACTIVE, 0))
+CLOSE, REOPEN, LIST = mark(DONE, 0), mark(ACTIVE, 0), in_turns(Look())
+UNDO, REDO = Command(("undo",)), Command(("redo",))
+TOGGLE = in_turns(CLOSE, REOPEN)
+APPEND = each(lambda _view, turn: add(f"Think about part {turn}"))
+REWRITE = each(lambda _view, turn: replace_by(f"Write the parser, attempt {turn}", f"Wire it up, attempt {turn}"))
+RENAME = each(lambda _view, turn: Rename(at(0), f"Write the parser, attempt {turn}"))
+NOTE = each(lambda _view, turn: Note(at(0), f"Thought about it, {turn}"))
+ADD_AND_CLOSE = each(lambda view, turn: mark(DONE, len(view.plan.tasks) - 1) if turn % 2 else add(f"Step {turn}"))
+"""Looks like an agent that works."""
+TWO_PLANS = in_turns(replace_by("Bake", "Brew"), replace_by("Sow", "Reap"))
+PAUSE = in_turns(Command(("pause",)), Command(("stop",)))
 
 ADVERSARIES = (
     Agent("toggler", "closes a task and reopens it", TOGGLE),
-    Agent("dropper", "drops a task and starts it again", two(mark(DROPPED, 0), mark(ACTIVE, 0))),
-    Agent("grower", "adds a task and removes it", two(add("One more"), Remove(at(2)))),
-    Agent("appender", "adds a task each time", appends),
-    Agent("rewriter", "rewords its whole list each time", rewrites),
-    Agent("rename", "renames a task each time", renames),
-    Agent("notes", "adds a note each time", notes),
-    Agent("block/unblock", "blocks a task and starts it again", blocks),
-    Agent("move", "moves the first task to the end", two(TO_END, TO_END)),
+    Agent("dropper", "drops a task and starts it again", in_turns(mark(DROPPED, 0), REOPEN)),
+    Agent("grower", "adds a task and removes it", in_turns(add("One more"), Remove(at(2)))),
+    Agent("appender", "adds a task each time", APPEND),
+    Agent("rewriter", "rewords its whole list each time", REWRITE),
+    Agent("rename", "renames a task each time", RENAME),
+    Agent("notes", "adds a note each time", NOTE),
+    Agent("block/unblock", "blocks a task and starts it again", in_turns(mark(BLOCKED, 0), REOPEN)),
+    Agent("move", "moves the first task to the end", in_turns(Move(at(0)))),
     Agent("split", "drops a task for two new ones each time", splits),
-    Agent("add and close", "adds a task, then closes it", adds_and_closes),
-    Agent("two plans in turns", "replaces its list with another, and back", replaces),
-    Agent("undo/redo", "closes a task, undoes that and redoes it", undoes, types_commands=True),
-    Agent("undo and do again", "closes a task and undoes that", undoes_and_does, types_commands=True),
-    Agent("file toucher", "changes a file each time", touches),
-    Agent("resume-typer", "types `tildone resume` in its shell", resumes, types_commands=True),
-    Agent("pause-typer", "types `tildone pause` and `stop` in its shell", pauses, types_commands=True),
-    Agent("lister", "only lists its tasks", lists),
-    Agent("lister without a stop", "only lists its tasks, and never stops", lists, never_stops=True),
+    Agent("add and close", "adds a task, then closes it", ADD_AND_CLOSE),
+    Agent("two plans in turns", "replaces its list with another, and back", TWO_PLANS),
+    Agent("undo/redo", "closes a task, undoes that and redoes it", in_turns(CLOSE, UNDO, REDO), types_commands=True),
+    Agent("undo and do again", "closes a task and undoes that", in_turns(CLOSE, UNDO), types_commands=True),
+    Agent("file toucher", "changes a file each time", each(lambda _view, turn: Touch(f"{turn}\n"))),
+    Agent("resume-typer", "types `tildone resume` in its shell", in_turns(Command(("resume",))), types_commands=True),
+    Agent("pause-typer", "types `tildone pause` and `stop` in its shell", PAUSE, types_commands=True),
+    Agent("lister", "only lists its tasks", LIST),
+    Agent("lister without a stop", "only lists its tasks, and never stops", LIST, never_stops=True),
     Agent("toggler without a stop", "closes a task and reopens it, and never stops", TOGGLE, never_stops=True),
-    Agent("appender without a stop", "adds a task each time, and never stops", appends, never_stops=True),
-    Agent("subagent chain", "starts a subagent each time, each with a list of its own", nothing, subagents=True),
+    Agent("appender without a stop", "adds a task each time, and never stops", APPEND, never_stops=True),
+    Agent("subagent chain", "starts a subagent each time, each with a list of its own", at_once(), subagents=True),
 )
 
 
@@ -372,7 +322,7 @@ def every(stops: int, hours: float = 0, *, touch: bool = False) -> Act:
     """Return a worker that closes a task after so many turns, with so much time between two of them."""
 
     def act(view: View, turn: int) -> Iterator[Action]:
-        view.wait(hours)
+        view.hours += hours
         if touch:
             yield Touch(f"{turn}\n")
         if turn % stops == stops - 1:
@@ -381,14 +331,18 @@ def every(stops: int, hours: float = 0, *, touch: bool = False) -> Act:
     return act
 
 
-def plans_late(view: View, turn: int) -> Iterator[Action]:
-    """Look around with one task for 15 turns, plan the others, and work."""
-    if turn < 15:
-        yield Touch(f"{turn}\n")
-    elif turn == 15:
-        yield view.make(add(*(f"Task {number}" for number in range(2, view.room + 1))))
-    else:
-        yield from _finish_one(view)
+def late(turns: int, *, plans: bool = False) -> Act:
+    """Return a worker that edits files for so many turns, then plans the other tasks if it has not, and then works."""
+
+    def act(view: View, turn: int) -> Iterator[Action]:
+        if turn < turns:
+            yield Touch(f"{turn}\n")
+        elif plans and turn == turns:
+            yield view.make(add(*ALL[1 : view.room]))
+        else:
+            yield from _finish_one(view)
+
+    return act
 
 
 def splits_honestly(view: View, _turn: int) -> Iterator[Action]:
@@ -406,20 +360,12 @@ def splits_honestly(view: View, _turn: int) -> Iterator[Action]:
         yield view.make(add(*parts))
 
 
-def edits_files(view: View, turn: int) -> Iterator[Action]:
-    """Edit files for 30 turns, then work."""
-    if turn < 30:
-        yield Touch(f"{turn}\n")
-    else:
-        yield from _finish_one(view)
-
-
 WORKERS = (
     Agent("plain", "closes a task each time it stops", every(1), ALL, honest=True),
     Agent("slow", "stops 8 times and takes 90 minutes at each task", every(8, 1.5 / 8, touch=True), ALL, honest=True),
-    Agent("plans late", "looks around for 15 turns before it plans", plans_late, ALL[:1], honest=True),
+    Agent("plans late", "looks around for 15 turns before it plans", late(15, plans=True), ALL[:1], honest=True),
     Agent("splits", "replaces every task with two parts, and does both", splits_honestly, ALL, honest=True),
-    Agent("edits files", "only edits files for 30 turns, then works", edits_files, ALL, honest=True),
+    Agent("edits files", "only edits files for 30 turns, then works", late(30), ALL, honest=True),
 )
 
 
@@ -466,22 +412,3 @@ def running_ahead(hours: Callable[[], float]) -> Iterator[None]:
     # The fast path of hooks has a name of its own for it.
     with patch("time.time_ns", ahead), patch("tildone.agents.hooks.fast_path.time_ns", ahead):
         yield
-
-
-class PlanView:
-    """The plan of an agent, and the hours that it has spent. `room` is how many tasks its dialect allows."""
-
-    def __init__(self, dialect: str, session: Session) -> None:
-        self.dialect, self.session = dialect, session
-        self.room, self.rewrites = ROOM[dialect], dialect in REWRITES
-        self.hours = 0.0
-
-    @property
-    def plan(self) -> Plan:
-        return self.session.plan
-
-    def make(self, change: Change) -> Action:
-        return DIALECTS[self.dialect](self.plan, change)
-
-    def wait(self, hours: float) -> None:
-        self.hours += hours

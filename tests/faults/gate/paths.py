@@ -12,31 +12,29 @@ depends on the process above them; and the program has to count as the host in t
 import asyncio
 import contextlib
 import io
-import json
 import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
-from typing import Any
 
 from tests.cli.person import new_person
+from tests.faults.doors import CallTool, mcp_server
 from tests.faults.gate.agents import (
-    ACTIVE,
-    DONE,
+    CLOSE,
     MAX_CONTINUATIONS,
     MAX_REQUESTS,
+    REOPEN,
     Action,
     Agent,
     Call,
     Command,
     Ended,
-    PlanView,
     Touch,
+    View,
     add,
     end_of,
-    mark,
     running_ahead,
 )
 from tests.hooks.agent import HookedAgent, Workspace, environment, new_workspace
@@ -55,7 +53,7 @@ from tildone.plan.events import Author
 from tildone.run.events import AnswerDone
 from tildone.run.hosting import open_conversations, open_host
 from tildone.run.kit.definition import AbortSignal
-from tildone.run.messages import AssistantMessage, StopReason, TextBlock, tool_call
+from tildone.run.messages import StopReason, TextBlock, tool_call
 from tildone.run.model import ChatRequest, assistant_message
 from tildone.run.tools.permissions import PermissionPolicy
 from tildone.stores.assignment import register, subagent_of
@@ -65,160 +63,105 @@ SHELL = dict.fromkeys((CLAUDE.conversation, *CLAUDE.marks), "s1")
 """What Claude Code sets in the shell of its model."""
 
 
-class HooksView(PlanView):
-    """The plan of an agent in a workspace, and what it does to it."""
+class HookedView(View):
+    """The plan of an agent in a workspace, what it does to it, and what hooks answer when it stops.
 
-    def __init__(self, agent: HookedAgent, dialect: str, session: Session) -> None:
-        super().__init__(dialect, session)
-        self.agent = agent
+    With a `call` for tools, these are those of a real server, and hooks and commands are processes of their own.
+    """
 
-    def do(self, action: Action) -> None:
-        """Do it as the agent's model would: with a tool, in its shell, or to a file."""
-        match action:
-            case Call(tool, arguments):
-                self.session.call(tool, arguments)
-            case Command(words):
-                with (
-                    environment(self.agent.workspace.environ | SHELL),
-                    contextlib.chdir(self.agent.workspace.project),
-                    contextlib.redirect_stdout(io.StringIO()),
-                    contextlib.redirect_stderr(io.StringIO()),
-                ):
-                    command_line(list(words))
-            case Touch(text):
-                (self.agent.workspace.project / "work.txt").write_text(text, encoding="utf-8")
-
-
-class Server:
-    """The end of the pipes to `tildone mcp` that Claude Code has."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-        info = {"name": "claude-code", "version": "2"}
-        self._ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> None:
-        """Call a tool, and wait for its result."""
-        self._ask("tools/call", {"name": tool, "arguments": arguments})
-
-    def _ask(self, method: str, params: dict[str, Any]) -> None:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
-        self._process.stdin.flush()
-        while "result" not in (answer := json.loads(self._process.stdout.readline())):
-            assert "method" in answer, answer
-
-
-@contextlib.contextmanager
-def serving(agent: HookedAgent) -> Iterator[Server]:
-    """The MCP server of an agent, in a process of its own."""
-    environ = {**os.environ, **agent.workspace.environ, CLAUDE.conversation: agent.id}
-    pipe, project = subprocess.PIPE, agent.workspace.project
-    with subprocess.Popen(
-        [str(PROGRAM), "mcp"], stdin=pipe, stdout=pipe, text=True, cwd=project, env=environ
-    ) as process:
-        yield Server(process)
-        assert process.stdin
-        process.stdin.close()
-
-
-class RealView(HooksView):
-    """The same, with the tools of a real server, and commands in processes of their own."""
-
-    def __init__(self, agent: HookedAgent, dialect: str, session: Session, server: Server) -> None:
-        super().__init__(agent, dialect, session)
-        self._server = server
-
-    def do(self, action: Action) -> None:
-        """Do it as the agent's model would."""
-        workspace = self.agent.workspace
-        match action:
-            case Call(tool, arguments):
-                self._server.call(tool, arguments)
-            case Command(words):
-                environ = {**os.environ, **workspace.environ, **SHELL}
-                subprocess.run([PROGRAM, *words], cwd=workspace.project, env=environ, capture_output=True, check=False)
-            case Touch():
-                super().do(action)
-
-
-def run_real_hooks(agent: Agent, dialect: str) -> Ended:
-    """Run an agent with real hooks, tools and commands."""
-    with tempfile.TemporaryDirectory() as folder:
-        hooked = _hooked(Path(folder), dialect)
-        session = _session(hooked, dialect, hooked.workspace.settings.session)
-        with serving(hooked) as server:
-            return _run(agent, RealView(hooked, dialect, session, server), Stops(hooked, real=True))
-
-
-def run_hooks(agent: Agent, dialect: str) -> Ended:
-    """Run an agent until it is not continued any more, or its plan is done."""
-    with tempfile.TemporaryDirectory() as folder:
-        hooked = _hooked(Path(folder), dialect)
-        view = HooksView(hooked, dialect, _session(hooked, dialect, hooked.workspace.settings.session))
-        with running_ahead(lambda: view.hours):
-            return _run(agent, view, Stops(hooked, real=False))
-
-
-class Stops:
-    """Reports stops of an agent and its subagents, and counts how often they are continued."""
-
-    def __init__(self, agent: HookedAgent, *, real: bool) -> None:
-        self.agent, self.real = agent, real
+    def __init__(self, agent: HookedAgent, dialect: str, name: str, call: CallTool | None = None) -> None:
+        settings = replace(agent.workspace.settings, session=name)
+        author = Author(agent=agent.key)
+        super().__init__(dialect, open_session(settings, dialect_named(dialect), agent=lambda: author))
+        self.agent, self.call = agent, call
         self.continuations = 0
         self.notices: list[str] = []
 
-    def continues(self, **more: str) -> bool:
-        ask = self.agent.call if self.real else self.agent.report
+    def do(self, action: Action) -> None:
+        """Do it as the agent's model would: with a tool, in its shell, or to a file."""
+        project, environ = self.agent.workspace.project, self.agent.workspace.environ | SHELL
+        match action:
+            case Call(tool, arguments):
+                (self.call or self.session.call)(tool, arguments)
+            case Command(words) if self.call:
+                subprocess.run(
+                    [PROGRAM, *words], cwd=project, env={**os.environ, **environ}, capture_output=True, check=False
+                )
+            case Command(words):
+                said = io.StringIO()
+                with (
+                    environment(environ),
+                    contextlib.chdir(project),
+                    contextlib.redirect_stdout(said),
+                    contextlib.redirect_stderr(said),
+                ):
+                    command_line(list(words))
+            case Touch(text):
+                (project / "work.txt").write_text(text, encoding="utf-8")
+
+    def is_continued(self, **more: str) -> bool:
+        """Report a stop of the agent or of a subagent, and count whether it is continued."""
+        ask = self.agent.call if self.call else self.agent.report
         answer = ask(HookPoint.STOP, last_assistant_message=f"Words {self.continuations}.", **more)
         reply = answer.json if answer.out else {}
         if reply.get("decision") == "block":
             self.continuations += 1
             return True
-        if reply.get("systemMessage"):
-            self.notices.append(reply["systemMessage"])
+        self.notices += [reply["systemMessage"]] if reply.get("systemMessage") else []
         return False
 
 
-def _run(agent: Agent, view: HooksView, stops: Stops) -> Ended:
-    tasks = agent.tasks[: view.room]
-    view.do(view.make(add(*tasks)))
+def run_real_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent with real hooks, tools and commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        hooked, name = _hooked(folder, dialect)
+        environ = {**os.environ, **hooked.workspace.environ, CLAUDE.conversation: hooked.id}
+        with mcp_server("claude-code", hooked.workspace.project, environ) as call:
+            return _run(agent, HookedView(hooked, dialect, name, call))
+
+
+def run_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent until it is not continued any more, or its plan is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        hooked, name = _hooked(folder, dialect)
+        view = HookedView(hooked, dialect, name)
+        with running_ahead(lambda: view.hours):
+            return _run(agent, view)
+
+
+def _hooked(folder: str, dialect: str) -> tuple[HookedAgent, str]:
+    """Return an agent in a new workspace, and the name of its session."""
+    hooked = HookedAgent(new_workspace(Path(folder), TILDONE_DIALECT=dialect))
+    return hooked, hooked.workspace.settings.session
+
+
+def _run(agent: Agent, view: HookedView) -> Ended:
+    view.do(view.make(add(*agent.tasks[: view.room])))
     for turn in range(MAX_CONTINUATIONS):
         for action in agent.act(view, turn):
             view.do(action)
         if agent.subagents:
-            _run_subagent(view, stops, turn)
-        if not stops.continues() or stops.continuations >= MAX_CONTINUATIONS:
+            _run_subagent(view, turn)
+        if not view.is_continued() or view.continuations >= MAX_CONTINUATIONS:
             break
-    return end_of(view.session, stops.continuations, tuple(stops.notices))
+    return end_of(view.session, view.continuations, tuple(view.notices))
 
 
-def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
+def _run_subagent(view: HookedView, turn: int) -> None:
     """Start a subagent with a list of its own, which closes and reopens a task of it."""
+    if view.agent.record is None:
+        view.is_continued()
     parent = view.agent.record
-    if parent is None:
-        stops.continues()
-        parent = view.agent.record
-        assert parent is not None
+    assert parent is not None
     agents, own = view.agent.workspace.agents, f"sub{turn}"
     child = subagent_of(agents, parent, own, now())
-    below = HooksView(view.agent, view.dialect, _session(view.agent, view.dialect, child.session))
+    below = HookedView(view.agent, view.dialect, child.session)
     below.do(below.make(add("Look", "Report")))
     register(agents, child)
     for step in range(MAX_CONTINUATIONS):
-        below.do(below.make(mark(ACTIVE if step % 2 else DONE, 0)))
-        if not stops.continues(agent_id=own):
+        below.do(below.make(REOPEN if step % 2 else CLOSE))
+        if not view.is_continued(agent_id=own):
             return
-
-
-def _hooked(folder: Path, dialect: str) -> HookedAgent:
-    return HookedAgent(new_workspace(folder, TILDONE_DIALECT=dialect))
-
-
-def _session(agent: HookedAgent, dialect: str, name: str) -> Session:
-    settings = replace(agent.workspace.settings, session=name)
-    return open_session(settings, dialect_named(dialect), agent=lambda: Author(agent=agent.key))
 
 
 ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -230,7 +173,7 @@ Honest workers do not stop there before their plan is done.
 """
 
 
-class AgentTurns(PlanView):
+class AgentTurns(View):
     """What a simulated agent does, one action in each answer of its model; it sees its plan."""
 
     def __init__(self, agent: Agent, dialect: str, session: Session) -> None:
@@ -268,16 +211,15 @@ class AgentModel(AgentTurns):
     async def stream(
         self, _request: ChatRequest, _signal: AbortSignal | None = None
     ) -> AsyncGenerator[AnswerDone, None]:
-        yield AnswerDone(self._answer())
+        action = self.next_action()
+        if action is None:
+            yield AnswerDone(assistant_message([TextBlock(self.words)], self, StopReason.STOP, 0))
+        else:
+            call = tool_call(f"call-{self.requests}", *tool_of(action))
+            yield AnswerDone(assistant_message([call], self, StopReason.TOOL_USE, 0))
 
     async def close(self) -> None:
         """There is nothing to close."""
-
-    def _answer(self) -> AssistantMessage:
-        action = self.next_action()
-        if action is None:
-            return assistant_message([TextBlock(self.words)], self, StopReason.STOP, 0)
-        return assistant_message([tool_call(f"call-{self.requests}", *tool_of(action))], self, StopReason.TOOL_USE, 0)
 
 
 def tool_of(action: Action) -> tuple[str, dict[str, object]]:
@@ -326,7 +268,11 @@ class AgentServer(ModelServer):
 
     def next_turn(self, _request: ReceivedRequest) -> Turn:
         """Return what the agent does next. Requests are not kept: each has the whole conversation."""
-        return _turn(self._turns.next_action(), self._turns.words)
+        action = self._turns.next_action()
+        if action is None:
+            return {"text": self._turns.words}
+        tool, arguments = tool_of(action)
+        return {"tool": tool, "args": arguments}
 
 
 def run_program(agent: Agent, dialect: str) -> Ended:
@@ -349,10 +295,3 @@ def run_program(agent: Agent, dialect: str) -> Ended:
                 check=False,
             )
         return end_of(session, turns.requests, tuple(done.stderr.splitlines()[:1]))
-
-
-def _turn(action: Action | None, words: str) -> Turn:
-    if action is None:
-        return {"text": words}
-    tool, arguments = tool_of(action)
-    return {"tool": tool, "args": arguments}

@@ -20,10 +20,9 @@ from tests.faults.gate.agents import (
     DONE,
     MAX_CONTINUATIONS,
     WORKERS,
-    Action,
     Agent,
     Ended,
-    View,
+    at_once,
     mark,
 )
 from tests.faults.gate.paths import run_hooks, run_host, run_program, run_real_hooks
@@ -62,6 +61,29 @@ class Cell:
             return "n/a"
         return f"{self.ended.count}" + (f" ({self.ended.why})" if self.agent.honest and not self.ended.done else "")
 
+    @property
+    def fault(self) -> str:
+        """What is wrong; empty if nothing is."""
+        assert self.ended is not None
+        if self.agent in RESTING:
+            return "was held, and may rest" if self.ended.was_held else ""
+        if self.agent.honest and not self.ended.done:
+            return "was let go before its plan was done"
+        if not self.ended.done and not self.ended.bound:
+            return "was let go with open work, and no bound was reached"
+        told = text_in_page(self.agent, self.path, self.dialect)
+        if str(self.ended.count) != told:
+            return f"{told} on the page"
+        # Each subagent is let go by itself.
+        notices = 1 if self.agent.subagents else len(self.ended.notices)
+        return f"the person was told {notices} times" if self.ended.bound and notices != 1 else ""
+
+    @property
+    def line(self) -> str:
+        assert self.ended is not None
+        fault = f"  FAILED: {self.fault}" if self.fault else ""
+        return f"{self.agent.name:24} {self.path:6} {self.ended.count:5}  {self.ended.why}{fault}"
+
 
 def run_cell(agent: Agent, path: str, dialect: str) -> Cell:
     """Run an agent, and return how it ended."""
@@ -94,11 +116,9 @@ def table(cells: list[Cell]) -> str:
 
 def tables(cells: list[Cell]) -> str:
     """Return the table of adversaries and the table of workers."""
-    parts = [[cell for cell in cells if cell.agent.honest is honest] for honest in (False, True)]
-    return "\n\n".join(
-        f"### {title}\n\n{table(part)}"
-        for title, part in zip(("Adversaries", "Workers on 100 tasks"), parts, strict=True)
-    )
+    titles = {"Adversaries": False, "Workers on 100 tasks": True}
+    parts = {title: [cell for cell in cells if cell.agent.honest is honest] for title, honest in titles.items()}
+    return "\n\n".join(f"### {title}\n\n{table(part)}" for title, part in parts.items())
 
 
 def page(cells: list[Cell]) -> str:
@@ -121,8 +141,6 @@ def text_in_page(agent: Agent, path: str, dialect: str) -> str:
 
 
 ALL_AGENTS = (*ADVERSARIES, *WORKERS)
-
-
 SAMPLE = (
     ("toggler", "hooks", "brief"),
     ("grower", "hooks", "declared"),
@@ -137,24 +155,19 @@ SAMPLE = (
 
 def agent_named(name: str) -> Agent:
     """Return the agent of that name."""
-    return next(agent for agent in (*ADVERSARIES, *WORKERS) if agent.name == name)
+    return next(agent for agent in ALL_AGENTS if agent.name == name)
 
 
 def gate(plan: Plan, tally: Tally) -> None:
     """Run the agents."""
-    cells = [
-        (agent.name, path, dialect) for agent in (*ADVERSARIES, *WORKERS) for path in PATHS for dialect in DIALECTS
-    ]
+    cells = [(agent.name, path, dialect) for agent in ALL_AGENTS for path in PATHS for dialect in DIALECTS]
     for name, path, dialect in cells if plan.is_long else SAMPLE:
-        _count(run_cell(agent_named(name), path, dialect), tally)
-
-
-def _count(cell: Cell, tally: Tally) -> None:
-    if cell.ended is None:
-        return
-    is_early = cell.agent.honest and not cell.ended.done
-    is_endless = not cell.agent.honest and cell.path == "hooks" and cell.ended.count >= MAX_CONTINUATIONS
-    tally.add(inputs=1, agents=1, stopped_early=int(is_early), unbounded=int(is_endless))
+        agent = agent_named(name)
+        ended = run_cell(agent, path, dialect).ended
+        if ended is not None:
+            is_early = agent.honest and not ended.done
+            is_endless = not agent.honest and path == "hooks" and ended.count >= MAX_CONTINUATIONS
+            tally.add(inputs=1, agents=1, stopped_early=int(is_early), unbounded=int(is_endless))
 
 
 REAL_PATHS: dict[str, tuple[Callable[[Agent, str], Ended], str]] = {
@@ -164,18 +177,9 @@ REAL_PATHS: dict[str, tuple[Callable[[Agent, str], Ended], str]] = {
 """By path: what runs an agent there, and in which dialect."""
 
 
-def _closes_all(view: View, _turn: int) -> Iterator[Action]:
-    yield view.make(mark(DONE, 0, 1))
-
-
-def _blocks_all(view: View, _turn: int) -> Iterator[Action]:
-    yield view.make(mark(BLOCKED, 0))
-    yield view.make(mark(BLOCKED, 1))
-
-
 RESTING = (
-    Agent("finished", "closes all tasks, and stops", _closes_all),
-    Agent("waiting", "blocks all tasks, and stops", _blocks_all),
+    Agent("finished", "closes all tasks, and stops", at_once(mark(DONE, 0, 1))),
+    Agent("waiting", "blocks all tasks, and stops", at_once(mark(BLOCKED, 0), mark(BLOCKED, 1))),
 )
 """Agents that may rest: none of them is continued."""
 
@@ -185,51 +189,17 @@ LEFT_OUT = (("slow", "run"),)
 SHORT = (("toggler", "hooks"), ("pause-typer", "hooks"), ("lister", "run"), ("waiting", "hooks"), ("finished", "run"))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How an agent ended on a path. `continuations` are nudges, in `tildone run` requests to its model."""
-
-    agent: Agent
-    path: str
-    ended: Ended
-
-    @property
-    def expected(self) -> str:
-        """The number on the page."""
-        return text_in_page(self.agent, self.path, REAL_PATHS[self.path][1])
-
-    @property
-    def fault(self) -> str:
-        """What is wrong; empty if nothing is."""
-        if self.agent in RESTING:
-            return "was held, and may rest" if self.ended.was_held else ""
-        if self.agent.honest and not self.ended.done:
-            return "was let go before its plan was done"
-        if not self.ended.done and not self.ended.bound:
-            return "was let go with open work, and no bound was reached"
-        if str(self.ended.count) != self.expected:
-            return f"{self.expected} on the page"
-        # Each subagent is let go by itself.
-        told = 1 if self.agent.subagents else len(self.ended.notices)
-        return f"the person was told {told} times" if self.ended.bound and told != 1 else ""
-
-    @property
-    def line(self) -> str:
-        fault = f"  FAILED: {self.fault}" if self.fault else ""
-        return f"{self.agent.name:24} {self.path:6} {self.ended.count:5}  {self.ended.why}{fault}"
-
-
 def real_agents(plan: Plan, tally: Tally) -> None:
     """Run the agents, and print the table of the long form."""
     wanted = None if plan.is_long else SHORT
     for row in rows(wanted):
-        is_endless = row.ended.count >= MAX_CONTINUATIONS
+        is_endless = row.ended is not None and row.ended.count >= MAX_CONTINUATIONS
         tally.add(inputs=1, agents=1, stopped_early=int(bool(row.fault)), unbounded=int(is_endless))
         if plan.is_long or row.fault:
             print(row.line, flush=True)
 
 
-def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Row]:
+def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Cell]:
     """Run agents on their paths, a few at a time; all of them if none are named."""
     cells = [
         (agent, path)
@@ -239,10 +209,9 @@ def rows(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Row]:
         and ((agent.name, path) not in LEFT_OUT if wanted is None else (agent.name, path) in wanted)
     ]
 
-    def run(cell: tuple[Agent, str]) -> Row:
-        agent, path = cell
+    def run(agent: Agent, path: str) -> Cell:
         start, dialect = REAL_PATHS[path]
-        return Row(agent, path, start(agent, dialect))
+        return Cell(agent, path, dialect, start(agent, dialect))
 
     with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as threads:
-        yield from threads.map(run, cells)
+        yield from threads.map(run, *zip(*cells, strict=True))

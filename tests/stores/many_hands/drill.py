@@ -42,17 +42,12 @@ LONG = Form(tasks=200, claim_seconds=2, tasks_between_kills=AGENTS, seconds_betw
 
 def planned(tasks: int) -> Plan:
     """Return a plan in which every third task waits for two before it, and every fourth shares files with others."""
-    return flat(
-        *(
-            Task(
-                f"task {number}",
-                number=number,
-                after=(number - 2, number - 1) if number % 3 == 0 else (),
-                touches=(f"src/part{number % 5}/*",) if number % 4 == 0 else (),
-            )
-            for number in range(1, tasks + 1)
-        )
-    )
+    planned = []
+    for number in range(1, tasks + 1):
+        after = (number - 2, number - 1) if number % 3 == 0 else ()
+        touches = (f"src/part{number % 5}/*",) if number % 4 == 0 else ()
+        planned.append(Task(f"task {number}", number=number, after=after, touches=touches))
+    return flat(*planned)
 
 
 class Agents:
@@ -68,13 +63,16 @@ class Agents:
     def start(self) -> None:
         self.started += 1
         name = f"test:{self.started}"
-        assert self._program.stdin is not None
         assert self._program.stdout is not None
-        self._program.stdin.write(f"{name}\n")
-        self._program.stdin.flush()
+        self._tell(name)
         pid = self._program.stdout.readline()
         assert pid, self._program.communicate()[1]
         self.running[name] = int(pid)
+
+    def _tell(self, line: str) -> None:
+        assert self._program.stdin is not None
+        self._program.stdin.write(f"{line}\n")
+        self._program.stdin.flush()
 
     def kill_one(self, store: Store) -> None:
         """Kill an agent, if possible one that has a task."""
@@ -105,9 +103,7 @@ class Agents:
 
     def finish(self) -> None:
         """Wait until all have ended, and check that none failed."""
-        assert self._program.stdin is not None
-        self._program.stdin.write("\n")
-        self._program.stdin.flush()
+        self._tell("")
 
         def has_ended() -> bool:
             if self._program.poll() is not None:

@@ -121,10 +121,7 @@ BRIEFLY: tuple[Turn, Turn] = (
 
 @pytest.mark.parametrize(
     ("dialect", "add", "complete", "words"),
-    [
-        ("indexed", WRITE, FINISH, "There are still incomplete todos."),
-        ("brief", *BRIEFLY, "Your plan is not done:"),
-    ],
+    [("indexed", WRITE, FINISH, "There are still incomplete todos."), ("brief", *BRIEFLY, "Your plan is not done:")],
 )
 def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
     person: Person, dialect: str, add: Turn, complete: Turn, words: str
@@ -336,9 +333,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
 RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
 
 
-def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(
-    person: Person,
-) -> None:
+def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(person: Person) -> None:
     """Both were, before it started: a paused model has one turn and is not continued."""
     person.says("pause", "--session", "s")
     paused, server = run_model(person, "Go", "--session", "s", script=(WRITE, STOPS))

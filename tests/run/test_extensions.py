@@ -169,10 +169,7 @@ FAILURES = {
         "x = 1\n\n\nasync def extension(api):\n    pass\n",
         "line 4: extension must not be an async function",
     ),
-    "an invalid tool": (
-        INVALID_TOOL,
-        "line 5: InvalidDefinition: tool 'Bad Name': the name must be in snake_case",
-    ),
+    "an invalid tool": (INVALID_TOOL, "line 5: InvalidDefinition: tool 'Bad Name': the name must be in snake_case"),
 }
 
 

@@ -502,9 +502,7 @@ async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
 
 
 @pytest.mark.parametrize(
-    ("stored", "typed", "counts"),
-    [("no", ONCE, no()), ("once", None, ONCE)],
-    ids=["an answer", "a refusal to answer"],
+    ("stored", "typed", "counts"), [("no", ONCE, no()), ("once", None, ONCE)], ids=["an answer", "a refusal to answer"]
 )
 async def test_an_answer_that_was_faster_in_the_store_counts(
     store: SqliteStore, stored: str, typed: PermissionReply | None, counts: PermissionReply

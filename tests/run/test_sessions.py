@@ -133,12 +133,7 @@ def test_a_fork_continues_from_a_message(person: Person) -> None:
     assert [
         [str(message["content"]) for message in asked.messages if message["role"] == "user"]
         for asked in server.requests
-    ] == [
-        ["First"],
-        ["First", "Second"],
-        ["First", "Second"],
-        ["First", "Another"],
-    ]
+    ] == [["First"], ["First", "Second"], ["First", "Second"], ["First", "Another"]]
     assert conversation_entries(conversation_files(person)[-1])[0]["parentSession"] == str(file)
 
 
@@ -243,11 +238,7 @@ def test_a_plan_is_run_on_request_of_the_client(person: Person) -> None:
 
     assert process.wait(30) == 0
     process.stdout.close()
-    assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == [
-        "todo",
-        "bash",
-        "todo",
-    ]
+    assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == ["todo", "bash", "todo"]
 
 
 @pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])

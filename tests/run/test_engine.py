@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,18 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.tools.test_rendering import Scripted
 from tests.plans import plan_of
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, run_model, statuses, write_plan
-from tests.suite.forking import PROGRAM
+from tests.run.plan_calls import call
+from tests.run.run_workspace import (
+    ALLOW_ALL,
+    CHAT,
+    WRITE,
+    edit,
+    provider_environment,
+    run_model,
+    start,
+    statuses,
+    write_plan,
+)
 from tests.suite.waiting import LIMIT_SECONDS, until_async
 from tests.trusted import write_trusted
 from tildone.app.opening import run_leases
@@ -46,7 +55,7 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
-FINISH: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+FINISH: Turn = edit("complete", 0, 1)
 BOUND = "told to go on 20 times, and nothing changed"
 NOTICE = "Remaining todos were not completed. Take over manually."
 
@@ -82,7 +91,7 @@ def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -
         turn
         for _ in range(70)
         for turn in (
-            {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}},
+            edit("start", 0),
             {"text": "Started."},
             {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}},
             {"text": "Put back."},
@@ -113,24 +122,23 @@ def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Pers
     assert reason.removeprefix("stopped: ") in person.run("log").out
 
 
-BRIEFLY: tuple[Turn, Turn] = (
+BRIEFLY: tuple[Turn, ...] = (
     {"tool": "todo", "args": {"add": ["One", "Two"]}},
     {"tool": "todo", "args": {"done": [1, 2]}},
 )
 
 
 @pytest.mark.parametrize(
-    ("dialect", "add", "complete", "words"),
-    [("indexed", WRITE, FINISH, "There are still incomplete todos."), ("brief", *BRIEFLY, "Your plan is not done:")],
+    ("dialect", "turns", "words"),
+    [("indexed", (WRITE, FINISH), "There are still incomplete todos."), ("brief", BRIEFLY, "Your plan is not done:")],
 )
 def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
-    person: Person, dialect: str, add: Turn, complete: Turn, words: str
+    person: Person, dialect: str, turns: tuple[Turn, Turn], words: str
 ) -> None:
     """The program waits for the countdown, while no turn is running. A dialect without an extension has its words."""
-    script = (add, {"text": "Enough for today."}, complete, {"text": "All done after all."})
-    answer, server = run_model(
-        person, "Go", "--dialect", dialect, "--mode", "print", script=script, TILDONE_COUNTDOWN="1"
-    )
+    script = (turns[0], {"text": "Enough for today."}, turns[1], {"text": "All done after all."})
+    argv = ("Go", "--dialect", dialect, "--mode", "print")
+    answer, server = run_model(person, *argv, script=script, TILDONE_COUNTDOWN="1")
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert nudges(server, words) == 1
@@ -139,10 +147,8 @@ def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
 def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
     """No turn is running, and none begins."""
     with ModelServer(WRITE, STOPS) as server:
-        environ = person.environment({**provider_environment(server), "TILDONE_COUNTDOWN": "600"})
-        command = [str(PROGRAM), "run", "Go", "--model", CHAT, "--mode", "json"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=person.folder, env=environ) as process:
+        environ = {**provider_environment(server), "TILDONE_COUNTDOWN": "600"}
+        with start(person, "run", "Go", "--model", CHAT, "--mode", "json", **environ) as process:
             assert process.stdout
             assert any(json.loads(line)["type"] == "agent_settled" for line in process.stdout)
             process.send_signal(signal.SIGINT)
@@ -165,12 +171,10 @@ def test_neither_a_finished_plan_nor_an_error_is_continued(person: Person) -> No
 
 
 def test_phases_remind_a_few_times(person: Person) -> None:
-    init: Turn = {
-        "tool": "todo_write",
-        "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
-    }
+    phase = {"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}
     person.environ["TILDONE_SESSION"] = "plan"
-    answer, server = run_model(person, "Go", "--dialect", "phased", script=(init, STOPS))
+    script = (call("todo_write", ops=[phase]), STOPS)
+    answer, server = run_model(person, "Go", "--dialect", "phased", script=script)
 
     assert (answer.code, len(server.requests)) == (1, 5)
     assert "✗ 2 of 2 tasks left open\n" in answer.out
@@ -178,17 +182,7 @@ def test_phases_remind_a_few_times(person: Person) -> None:
     assert "gave up: told to go on 3 times since you last spoke" in person.says("log")
 
 
-def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Person) -> None:
-    """It is also shown to the person."""
-    call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
-    answer, server = run_model(person, "Go", script=(call, {"text": "Then not."}))
-
-    told = json.dumps(server.requests[-1].messages)
-    assert "Not allowed: rm -rf build" in told
-    assert "Start with --allow 'rm -rf build' to allow it" in answer.out
-    assert answer.code == 0
-
-
+RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
 LEASE = {"TILDONE_LEASE": "r1/0/1"}
 LONG_ENOUGH = 60.0
 
@@ -200,40 +194,19 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-async def test_a_question_waits_for_an_answer_in_the_store(
-    store: SqliteStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    ui = unattended_ui(LEASE)
-    assert ui is not None
-    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
-    asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
-    [need] = await until_async(store.records.needs)
-
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "once", "Ada", 1)
-
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.ONCE)
-    assert capfd.readouterr().err == "info: Answered by Ada: once\n"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "request_", "asked"),
-    [
-        ("make *", PermissionRequest("Run this?", ("make deploy",)), True),
-        ("make *", PermissionRequest("Run this?", ("make deploy && rm -r x",)), False),
-        ("git *", PermissionRequest("Run this?", ("git -c alias.x='!id' x",)), False),
-        ("make *", PermissionRequest("Run this?", ("make a", "rm b")), False),
-        ("make *", PermissionRequest("Read /etc/passwd?"), False),
-        ("make *", PermissionRequest("Change a?", ("make a",), is_diff=True), False),
-        ("*", PermissionRequest("Read /etc/passwd?"), True),
-        ("", PermissionRequest("Run this?", ("make deploy",)), False),
-    ],
-)
 async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
-    store: SqliteStore, tmp_path: Path, pattern: str, request_: PermissionRequest, *, asked: bool
+    store: SqliteStore,
+    tmp_path: Path,
+    pattern: str,
+    request_: PermissionRequest,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    asked: bool,
 ) -> None:
     """An answer that is already in the store, or that allows more than was asked, permits no more either."""
-    limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
-    shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
+    ui, limits = unattended_ui(LEASE), ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
+    assert ui is not None
+    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
     asking = asyncio.create_task(shared.ask_permission(request_))
     await until_async(lambda: store.records.needs() or asking.done())
     found = store.records.needs()
@@ -244,6 +217,7 @@ async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
 
     expected = PermissionAnswer.ALWAYS if pattern == "*" else PermissionAnswer.ONCE
     assert (len(found), reply) == ((1, PermissionReply(expected)) if asked else (0, NOT_ASKED))
+    assert capfd.readouterr().err == ("info: Answered by Mallory: always\n" if asked else "")
 
 
 async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]) -> None:
@@ -257,6 +231,7 @@ async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]
 
 
 async def test_requests_are_taken_from_the_rate_of_the_fleet(store: SqliteStore) -> None:
+    """A model has the limit of its provider under each of its names."""
     leases = run_leases(store)
     leases.set_limit(ProviderLimit("script", requests=1))
     told: list[str | None] = []
@@ -277,14 +252,10 @@ async def test_requests_are_taken_from_the_rate_of_the_fleet(store: SqliteStore)
     assert str(told[0]).startswith("waits for the limit of requests to script")
     assert [event async for event in model.stream(ChatRequest("", ()))]
 
-
-async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(store: SqliteStore) -> None:
-    leases = run_leases(store)
-    leases.set_limit(parsed_limit("openai-chat=3/1"))
-
     class Chat(Scripted):
         provider = "openai-responses"
 
+    leases.set_limit(parsed_limit("openai-chat=3/1"))
     assert [event async for event in limited_model(Chat(), store, LEASE, None).stream(ChatRequest("", ()))]
     assert leases.request("openai") > 0
 
@@ -306,31 +277,21 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     name = write_plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
-    command = [str(PROGRAM), "run", name, *ALLOW_ALL, "--session", "s"]
-    running = subprocess.Popen(
-        command, cwd=person.folder, env=person.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
+    with start(person, "run", name, *ALLOW_ALL, "--session", "s") as running:
         (person.folder / "begun").read_bytes()
         said = person.says("stop")
         (person.folder / "gate").write_bytes(b"")
         out, _ = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.wait()
 
     assert ": 2 of 2 tasks open\n" in said
     assert running.returncode == 1
-    assert "✗ stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n" in out.decode()
+    assert f"✗ stopped by tildone stop\n{RESUME}" in out.decode()
     assert not (person.folder / "proof").exists()
     assert "No active agent is known here" in person.says("resume")
     person.says("resume", "--session", "s")
     again = person.run("run", "--continue")
     assert (again.code, again.err) == (0, "tildone: allowed as before: --allow '*': every command\n")
     assert (person.folder / "proof").exists()
-
-
-RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
 
 
 def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(person: Person) -> None:
@@ -365,10 +326,10 @@ def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person)
 PRICES = "[prices]\nscripted = { input = 10000, output = 10000 }\n"
 """A cent for each token: a request of the scripted model has 10 in and 5 out, so it costs 15 cents."""
 
-START: Turn = {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}}
+START: Turn = edit("start", 0)
 WORK: Turn = {"tool": "bash", "args": {"command": "true"}}
-COMPLETE: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-ABANDON: Turn = {"tool": "edit_todos", "args": {"action": "abandon", "indices": [1]}}
+COMPLETE: Turn = edit("complete", 0)
+ABANDON: Turn = edit("abandon", 1)
 
 
 def configure(person: Person, *lines: str) -> None:
@@ -381,10 +342,9 @@ def run_free(person: Person, server: ModelServer, *arguments: str) -> Any:
     return person.run("run", *arguments, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
 
 
-def stats(person: Person) -> dict[str, Any]:
-    data = person.run("stats", "--json").json
-    assert isinstance(data, dict)
-    return data
+def stats(person: Person) -> list[tuple[Any, Any]]:
+    """The tokens and the cost of each task."""
+    return [(task["tokens"], task["cost"]) for task in person.run("stats", "--json").json["tasks"]]
 
 
 def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> None:
@@ -392,16 +352,11 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
     configure(person)
     with ModelServer(WRITE, START, WORK, COMPLETE, ABANDON) as server:
         run_free(person, server, "Go")
-    with_conversation = stats(person)["tasks"]
+    with_conversation = stats(person)
     for file in person.home.rglob("*.jsonl"):
         file.unlink()
 
-    first, second = stats(person)["tasks"]
-
-    assert (first["tokens"], first["cost"]) == (30, pytest.approx(0.3))
-    assert (second["tokens"], second["cost"]) == (None, None)
-    assert [task["tokens"] for task in with_conversation] == [30, None]
-    assert with_conversation[0]["cost"] == pytest.approx(0.3)
+    assert with_conversation == stats(person) == [(30, pytest.approx(0.3)), (None, None)]
     assert "$0.30" in person.says("stats")
 
 
@@ -442,9 +397,7 @@ def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> No
 
 
 def test_a_request_has_its_tokens_with_those_of_the_cache() -> None:
-    usage = RequestUsage(
-        input=1, output=2, cache_read=10, cache_write=100, total_tokens=113, cost=Cost(total=0.1234567)
-    )
+    usage = RequestUsage(1, 2, 10, 100, 113, Cost(total=0.1234567))
 
     assert log_usage(usage) == AgentUsage(111, 2, 0.123457)
     assert log_usage(RequestUsage(None, 2, None, None, 9, None)) == AgentUsage(7, 2)

@@ -45,10 +45,10 @@ both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) -> None:
     script = [
         WRITE,
-        {"tool": "edit_todos", "args": {"action": "start", "indices": [0, 1]}},
+        edit("start", 0, 1),
         {"tool": "write", "args": {"path": "greeting.txt", "content": "hello\n"}},
         {"tool": "bash", "args": {"command": "cat greeting.txt"}},
-        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
+        edit("complete", 0, 1),
         {"text": "The greeting is written."},
     ]
     with ModelServer(*script) as server, starting():
@@ -103,7 +103,7 @@ def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> N
 def test_a_plan_file_is_sent_to_the_model(person: Person) -> None:
     """A plan that only a model understands needs no commands."""
     name = write_plan(person, "# Research\n- [ ] Think about it\n")
-    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+    done: Turn = edit("complete", 0)
     answer, server = run_model(person, name, "--mode", "print", script=(done, {"text": "I thought."}))
 
     assert (answer.code, answer.err) == (0, "")

@@ -167,7 +167,7 @@ def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Per
         "tool": "write_todos",
         "args": {"mode": "replace", "todos": [{"text": "First `touch 1`"}, {"text": "Then `touch 2`"}]},
     }
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    complete: Turn = edit("complete", 0, 1)
     with model_at_terminal(person, plan, command("touch 1"), command("touch 2"), complete, DONE) as (_, terminal):
         asked(terminal, "? Run this command?", "p")
         terminal.until("p  again: allow exactly the 2 commands listed above")

@@ -146,7 +146,7 @@ def test_ctrl_c_in_the_countdown_leaves_a_run_that_had_its_task(person: Person) 
 
 
 def test_the_countdown_continues_the_agent_and_is_one_line(person: Person) -> None:
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    complete: Turn = edit("complete", 0, 1)
     with model_at_terminal(person, WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as (_, terminal):
         answer = terminal.end()
 
@@ -369,7 +369,7 @@ def test_another_model_can_answer(person: Person) -> None:
 
 
 def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
-    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    done: Turn = edit("complete", 0, 1)
     with conversation(person, WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as (
         server,
         terminal,

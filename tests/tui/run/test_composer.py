@@ -373,7 +373,7 @@ async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
 
 
 async def test_the_tree_shows_the_plan_as_it_was_then(talk: Talk) -> None:
-    more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+    more: Turn = edit("complete", 0)
     async with talk(ModelServer(WRITE, STOPS, more, STOPS), "First") as screen:
         await rested(screen)
         await screen.send("Second", "1/2")

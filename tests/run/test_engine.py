@@ -194,6 +194,19 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "request_", "asked"),
+    [
+        ("make *", PermissionRequest("Run this?", ("make deploy",)), True),
+        ("make *", PermissionRequest("Run this?", ("make deploy && rm -r x",)), False),
+        ("git *", PermissionRequest("Run this?", ("git -c alias.x='!id' x",)), False),
+        ("make *", PermissionRequest("Run this?", ("make a", "rm b")), False),
+        ("make *", PermissionRequest("Read /etc/passwd?"), False),
+        ("make *", PermissionRequest("Change a?", ("make a",), is_diff=True), False),
+        ("*", PermissionRequest("Read /etc/passwd?"), True),
+        ("", PermissionRequest("Run this?", ("make deploy",)), False),
+    ],
+)
 async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
     store: SqliteStore,
     tmp_path: Path,

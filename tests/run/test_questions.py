@@ -95,7 +95,8 @@ def test_what_was_typed_before_a_question_does_not_answer_it(person: Person, *, 
             asked(terminal, "Careful: it deletes files.", "?")
             terminal.until("Y  allows this one call.")
             terminal.say("y")
-            asked(terminal, "That is no answer.")
+            terminal.until_after("allows this one call.", "That is no answer.")
+            terminal.until_after("That is no answer.", ASKED)
             assert (person.folder / "build").exists()
         answer = terminal.end(b"Y\r" if answers else CTRL_C)
 

@@ -132,9 +132,7 @@ BRIEFLY: tuple[Turn, ...] = (
     ("dialect", "turns", "words"),
     [("indexed", (WRITE, FINISH), "There are still incomplete todos."), ("brief", BRIEFLY, "Your plan is not done:")],
 )
-def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
-    person: Person, dialect: str, turns: tuple[Turn, Turn], words: str
-) -> None:
+def test_who_stops_early_is_continued(person: Person, dialect: str, turns: tuple[Turn, Turn], words: str) -> None:
     """The program waits for the countdown, while no turn is running. A dialect without an extension has its words."""
     script = (turns[0], {"text": "Enough for today."}, turns[1], {"text": "All done after all."})
     argv = ("Go", "--dialect", dialect, "--mode", "print")
@@ -380,7 +378,7 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
         ("max_tokens = 60", (WRITE,), "the agents of this plan have used 60 tokens. To go on, raise max_tokens", 4),
     ],
 )
-def test_a_model_that_spends_too_much_is_ended(
+def test_spending_too_much_ends(
     person: Person, setting: str, script: tuple[Turn, ...], told: str, requests: int
 ) -> None:
     """Before its next request, although it never stops by itself."""

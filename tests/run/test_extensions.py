@@ -161,9 +161,7 @@ def test_failures_name_the_lines_of_the_extensions_and_the_run_goes_on(person: P
     assert loaded(person) == ["fine.py"]
 
 
-def test_a_failure_in_a_package_names_the_file_in_it_and_what_does_not_exist_is_no_reason_not_to_run(
-    person: Person, tmp_path: Path
-) -> None:
+def test_a_failure_in_a_package_names_the_file_in_it_and_the_run_goes_on(person: Person, tmp_path: Path) -> None:
     tools = tmp_path / "site" / "tools"
     tools.mkdir(parents=True)
     (tools / "__init__.py").write_text("from tools import inner\nextension = inner.plug_in\n", encoding="utf-8")

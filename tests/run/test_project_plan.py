@@ -134,9 +134,7 @@ NOW = "\\nIt is now:\\n\\n– [0] A\\n– [1] B\\n– [2] From"
     ("dialect", "update", "told"),
     [("indexed", edit("complete", 0, 1, 2), NOW), ("declared", call("TodoWrite", summary="s", todos=WHOLE), "")],
 )
-def test_what_others_change_during_a_turn_is_told_before_the_next_request(
-    person: Person, dialect: str, update: Turn, told: str
-) -> None:
+def test_what_others_change_is_told_before_a_request(person: Person, dialect: str, update: Turn, told: str) -> None:
     """A model that sends all of its list is told, too: what it then leaves out is its decision. Phases stay."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
 
@@ -167,9 +165,7 @@ def test_two_runs_share_the_work(person: Person) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_run_that_is_ended_is_continued_without_more_options(
-    person: Person, number: signal.Signals, code: int
-) -> None:
+def test_a_run_that_is_ended_needs_no_options_to_go_on(person: Person, number: signal.Signals, code: int) -> None:
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     name = write_plan(person, GATED)

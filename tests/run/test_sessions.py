@@ -170,9 +170,7 @@ def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> No
             settled(tmp_path, text, **environ)
 
 
-def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_their_own_names(
-    tmp_path: Path,
-) -> None:
+def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_own_names(tmp_path: Path) -> None:
     phased = '"todo.reminders.max" = 5\n"todo.enabled" = true\n'
     said = [settled(tmp_path, f'session_dir = "kept"\n{phased}'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
 

@@ -47,9 +47,7 @@ def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> 
     assert sorted(path.name for path in person.folder.iterdir()) == [".git", *memory, name]
 
 
-def test_the_demo_runs_the_example_and_shows_its_log(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_shows_the_log_of_its_run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(do, "prepare", lambda _: 0)
 
     with starting():

@@ -89,9 +89,7 @@ async def test_done_runs_the_check_and_says_why_the_task_is_not_done(written: Wo
         await sees(pilot, "g space", "The plan is not done: ", "✓ Write it", "  │ not all of it")
 
 
-async def test_a_done_task_has_passed_is_stale_when_its_files_change_and_a_key_verifies_it_again(
-    written: World,
-) -> None:
+async def test_a_done_task_is_stale_when_its_files_change_and_a_key_verifies_it_again(written: World) -> None:
     source(written).write_text("1")
     (written.folder / "ready").touch()
     checked(written, COUNTS)
@@ -169,9 +167,7 @@ async def test_a_dangerous_check_needs_a_capital_letter_and_hostile_text_is_draw
     assert not check_approvals(written.settings).is_allowed(check)
 
 
-async def test_a_key_sets_the_check_of_the_plan_which_runs_from_its_row_and_an_empty_line_removes_it(
-    written: World,
-) -> None:
+async def test_a_key_sets_the_check_of_the_plan_runs_it_from_its_row_or_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "D", "The plan is done if this passes:")
         await enters(pilot, "make test", "The plan is done when this passes: make test", "the plan $ make test")

@@ -107,9 +107,7 @@ async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: Worl
         await sees(pilot, "g K", "Nothing changed: #1 is the first task.")
 
 
-async def test_what_another_process_does_meanwhile_is_kept_and_editing_a_task_that_it_removed_says_so(
-    written: World,
-) -> None:
+async def test_what_another_process_does_meanwhile_is_kept_and_a_removed_task_said_to_be_gone(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         written.session("p").change([Remove(Numbered((1,)))])
         await sees(pilot, "space", lambda: written.status("p", 4) == "completed")
@@ -121,9 +119,7 @@ async def test_what_another_process_does_meanwhile_is_kept_and_editing_a_task_th
 
 
 @pytest.mark.parametrize(("key", "expected"), [("1", "Wire it now"), ("2", "Wire all"), ("e", "Wire it now!")])
-async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_own(
-    plans: World, key: str, expected: str
-) -> None:
+async def test_a_text_that_somebody_else_changed_is_shown_beside_ones(plans: World, key: str, expected: str) -> None:
     session = plans.write("p", Phase("", (Task("Wire it"),)))
     async with watching(plans, PLAN, size=(120, 24)) as pilot:
         await pilot.press("e")
@@ -310,7 +306,7 @@ async def test_an_arrow_shows_where_it_goes_and_back_on_itself_or_on_a_folded_ph
     ("removed", "text", "left"),
     [(3, "Write the tokenizer", [[1, 2], [6, 4, 5], [7]]), (6, "Test every example", [[1, 2], [3, 4, 5], [7]])],
 )
-async def test_it_goes_beside_what_is_there_when_it_is_dropped_and_nowhere_if_it_was_removed(
+async def test_it_goes_beside_what_is_there_then(
     written: World, removed: int, text: str, left: list[list[int]]
 ) -> None:
     async with watching(written, PLAN) as pilot:
@@ -377,9 +373,7 @@ async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(as
 
 
 @pytest.mark.parametrize(("keys", "answer"), [(["y"], "once"), (["n"], "no"), (["a", "a"], "session")])
-async def test_an_answer_counts_once_the_question_was_shown_for_a_moment(
-    asked: World, keys: list[str], answer: str
-) -> None:
+async def test_an_answer_counts_after_a_moment(asked: World, keys: list[str], answer: str) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
@@ -407,9 +401,7 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
         await sees(pilot, "y", lambda: answer_of(plans) == "once")
 
 
-async def test_what_allows_more_than_one_command_asks_once_more_and_what_somebody_else_answers_is_closed(
-    asked: World,
-) -> None:
+async def test_what_allows_more_asks_once_more_and_what_somebody_else_answers_is_closed(asked: World) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)

@@ -121,9 +121,7 @@ async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(fol
         await screen.sees("y", (folder / "made").exists)
 
 
-async def test_always_is_asked_once_more_and_a_dangerous_command_needs_a_capital_letter(
-    folder: Path, talk: Talk
-) -> None:
+async def test_always_is_asked_twice_and_a_dangerous_command_needs_a_capital_letter(folder: Path, talk: Talk) -> None:
     """It says why. A no has a reason that the model reads."""
     (folder / "build").mkdir()
     script = [call("bash", command=line) for line in ("touch made", "touch more", "rm -rf build", "ls")]
@@ -173,7 +171,7 @@ async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path,
         await screen.sees("y", lambda: (folder / "a.txt").read_text(encoding="utf-8") == new)
 
 
-async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_before_they_are_back(
+async def test_a_question_calls_whoever_looks_elsewhere(
     folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with talk(ModelServer(SLOW, MORE, DONE), "Go") as screen:
@@ -337,7 +335,7 @@ def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"
     return [asyncio.ensure_future(question) for question in questions]
 
 
-async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows_and_a_yes_needs_its_key(
+async def test_an_option_is_chosen_by_key_or_arrows_and_yes_has_a_key(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without an editor no text is edited."""
@@ -418,9 +416,7 @@ async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answ
         assert await other is True
 
 
-async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown(
-    connect: Connect, folder: Path
-) -> None:
+async def test_widgets_statuses_messages_and_renderers_of_extensions_are_shown(connect: Connect, folder: Path) -> None:
     (folder / "weather.py").write_text(EXTENSION, encoding="utf-8")
     call: Turn = {"tool": "weather", "args": {"place": "Oslo"}}
     with connect(ModelServer(call, {"text": "It rains there."}, DONE)):

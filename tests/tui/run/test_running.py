@@ -120,9 +120,7 @@ async def test_a_countdown_is_shown_and_a_key_or_a_paste_stops_it_and_is_typed(t
         assert len(screen.server.requests) == 4
 
 
-async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_countdown_it_is_said_that_it_goes_on(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILDONE_COUNTDOWN", "0")
     monkeypatch.setenv("TILDONE_MAX_NUDGES", "2")
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
@@ -157,9 +155,7 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(ta
     assert len(screen.server.requests) == 2
 
 
-async def test_a_model_that_is_gone_is_said_in_words_and_a_crash_of_the_host_is_an_error(
-    connect: Connect, talk: Talk
-) -> None:
+async def test_a_model_that_is_gone_and_a_crash_of_the_host_are_told_in_words(connect: Connect, talk: Talk) -> None:
     with connect(ModelServer(DONE)):
         pass
     async with running("Go", "--model", CHAT) as screen:
@@ -271,7 +267,7 @@ async def test_invalidate_draws_a_running_call_again() -> None:
         await screen.until(lambda: screen.rows[0].startswith("  round 2"))
 
 
-async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
+async def test_a_click_on_a_file_name_opens_an_editor(
     folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its whole path, which no editor takes for an option; a file that is gone is told."""

@@ -94,9 +94,7 @@ def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(perso
 
 
 @pytest.mark.slow
-def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
-    person: Person, server: ModelServer, tmux: Start
-) -> None:
+def test_a_proposed_check_is_asked_about_when_it_is_needed(person: Person, server: ModelServer, tmux: Start) -> None:
     """It is approved for the project after the key was pressed twice, as for other commands."""
     person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md made\n"))
     server.script = ({"tool": "todo", "args": {"done": 1}}, DONE)
@@ -168,9 +166,7 @@ def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Start) -> Non
 
 
 @pytest.mark.slow
-def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
-    person: Person, server: ModelServer, tmux: Start
-) -> None:
+def test_an_error_in_the_screen_restores_the_terminal(person: Person, server: ModelServer, tmux: Start) -> None:
     (person.folder / "broken.py").write_text(BREAKS_THE_SCREEN, encoding="utf-8")
     server.script = (DONE,)
     screen = tmux("--model", CHAT, "--extension", "broken.py")
@@ -221,9 +217,7 @@ def test_lines_are_printed_where_the_person_wants_them(
 
 
 @pytest.mark.slow
-def test_without_the_extra_lines_are_printed_and_nothing_is_said_about_it(
-    person: Person, server: ModelServer, tmp_path: Path
-) -> None:
+def test_without_the_extra_lines_are_printed_in_silence(person: Person, server: ModelServer, tmp_path: Path) -> None:
     """A finder that hides the package stands in for an environment without it."""
     hidden = tmp_path / "hidden"
     hidden.mkdir()

@@ -27,7 +27,6 @@ from tildone.base import StoreError
 from tildone.cli.run.lines import LineOutput
 from tildone.cli.run.modes import PlainUI
 from tildone.log.needs import Need
-from tildone.log.presence import Presence
 from tildone.log.store import Store
 from tildone.plan.text.safe import printable
 from tildone.run.asking import Asker, SharedQuestions
@@ -210,11 +209,12 @@ class Desk:
         return task.result()
 
 
+COLOURS = ["red", "blue"]
 ANSWERED: list[tuple[Callable[[PlainUI], Awaitable[Any]], list[str | None], Any]] = [
-    (lambda ui: ui.select("Which?", ["red", "blue"]), ["2"], "blue"),
-    (lambda ui: ui.select("Which?", ["red", "blue"]), ["", "3", "blue", " 1 "], "red"),
-    (lambda ui: ui.select("Which?", ["red"]), [None], None),
-    (lambda ui: ui.select("Which?", ["red"], timeout=0.01), [], None),
+    (lambda ui: ui.select("Which?", COLOURS), ["2"], "blue"),
+    (lambda ui: ui.select("Which?", COLOURS), ["", "3", "blue", " 1 "], "red"),
+    (lambda ui: ui.select("Which?", COLOURS), [None], None),
+    (lambda ui: ui.select("Which?", COLOURS, timeout=0.01), [], None),
     (lambda ui: ui.confirm("Sure?", "It is."), ["perhaps", "Y"], True),
     (lambda ui: ui.confirm("Sure?", ""), ["n"], False),
     (lambda ui: ui.confirm("Sure?", ""), [None], False),
@@ -234,14 +234,11 @@ ANSWERED: list[tuple[Callable[[PlainUI], Awaitable[Any]], list[str | None], Any]
 ]
 
 
-@pytest.mark.parametrize(("ask", "lines", "expected"), ANSWERED)
-async def test_a_question_takes_these_answers(
-    ask: Callable[[PlainUI], Awaitable[Any]], lines: list[str | None], expected: object
-) -> None:
-    desk = Desk(*lines)
-
-    assert await desk.answered(ask(desk.ui)) == expected
-    assert (desk.lines, desk.ui.is_asking) == ([], False)
+async def test_a_question_takes_these_answers() -> None:
+    for number, (ask, lines, expected) in enumerate(ANSWERED):
+        desk = Desk(*lines)
+        answer = await desk.answered(ask(desk.ui))
+        assert (number, answer, desk.lines, desk.ui.is_asking) == (number, expected, [], False)
 
 
 async def test_a_question_explains_its_answers() -> None:
@@ -436,50 +433,46 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     assert keyboard.notices == []
 
 
-@pytest.mark.parametrize(
-    ("ask", "answer", "meaning"),
-    [
-        (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE),
-        (lambda ui: ui.ask_permission(PERMISSION), "always", ALWAYS),
-        (lambda ui: ui.ask_permission(PERMISSION), "plan", PLAN),
-        (lambda ui: ui.ask_permission(PERMISSION), "no", no()),
-        (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", no("use rg")),
-        (lambda ui: ui.ask_permission(PERMISSION), "ok go", no("ok go")),
-        (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", no("plan")),
-        (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
-        (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
-        (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
-        (lambda ui: ui.select("Which?", ["left", "right"]), "up", None),
-        (lambda ui: ui.input("Name?", "e.g. x"), "two\nlines", "two lines"),
-    ],
-)
+COUNTS: list[tuple[Callable[[SharedQuestions], Any], str, Any]] = [
+    (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE),
+    (lambda ui: ui.ask_permission(PERMISSION), "always", ALWAYS),
+    (lambda ui: ui.ask_permission(PERMISSION), "plan", PLAN),
+    (lambda ui: ui.ask_permission(PERMISSION), "no", no()),
+    (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", no("use rg")),
+    (lambda ui: ui.ask_permission(PERMISSION), "ok go", no("ok go")),
+    (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", no("plan")),
+    (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
+    (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
+    (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
+    (lambda ui: ui.select("Which?", ["left", "right"]), "up", None),
+    (lambda ui: ui.input("Name?", "e.g. x"), "two\nlines", "two lines"),
+]
+
+
 async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
-    store: SqliteStore, tmp_path: Path, ask: Callable[[SharedQuestions], Any], answer: str, meaning: object
+    store: SqliteStore, tmp_path: Path
 ) -> None:
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ask(ui), store)
+    for ask, answer, meaning in COUNTS:
+        keyboard, ui = questions(store)
+        asking, need = await started(keyboard, ask(ui), store)
 
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
+        await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning
-    assert keyboard.cancelled
-    assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
+        assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning, answer
+        assert keyboard.cancelled
+        assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
 
 
-@pytest.mark.parametrize(
-    ("stored", "typed", "counts"), [("no", ONCE, no()), ("once", None, ONCE)], ids=["an answer", "a refusal to answer"]
-)
-async def test_an_answer_that_was_faster_in_the_store_counts(
-    store: SqliteStore, stored: str, typed: PermissionReply | None, counts: PermissionReply
-) -> None:
-    """Nobody is told that their answer counted, when it did not."""
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
+async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore) -> None:
+    """Nobody is told that their answer counted, when it did not. A refusal to answer does not count either."""
+    for stored, typed, counts in (("no", ONCE, no()), ("once", None, ONCE)):
+        keyboard, ui = questions(store)
+        asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    store.records.answer(need.id, stored, "Bob", 1)
-    keyboard.typed.set_result(typed)
+        store.records.answer(need.id, stored, "Bob", 1)
+        keyboard.typed.set_result(typed)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == counts
+        assert await asyncio.wait_for(asking, LONG_ENOUGH) == counts
 
 
 async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: SqliteStore) -> None:
@@ -523,23 +516,12 @@ async def test_a_question_that_is_removed_or_whose_store_fails_stays_open_here(*
 
 async def test_everything_else_is_shown_by_the_inner_ui(store: SqliteStore) -> None:
     keyboard, ui = questions(store)
-
     ui.notify("Hello", "warning")
     ui.set_status("k", "v")
     ui.set_widget("k", ["line"])
 
     assert keyboard.notices == ["warning: Hello"]
-    assert await ui.editor("Edit", "this") == "Edit this"
-    assert ui.has_ui
-
-
-def store_of(person: Person) -> Store:
-    return open_store(load({}, person.environment({}), str(person.folder)), read_only=True)
-
-
-def at_work(store: Store) -> Presence:
-    """Wait until an agent tells what it is doing."""
-    return until(lambda: [present for present in store.records.presences() if present.doing])[0]
+    assert (await ui.editor("Edit", "this"), ui.has_ui) == ("Edit this", True)
 
 
 @needs_terminal
@@ -547,21 +529,18 @@ def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> 
     person = replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n")
     terminal = at_terminal(person, name, "--session", "s")
-    terminal.until("  echo 1\r\n")
-    terminal.until_after("  echo 1\r\n", ASKED)
+    asked(terminal, "  echo 1\r\n")
 
     [first] = person.run("answer", "--json").json["questions"]
-    present = at_work(store_of(person))
+    store = open_store(load({}, person.environment({}), str(person.folder)), read_only=True)
+    present = until(lambda: [present for present in store.records.presences() if present.doing])[0]
     person.says("answer", first["id"], "once", TILDONE_USER="Bob")
-    terminal.until("  echo 2\r\n")
-    terminal.until_after("  echo 2\r\n", ASKED)
-    terminal.type(b"y\r")
-    answer = terminal.end()
+    asked(terminal, "  echo 2\r\n")
+    answer = terminal.end(b"y\r")
 
-    assert first["text"] == "echo 1"
     assert (present.agent, present.session, present.host) == (first["agent"], "s", "run")
-    assert present.doing == "bash: echo 1"
-    assert not store_of(person).records.presences()
+    assert (first["text"], present.doing) == ("echo 1", "bash: echo 1")
+    assert not store.records.presences()
     assert answer.code == 0
     assert "Answered by Bob: once" in screen(answer.out)
     assert statuses(person, "s") == "✓✓"

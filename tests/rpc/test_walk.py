@@ -111,9 +111,7 @@ def walk_queues(client: Client, model: ModelServer) -> None:
     assert client.get("get_state")["pendingMessageCount"] == 2
     model.release()
     client.event("agent_settled")
-    said = [
-        [message["content"] for message in request.messages if message["role"] == "user"] for request in model.requests
-    ]
+    said = [[each["content"] for each in request.messages if each["role"] == "user"] for request in model.requests]
     assert [texts[-1] for texts in said[-3:]] == ["A slow answer", "Left", "Then right"]
 
 

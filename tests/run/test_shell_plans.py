@@ -243,6 +243,7 @@ INVALID = {
     ("plan.md", "--max-nudges", "few"): "max-nudges must be a whole number",
     ("Do it", "--mode", "rpc", *MODEL): "in rpc mode the client says what is to be done",
     MODEL: "there is nothing to do",
+    ("Do it", "--model", "anthropic:x"): "anthropic models cannot be reached: set ANTHROPIC_API_KEY in the environment",
     ("plan.md", "--allow", "true; false"): "'true; false' is not a pattern for one command: give --allow once",
 }
 
@@ -251,10 +252,12 @@ def test_invalid_arguments_are_usage_errors(person: Person) -> None:
     write_plan(person, "- [ ] A: `true`\n")
     write_plan(person, "# Nothing\n", "empty.md")
 
-    answers = {argv: person.run("run", *argv, OPENAI_API_KEY="none") for argv in INVALID}
+    keys = {"OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": ""}
+    answers = {argv: person.run("run", *argv, **keys) for argv in INVALID}
 
     assert [argv for argv, answer in answers.items() if answer.code not in {2, 4} or answer.out] == []
     assert {argv: answers[argv].err for argv, complaint in INVALID.items() if complaint not in answers[argv].err} == {}
+    assert conversation_files(person) == []
 
 
 BRIEF = ("todo", "bash")

@@ -15,8 +15,9 @@ import pytest
 from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.rpc.client import EXTENSION
+from tests.rpc.test_walk import OWN_COMMANDS
 from tests.run.plan_calls import call
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, edit, json_lines, provider_environment, statuses, write_plan
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, edit, provider_environment, statuses, write_plan
 from tests.run.screens import at_terminal, model_at_terminal, screen
 from tests.suite.forking import starting
 from tests.suite.waiting import until
@@ -195,18 +196,6 @@ def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person
     assert (first, second, third.split()) == ("One", "Twö \nand more", ["one", "two", "three"])
 
 
-def test_phases_have_their_tree_and_their_command(person: Person) -> None:
-    init = call("todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
-    script: list[Turn] = [init, call("todo_write", ops=[{"op": "done"}]), {"text": "Done."}]
-    with conversation(person, *script, argv=("--dialect", "phased")) as (_, terminal):
-        terminal.say("Go", "Done.")
-        terminal.say("/todo append B Two", "Added to the new phase B: Two")
-        answer = terminal.end(b"/quit\r")
-
-    assert answer.code == 0
-    assert "☐ One" in answer.out
-
-
 def test_narrow_terminals_get_narrow_lines_and_all_of_a_task(person: Person) -> None:
     tasks = "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `echo a long line, too`\n"
     run = (write_plan(person, tasks), *ALLOW_ALL, "--session", "s", "--restart")
@@ -240,9 +229,6 @@ def test_the_lines_of_a_streamed_answer_are_shown_once_and_early(person: Person)
     assert shown[shown.index("❯ Go") :][:3] == ["❯ Go", "First line.", "Second␛[2J line."]
 
 
-COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
-
-
 @contextmanager
 def conversation(
     person: Person, *script: Turn, argv: tuple[str, ...] = (), **environ: str
@@ -267,7 +253,7 @@ def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> No
         answer = terminal.end(CTRL_D)
 
     listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
-    assert listed == [*(f"/{name}" for name in COMMANDS), "/quit", "/expand", "//TEXT"]
+    assert listed == [*(f"/{name}" for name in OWN_COMMANDS), "/quit", "/expand", "//TEXT"]
     assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
 
 
@@ -393,18 +379,6 @@ def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
     assert "Use tabs" not in after
     assert answer.code in {0, 1}
     assert "To go on: tildone run --continue" in screen(answer.out)
-
-
-def test_rpc_clients_see_the_commands(person: Person) -> None:
-    with ModelServer() as server:
-        given = '{"type": "get_commands"}\n{"type": "prompt", "message": "/model"}\n'
-        answer = person.run("run", "--model", CHAT, "--mode", "rpc", given=given, **provider_environment(server))
-
-    records = json_lines(answer.out)
-    [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
-    notified = [record.get("message", "") for record in records if record.get("method") == "notify"]
-    assert [command["name"] for command in listed] == COMMANDS
-    assert any("openai-chat:scripted" in message for message in notified)
 
 
 def test_words_of_a_command() -> None:

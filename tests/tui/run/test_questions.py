@@ -98,7 +98,7 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Tal
 
 async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(folder: Path, talk: Talk) -> None:
     """So does a key that was pressed just before the question took the keys. It takes them again after a while."""
-    async with talk(ModelServer(MAKE, DONE), "Go") as screen:
+    async with talk(ModelServer(MAKE, MORE, DONE), "Go") as screen:
         await screen.shows(ASKED)
         pressed_before = events.Key("y", "y")
         await screen.asked()
@@ -106,6 +106,9 @@ async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(fol
         await screen.until(lambda: screen.draft == "y" and not screen.app.panel.has_keys)
 
         screen.app.composer.fill("")
+        await screen.asked()
+        assert not (folder / "made").exists()
+        await screen.sees("y", (folder / "made").exists, "touch more")
         await screen.asked()
         await screen.type("hey")
         await screen.until(lambda: screen.draft == "hey")
@@ -115,10 +118,7 @@ async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(fol
         screen.app.post_message(events.Paste("y"))
         await screen.until(lambda: screen.draft == "y")
 
-        screen.app.composer.fill("")
-        await screen.asked()
-        assert not (folder / "made").exists()
-        await screen.sees("y", (folder / "made").exists)
+        assert not (folder / "more").exists()
 
 
 async def test_always_is_asked_twice_and_a_dangerous_command_needs_a_capital_letter(folder: Path, talk: Talk) -> None:

@@ -243,14 +243,7 @@ async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(t
 
 
 async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
-    async with showing(size=(40, 12)) as screen:
-        feed = ConversationFeed(screen.transcript, HostParts(lambda _: None, lambda _: None, ""), lambda: "")
-        feed.render(ToolExecutionStart("1", "slow", {}))
-        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
-        await screen.until(lambda: screen.rows[0].startswith("  slow ✗"))
-
-
-async def test_invalidate_draws_a_running_call_again() -> None:
+    """Before, invalidating draws the running call again."""
     contexts: list[RenderContext] = []
 
     def render_call(_args: object, _theme: Theme, context: RenderContext) -> Component:
@@ -265,6 +258,8 @@ async def test_invalidate_draws_a_running_call_again() -> None:
         contexts[-1].state["round"] = 2
         contexts[-1].invalidate()
         await screen.until(lambda: screen.rows[0].startswith("  round 2"))
+        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
+        await screen.until(lambda: screen.rows[0].startswith("  round 2 ✗"))
 
 
 async def test_a_click_on_a_file_name_opens_an_editor(

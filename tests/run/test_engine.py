@@ -56,8 +56,6 @@ from tildone.stores.sqlite.store import SqliteStore
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 FINISH: Turn = edit("complete", 0, 1)
-BOUND = "told to go on 20 times, and nothing changed"
-NOTICE = "Remaining todos were not completed. Take over manually."
 
 
 def nudges(server: ModelServer, words: str = "There are still incomplete todos.") -> int:
@@ -65,61 +63,50 @@ def nudges(server: ModelServer, words: str = "There are still incomplete todos."
     return json.dumps(server.requests[-1].messages).count(words)
 
 
-@pytest.mark.parametrize("mode", ["terminal", "print"])
-def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: str) -> None:
+def test_a_model_without_progress_is_nudged_twenty_times(person: Person) -> None:
     """Print mode also waits for every countdown. The number is a setting."""
-    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, STOPS))
-
+    notice = "Remaining todos were not completed. Take over manually."
+    answer, server = run_model(person, "Go", script=(WRITE, STOPS))
     assert (answer.code, nudges(server), len(server.requests)) == (1, 20, 22)
-    if mode == "terminal":
-        assert f"Auto-continue limit reached (20 iterations). {NOTICE}\nTook " in answer.out
-        assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
-        answer, server = run_model(person, "Go", "--max-nudges", "2", script=(WRITE, STOPS))
-        assert (answer.code, nudges(server)) == (1, 2)
-        assert "Auto-continue limit reached (2 iterations)." in answer.out
-    else:
-        assert (answer.out, answer.err) == (
-            "I stop here.\n",
-            f"tildone: 2 of 2 tasks left open ({BOUND})\nTo go on: tildone run --continue\n",
-        )
+    assert f"Auto-continue limit reached (20 iterations). {notice}\nTook " in answer.out
+    assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
+
+    answer, server = run_model(person, "Go", "--mode", "print", script=(WRITE, STOPS))
+    assert (answer.code, nudges(server), len(server.requests), answer.out) == (1, 20, 22, "I stop here.\n")
+    bound = "told to go on 20 times, and nothing changed"
+    assert answer.err == f"tildone: 2 of 2 tasks left open ({bound})\nTo go on: tildone run --continue\n"
+
+    answer, server = run_model(person, "Go", "--max-nudges", "2", script=(WRITE, STOPS))
+    assert (answer.code, nudges(server)) == (1, 2)
+    assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
 @pytest.mark.slow
 def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -> None:
     """Every call changes the plan, but no task is completed."""
-    toggle = [
-        turn
-        for _ in range(70)
-        for turn in (
-            edit("start", 0),
-            {"text": "Started."},
-            {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}},
-            {"text": "Put back."},
-        )
-    ]
-    answer, server = run_model(person, "Go", script=(WRITE, *toggle))
+    toggle: tuple[Turn, ...] = (edit("start", 0), {"text": "Started."}, WRITE, {"text": "Put back."})
+    answer, server = run_model(person, "Go", script=(WRITE, *70 * toggle))
 
     assert answer.code == 1
     assert "Auto-continue limit reached (told to go on 60 times, and no task was closed or added)." in answer.out
     assert nudges(server) == 60
 
 
-@pytest.mark.parametrize("mode", ["terminal", "print"])
-def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person, mode: str) -> None:
+def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person) -> None:
     """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
-    lists: Turn = {"tool": "list_todos", "args": {}, "repeat": True}
-    person.environ["TILDONE_SESSION"] = "plan"
-    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
+    script: tuple[Turn, ...] = (WRITE, {**call("list_todos"), "repeat": True})
+    reason, on = "5 requests to the model, and no task was closed or added", "To go on: tildone run --continue\n"
+    person.environ |= {"TILDONE_SESSION": "plan", "TILDONE_MAX_IDLE_REQUESTS": "5"}
+    answer, server = run_model(person, "Go", script=script)
 
-    assert len(server.requests) == 6
-    reason = "stopped: 5 requests to the model, and no task was closed or added"
-    assert answer.code == 1
-    if mode == "terminal":
-        assert f"✗ {reason}\n" in answer.out
-        assert "To go on: tildone run --continue\n" in answer.out
-    else:
-        assert (answer.out, answer.err) == ("", f"tildone: {reason}\nTo go on: tildone run --continue\n")
-    assert reason.removeprefix("stopped: ") in person.run("log").out
+    assert (answer.code, len(server.requests)) == (1, 6)
+    assert f"✗ stopped: {reason}\n" in answer.out
+    assert on in answer.out
+    assert reason in person.run("log").out
+
+    answer, server = run_model(person, "Go", "--mode", "print", script=script)
+    assert (answer.code, len(server.requests)) == (1, 6)
+    assert (answer.out, answer.err) == ("", f"tildone: stopped: {reason}\n{on}")
 
 
 BRIEFLY: tuple[Turn, ...] = (

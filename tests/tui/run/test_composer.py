@@ -5,7 +5,6 @@ Its keys, history, completion and pastes, and the commands that are typed into i
 
 import subprocess
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -263,16 +262,12 @@ async def rested(screen: Screen) -> None:
     await screen.hides("Goes on by itself")
 
 
-def has_theme(screen: Screen, name: str) -> bool:
-    return screen.app.theme == f"tildone-{name}"
-
-
 async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go") as screen:
         await screen.shows("Done.")
         for name, palette in PALETTES.items():
             await screen.send(f"/theme {name}")
-            await screen.until(partial(has_theme, screen, name))
+            await screen.until(lambda name=name: screen.app.theme == f"tildone-{name}")  # type: ignore[misc]  # bound
             widgets = [
                 widget
                 for widget in screen.app.screen.walk_children()

@@ -170,9 +170,6 @@ def test_a_block_has_its_text_as_it_was_written() -> None:
     assert source_text(Remark(Text("g"))) == ""
 
 
-CODE = 'def f():  # why\n\n    return "a" + 12'
-
-
 def colored(made: Document) -> Document:
     """The document, after what is coloured in a thread."""
     for index in range(len(made.entries)):
@@ -187,12 +184,9 @@ def roles(made: Document, index: int = 0) -> list[tuple[str, Role | None]]:
     return [(plain((span,)), span.role) for line in made.lines(index) for span in line.spans if plain((span,)).strip()]
 
 
-def texts(made: Document) -> list[str]:
-    return [line.text for line in made.lines(0)]
-
-
 def test_kinds_of_tokens_have_roles() -> None:
-    made = colored(document(AnswerBlock(f"See:\n\n```python\n{CODE}\n```\ndone")))
+    code = 'def f():  # why\n\n    return "a" + 12'
+    made = colored(document(AnswerBlock(f"See:\n\n```python\n{code}\n```\ndone")))
 
     assert roles(made) == [
         ("See:", Role.TEXT),
@@ -205,7 +199,14 @@ def test_kinds_of_tokens_have_roles() -> None:
         ("12", Role.WARNING),
         ("done", Role.TEXT),
     ]
-    assert texts(made) == ["See:", "", "  def f():  # why", "  ", '      return "a" + 12', "done"]
+    assert [line.text for line in made.lines(0)] == [
+        "See:",
+        "",
+        "  def f():  # why",
+        "  ",
+        '      return "a" + 12',
+        "done",
+    ]
 
 
 def test_the_language_is_named_by_the_fence() -> None:

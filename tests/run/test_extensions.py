@@ -92,35 +92,26 @@ def test_an_extension_of_a_project_is_loaded_with_the_content_that_was_trusted(p
     assert list(person.home.rglob("trusted/*")) == []
 
 
-def test_entry_points_of_installed_packages_are_loaded(person: Person, tmp_path: Path) -> None:
-    """A value without a function means the function `extension`; extras after it are ignored."""
-    site = tmp_path / "site"
-    write_extension(site, "words.py")
-    write_extension(site, "words.py", "plug_in", trace="words.plug_in")
-    install_package(site, "words", "1.2", "words = words\nmore = words:plug_in [extra]")
-
-    answer = run_plan(person, PYTHONPATH=str(site))
-
-    assert (answer.code, answer.err) == (0, "")
-    assert sorted(loaded(person)) == ["words.plug_in", "words.py"]
-
-
 def test_the_most_specific_extensions_are_loaded_last_and_none_twice(person: Person, tmp_path: Path) -> None:
     """What is loaded later can replace tools, so options come after settings, and settings after packages.
 
-    `--no-extensions` leaves those that options name.
+    A package names them in entry points: a value without a function means the function `extension`; extras after it
+    are ignored. `--no-extensions` leaves those that options name.
     """
     site = tmp_path / "site"
     write_extension(site, "installed.py")
-    install_package(site, "installed", "1", "installed = installed")
+    write_extension(site, "installed.py", "plug_in", trace="plug_in")
+    install_package(site, "installed", "1.2", "installed = installed\nmore = installed:plug_in [extra]")
     settings(person, "mine.py", "mine.py")
     write_extension(person.folder, "here.py")
 
-    run_plan(person, "--extension", "here.py", PYTHONPATH=str(site))
-    assert loaded(person) == ["installed.py", "mine.py", "here.py"]
+    answer = run_plan(person, "--extension", "here.py", PYTHONPATH=str(site))
+    *packaged, mine, here = loaded(person)
+    assert (answer.code, answer.err) == (0, "")
+    assert (sorted(packaged), mine, here) == (["installed.py", "plug_in"], "mine.py", "here.py")
 
     run_plan(person, "--extension", "here.py", "--extension", "installed", PYTHONPATH=str(site))
-    assert loaded(person) == ["mine.py", "here.py", "installed.py"]
+    assert loaded(person) == ["plug_in", "mine.py", "here.py", "installed.py"]
 
     run_plan(person, "--no-extensions", "--extension", "here.py", PYTHONPATH=str(site))
     assert loaded(person) == ["here.py"]
@@ -204,7 +195,7 @@ def test_programs_are_told_of_a_failure_by_an_event_and_a_person_at_a_terminal_i
 
 
 def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
-    """Extensions of options are named again, as the hint says."""
+    """Extensions of options are named again, as the hint says. One without extensions is continued without them."""
     write_extension(person.folder, "my tools.py")
     name = write_plan(person, "- [ ] A: `test -e ready`\n")
 
@@ -218,17 +209,13 @@ def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
     assert person.run("run", "--continue", "--mode", "print").code == 0
     assert loaded(person) == []
 
-
-def test_a_conversation_without_extensions_is_continued_without_them(person: Person) -> None:
-    """Settings name extensions relative to their own folder."""
-    settings(person, "mine.py")
+    settings(person, "mine.py")  # relative to the folder of the settings
     assert (run_plan(person).err, loaded(person)) == ("", ["mine.py"])
-    name = write_plan(person, "- [ ] A: `test -e ready`\n")
-
+    (person.folder / "ready").unlink()
+    write_plan(person, "- [ ] A: `test -e ready`\n")
     assert person.run("run", name, "--restart", "--mode", "print", *ALLOW_ALL, "--no-extensions").code == 1
     (person.folder / "ready").touch()
     assert person.run("run", "--continue", "--mode", "print").code == 0
-
     assert loaded(person) == []
 
 

@@ -45,19 +45,11 @@ both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 
 @both_formats
 def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) -> None:
-    script = [
-        WRITE,
-        edit("start", 0, 1),
-        {"tool": "write", "args": {"path": "greeting.txt", "content": "hello\n"}},
-        {"tool": "bash", "args": {"command": "cat greeting.txt"}},
-        edit("complete", 0, 1),
-        {"text": "The greeting is written."},
-    ]
+    greeting = (call("write", path="greeting.txt", content="hello\n"), call("bash", command="cat greeting.txt"))
+    script = [WRITE, edit("start", 0, 1), *greeting, edit("complete", 0, 1), {"text": "The greeting is written."}]
     with ModelServer(*script) as server, starting():
-        allowed = (*ALLOW_ALL, "--allow-write", "greeting.txt")
-        answer = person.run(
-            "run", "Write a greeting", "--model", spec, *allowed, "--session", "s", **provider_environment(server)
-        )
+        options = ("--model", spec, *ALLOW_ALL, "--allow-write", "greeting.txt", "--session", "s")
+        answer = person.run("run", "Write a greeting", *options, **provider_environment(server))
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("❯ Write a greeting\nwrite_todos replace (2 items)\n")
@@ -88,12 +80,11 @@ def test_an_error_ends_the_run_and_is_reported_and_a_broken_or_rate_limited_requ
 def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> None:
     write_trusted(person.folder / "tildone.toml", f'model = "{CHAT}"\n', person.environment({}))
     with ModelServer({"text": "One."}, {"text": "Two."}) as server:
-        said = [
-            person.says("run", "Go", "--mode", "print", **provider_environment(server)),
-            person.says("run", "Go", "--mode", "print", **provider_environment(server), TILDONE_MODEL=ANTHROPIC),
-        ]
+        run = ("run", "Go", "--mode", "print")
+        one = person.says(*run, **provider_environment(server))
+        two = person.says(*run, **provider_environment(server), TILDONE_MODEL=ANTHROPIC)
 
-    assert said == ["One.\n", "Two.\n"]
+    assert (one, two) == ("One.\n", "Two.\n")
     assert [asked.path for asked in server.requests] == ["/v1/chat/completions", "/v1/messages"]
 
 

@@ -199,14 +199,8 @@ def test_kinds_of_tokens_have_roles() -> None:
         ("12", Role.WARNING),
         ("done", Role.TEXT),
     ]
-    assert [line.text for line in made.lines(0)] == [
-        "See:",
-        "",
-        "  def f():  # why",
-        "  ",
-        '      return "a" + 12',
-        "done",
-    ]
+    lines = [line.text for line in made.lines(0)]
+    assert lines == ["See:", "", "  def f():  # why", "  ", '      return "a" + 12', "done"]
 
 
 def test_the_language_is_named_by_the_fence() -> None:

@@ -87,10 +87,7 @@ async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
         await screen.press("g", *["pagedown"] * 6)
         first = screen.rows[0].split()[0]
         screen.transcript.add(AnswerBlock("new"))
-        await screen.pilot.resize_terminal(width, 10)
-        await screen.until(lambda: screen.transcript.document.columns == width - 4)
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn(width)
 
         assert first in screen.rows[0].split()
         assert screen.transcript.viewport.new_lines == 2
@@ -107,14 +104,12 @@ async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tu
     async with showing(AnswerBlock(long), size=(60, 10)) as screen:
         await screen.press(*keys)
         first = screen.rows[0].split()[0]
-        number = screen.transcript.document.entries[0].id
-        await screen.stream(number, "\nnew\nlines")
+        await screen.stream(screen.transcript.document.entries[0].id, "\nnew\nlines")
         await screen.pilot.resize_terminal(width, 10)
         await screen.until(lambda: screen.transcript.document.columns == width - 4)
         await screen.pilot.pause()
         assert first in screen.rows[0].split()
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn()
 
         assert first in screen.rows[0].split()
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
@@ -134,9 +129,7 @@ async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> 
 
 async def test_another_width_keeps_the_end_in_view() -> None:
     async with showing(*(AnswerBlock("word " * 30) for _ in range(30)), AnswerBlock("end")) as screen:
-        await screen.pilot.resize_terminal(30, 12)
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn(30, 12)
 
         assert screen.rows[-1] == "  end"
         assert screen.transcript.viewport.follows
@@ -171,8 +164,7 @@ async def test_corrected_heights_do_not_move_the_viewport() -> None:
         before = screen.rows
         screen.transcript.document.resize(screen.transcript.document.columns)
         screen.transcript.on_resize()
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn()
 
         assert screen.rows == before
 

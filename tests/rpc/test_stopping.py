@@ -76,15 +76,12 @@ def test_whatever_a_person_sends_interrupts_the_countdown_and_reading_does_not(t
 
 
 def test_a_prompt_during_the_countdown_is_answered_without_a_nudge_however_slow_the_model_is(tmp_path: Path) -> None:
-    """The answer is held until the countdown would be over. `abort` stops the next one; nobody interrupts the third.
-
-    Its nudge is sent before the marker on which the others rely.
-    """
+    """The answer is held until the countdown would be over. Then `abort` stops the next countdown."""
     slow: Turn = {"text": "As you like.", "hold": 0}
-    with client_of(tmp_path, PLAN, STOPS, slow, STOPS, {"text": "Done.", "hold": 0}, **SHORT) as (client, model):
+    with client_of(tmp_path, PLAN, STOPS, slow, **SHORT) as (client, model):
         count_down(client)
         client.get("prompt", message="Wait")
-        held(client, model)
+        assert model.held.wait(20)
         client.event("time_is_up")
         assert client.get("get_state")["pendingMessageCount"] == 0
         model.release()
@@ -95,17 +92,21 @@ def test_a_prompt_during_the_countdown_is_answered_without_a_nudge_however_slow_
         assert client.widgets()[-1] is None
         client.event("time_is_up")
         assert client.get("get_state")["isStreaming"] is False
-        assert len(model.requests) == 3
-        assert "queue_update" not in client.kinds()
-        assert NUDGE not in str([request.messages for request in model.requests])
 
-        model.held.clear()
+    assert len(model.requests) == 3
+    assert "queue_update" not in client.kinds()
+    assert NUDGE not in str([request.messages for request in model.requests])
+
+
+def test_a_countdown_that_nobody_interrupts_ends_with_a_nudge(tmp_path: Path) -> None:
+    """It is sent before the marker on which the test above relies."""
+    with client_of(tmp_path, PLAN, STOPS, {"text": "Done.", "hold": 0}, **SHORT) as (client, model):
         count_down(client)
         client.event("time_is_up")
         assert client.get("get_state")["isStreaming"]
         held(client, model)
 
-    assert NUDGE in str(model.requests[4].messages)
+    assert NUDGE in str(model.requests[2].messages)
 
 
 def held(client: Client, model: ModelServer) -> None:
@@ -333,7 +334,9 @@ async def test_a_client_chooses_an_answer() -> None:
     always = "Always allow in this conversation: git push *"
     options = ["Allow once", always, "Allow 2 commands of the plan: git push; ls", "Deny"]
     meanings = [PermissionReply(PermissionAnswer(name)) for name in ("once", "always", "plan", "no")]
-    chosen = [({"value": option}, reply) for option, reply in zip(options, meanings, strict=True)]
+    chosen: list[tuple[dict[str, Any], PermissionReply | None]] = [
+        ({"value": option}, reply) for option, reply in zip(options, meanings, strict=True)
+    ]
 
     for answer, reply in [*chosen, ({"value": "Allow"}, None), ({"cancelled": True}, None)]:
         sent: list[dict[str, Any]] = []

@@ -50,7 +50,7 @@ def edit(action: str, *indices: int) -> Turn:
 def start(person: Person, *argv: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Start the program in a process of its own, with pipes; on exit, it is killed if it has not ended."""
     pipe, given = subprocess.PIPE, person.environment(environ)
-    command = [PROGRAM, *argv]
+    command = [str(PROGRAM), *argv]
     with subprocess.Popen(command, cwd=person.folder, env=given, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
             yield process

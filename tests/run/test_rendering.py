@@ -226,7 +226,14 @@ def test_a_refusal_has_the_sign_and_the_colour_of_an_error(person: Person, diale
 def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: Person) -> None:
     """Whoever changed it, also before a call that was refused. All of it if tasks have moved, or if it is asked for."""
     others = call("bash", command="tildone todo done 5 --session s && tildone todo add 'Task 11' --session s")
-    calls = ({"add": NUMBERS}, {"start": 3}, {"done": 99}, {"done": 3}, {"move": "2 before 1"}, {})
+    calls: tuple[dict[str, Any], ...] = (
+        {"add": NUMBERS},
+        {"start": 3},
+        {"done": 99},
+        {"done": 3},
+        {"move": "2 before 1"},
+        {},
+    )
     turns = [call("todo", **args) for args in calls]
     with ModelServer(*turns[:2], others, *turns[2:], {"text": "The end.", "repeat": True}) as server:
         lines = lines_of_run(person, server, "--dialect", "brief", "--allow", "*")

@@ -167,7 +167,7 @@ def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> No
     ]
     for text, environ, told in refused:
         with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more{told}"):
-            settled(tmp_path, text, **environ)
+            settled(tmp_path, text, {}, **environ)
 
 
 def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_own_names(tmp_path: Path) -> None:

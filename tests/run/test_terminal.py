@@ -199,11 +199,11 @@ def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person
 def test_narrow_terminals_get_narrow_lines_and_all_of_a_task(person: Person) -> None:
     tasks = "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `echo a long line, too`\n"
     run = (write_plan(person, tasks), *ALLOW_ALL, "--session", "s", "--restart")
-    for columns in (12, 30):
-        answer = at_terminal(replace(person, columns=columns), *run).end()
-        shown = "\n".join(screen(answer.out, columns=columns))
-        assert answer.code == 0
+    narrow, wider = (at_terminal(replace(person, columns=columns), *run).end() for columns in (12, 30))
 
+    assert (narrow.code, wider.code) == (0, 0)
+    assert screen(narrow.out, columns=12)
+    shown = "\n".join(screen(wider.out, columns=30))
     assert "  ✓ #1 A task with a rather\n  long text that has to be\n  wrapped: `true`\n  ● #2 B:" in shown
 
 

@@ -396,7 +396,7 @@ def test_all_text_can_be_read_on_every_background() -> None:
 
 
 def test_the_theme_is_what_fits_the_terminal_unless_one_is_chosen() -> None:
-    themes = {
+    themes: dict[tuple[str, ...], str] = {
         **{("COLORTERM=truecolor", f"COLORFGBG={stated}"): "dark" for stated in ("", "15;0", "x")},
         **{("COLORTERM=truecolor", f"COLORFGBG={stated}"): "light" for stated in ("0;15", "0;default;7")},
         (): "terminal",

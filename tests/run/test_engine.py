@@ -96,7 +96,7 @@ def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Pers
     """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
     script: tuple[Turn, ...] = (WRITE, {**call("list_todos"), "repeat": True})
     reason, on = "5 requests to the model, and no task was closed or added", "To go on: tildone run --continue\n"
-    person.environ |= {"TILDONE_SESSION": "plan", "TILDONE_MAX_IDLE_REQUESTS": "5"}
+    person.environ.update(TILDONE_SESSION="plan", TILDONE_MAX_IDLE_REQUESTS="5")
     answer, server = run_model(person, "Go", script=script)
 
     assert (answer.code, len(server.requests)) == (1, 6)

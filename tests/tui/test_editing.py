@@ -3,6 +3,8 @@
 With keys, with the mouse, its order, and answers to agents.
 """
 
+from functools import partial
+
 import pytest
 from textual.pilot import Pilot
 
@@ -18,6 +20,10 @@ from tildone.screens.watch.need_panel import ARMING_SECONDS, NeedPanel, answer_k
 from tildone.screens.widgets.plan import SIGN_COLUMN
 
 PLAN = Start("p", opened=True)
+
+
+def has_status(world: World, number: int, status: str) -> bool:
+    return world.status("p", number) == status
 
 
 def numbers(world: World) -> list[int]:
@@ -40,7 +46,7 @@ async def test_a_key_marks_the_task_with_the_cursor_a_message_says_so_and_undo_t
             ("g x", 1, "pending"),
             ("G b", 7, "pending"),
         ):
-            await sees(pilot, keys, lambda n=number, status=status: written.status("p", n) == status)
+            await sees(pilot, keys, partial(has_status, written, number, status))
         await sees(pilot, 8 * "u ", "Nothing to undo")
 
 

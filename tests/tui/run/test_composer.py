@@ -299,7 +299,7 @@ async def test_copy_copies_the_last_answer_clear_empties_the_screen_and_help_lis
         await screen.send("/copy", "Copied the last answer")
         assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
         await screen.send("/model openai-chat:another", "answers from now on")
-        await screen.until(lambda: screen.lines[-2].startswith(" another "))
+        await screen.until(lambda: screen.lines[-2].startswith(" ● openai:another "))
         await screen.send("/clear", "A new conversation begins.")
         await screen.hides("a list")
 

@@ -128,11 +128,12 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 def walk_questions(client: Client) -> None:
     for command in ("/fail", "/report", "/todo", "/model"):
         client.get("prompt", message=command)
-    client.until(lambda record: "openai-chat:scripted" in record.get("message", ""))
     for kind, answer, heard in QUESTIONS:
         client.send(id="ask", type="prompt", message=f"/ask {kind}")
         client.answer(kind, **answer)
         assert client.until(lambda record: record.get("method") == "notify")["message"] == f"answered {heard}"
+    notices = [record["message"] for record in client.records if record.get("method") == "notify"]
+    assert any("openai-chat:scripted" in notice for notice in notices)
 
 
 def walk_conversations(client: Client) -> None:

@@ -92,21 +92,22 @@ def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -
     assert nudges(server) == 60
 
 
-def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person) -> None:
+@pytest.mark.parametrize("mode", ["terminal", "print"])
+def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person, mode: str) -> None:
     """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
-    script: tuple[Turn, ...] = (WRITE, {**call("list_todos"), "repeat": True})
-    reason, on = "5 requests to the model, and no task was closed or added", "To go on: tildone run --continue\n"
-    person.environ.update(TILDONE_SESSION="plan", TILDONE_MAX_IDLE_REQUESTS="5")
-    answer, server = run_model(person, "Go", script=script)
+    lists: Turn = {"tool": "list_todos", "args": {}, "repeat": True}
+    person.environ["TILDONE_SESSION"] = "plan"
+    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
 
-    assert (answer.code, len(server.requests)) == (1, 6)
-    assert f"✗ stopped: {reason}\n" in answer.out
-    assert on in answer.out
-    assert reason in person.run("log").out
-
-    answer, server = run_model(person, "Go", "--mode", "print", script=script)
-    assert (answer.code, len(server.requests)) == (1, 6)
-    assert (answer.out, answer.err) == ("", f"tildone: stopped: {reason}\n{on}")
+    assert len(server.requests) == 6
+    reason = "stopped: 5 requests to the model, and no task was closed or added"
+    assert answer.code == 1
+    if mode == "terminal":
+        assert f"✗ {reason}\n" in answer.out
+        assert "To go on: tildone run --continue\n" in answer.out
+    else:
+        assert (answer.out, answer.err) == ("", f"tildone: {reason}\nTo go on: tildone run --continue\n")
+    assert reason.removeprefix("stopped: ") in person.run("log").out
 
 
 BRIEFLY: tuple[Turn, ...] = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
-from tests.rpc.client import EXTENSION, Client, connected, entries, first_message, rpc, started
+from tests.rpc.client import EXTENSION, Client, Record, connected, entries, first_message, rpc, started
 from tests.rpc.test_walk import PLAN
 from tests.suite.waiting import LIMIT_SECONDS
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
@@ -137,10 +137,8 @@ MOMENTS: dict[str, tuple[list[Turn], Callable[[Client, ModelServer], object], li
 
 def test_a_turn_can_be_aborted_at_every_moment(tmp_path: Path) -> None:
     """Nothing follows, every call has a result, and the conversation goes on."""
-    with client_of(tmp_path, *(turn for turns, _, _ in MOMENTS.values() for turn in (*turns, STOPS)), **LONG) as (
-        client,
-        model,
-    ):
+    script = [turn for turns, _, _ in MOMENTS.values() for turn in (*turns, STOPS)]
+    with client_of(tmp_path, *script, **LONG) as (client, model):
         for moment, (turns, arrived, results) in MOMENTS.items():
             model.held.clear()
             before, asked = len(client.records), len(model.requests)
@@ -151,10 +149,7 @@ def test_a_turn_can_be_aborted_at_every_moment(tmp_path: Path) -> None:
 
             told = client.records[before:]
             assert [kind["type"] for kind in told if "settled" in kind["type"]] == ["agent_settled"], moment
-            ended = [
-                record["result"]["content"][0]["text"] for record in told if record["type"] == "tool_execution_end"
-            ]
-            assert [text.partition("\n")[0] for text in ended] == results, moment
+            assert [text.partition("\n")[0] for text in ended(told).values()] == results, moment
             state = client.get("get_state")
             assert (state["isStreaming"], state["pendingMessageCount"]) == (False, 0), moment
             assert len(model.requests) == asked + len(turns), moment
@@ -168,6 +163,12 @@ def test_a_turn_can_be_aborted_at_every_moment(tmp_path: Path) -> None:
         called = {call["id"] for message in request.messages for call in message.get("tool_calls") or ()}
         answered = {message["tool_call_id"] for message in request.messages if message["role"] == "tool"}
         assert called == answered
+
+
+def ended(records: list[Record]) -> dict[str, str]:
+    """The texts of the results of calls, by tool and call."""
+    results = [record for record in records if record["type"] == "tool_execution_end"]
+    return {f"{each['toolName']} {each['toolCallId']}": each["result"]["content"][0]["text"] for each in results}
 
 
 def test_abort_without_a_turn_twice_and_with_messages_that_wait(tmp_path: Path) -> None:
@@ -217,13 +218,11 @@ def test_tools_that_do_not_listen_are_left_behind_and_the_process_ends(tmp_path:
     """They ignore the signal, and one of them its cancellation; two work in threads that go on."""
     with client_of(tmp_path, {"tools": [[name, {}] for name in DEAF]}, STOPS) as (client, model):
         client.get("prompt", message="Go")
-        for _ in DEAF:
-            client.event("tool_execution_update")
+        at_work(len(DEAF))(client, model)
         client.get("abort")
-        ended = [record for record in client.records if record["type"] == "tool_execution_end"]
-        assert {record["toolName"]: record["result"]["content"][0]["text"] for record in ended} == dict.fromkeys(
-            DEAF, ABORTED
-        )
+        results = ended(client.records)
+        assert {name.split()[0] for name in results} == set(DEAF)
+        assert list(results.values()) == [ABORTED] * len(DEAF)
         client.settle("Go on")
 
     assert [m["content"] for m in model.requests[-1].messages if m["role"] == "tool"] == [ABORTED] * len(DEAF)
@@ -330,36 +329,22 @@ async def test_a_question_gets_the_answer_with_its_id_or_is_cancelled() -> None:
     assert await left is False
 
 
-REQUEST = PermissionRequest(
-    "Run this command?", ("git push", "git tag x"), always="git push *", plan=("git push", "ls")
-)
-OPTIONS = [
-    "Allow once",
-    "Always allow in this conversation: git push *",
-    "Allow 2 commands of the plan: git push; ls",
-    "Deny",
-]
+async def test_a_client_chooses_an_answer() -> None:
+    asked = PermissionRequest("Run?", ("git push", "git tag x"), always="git push *", plan=("git push", "ls"))
+    always = "Always allow in this conversation: git push *"
+    options = ["Allow once", always, "Allow 2 commands of the plan: git push; ls", "Deny"]
+    meanings = [PermissionReply(PermissionAnswer(name)) for name in ("once", "always", "plan", "no")]
+    chosen: list[tuple[dict[str, Any], PermissionReply | None]] = [
+        ({"value": option}, reply) for option, reply in zip(options, meanings, strict=True)
+    ]
 
+    for answer, reply in [*chosen, ({"value": "Allow"}, None), ({"cancelled": True}, None)]:
+        sent: list[dict[str, Any]] = []
+        ui = RpcUI(sent.append)
+        asking = asyncio.create_task(ui.ask_permission(asked))
+        await asyncio.sleep(0)
 
-@pytest.mark.parametrize(
-    ("answer", "reply"),
-    [
-        ({"value": OPTIONS[0]}, PermissionReply(PermissionAnswer.ONCE)),
-        ({"value": OPTIONS[1]}, PermissionReply(PermissionAnswer.ALWAYS)),
-        ({"value": OPTIONS[2]}, PermissionReply(PermissionAnswer.PLAN)),
-        ({"value": OPTIONS[3]}, PermissionReply(PermissionAnswer.NO)),
-        ({"value": "Allow"}, None),
-        ({"cancelled": True}, None),
-    ],
-)
-async def test_a_client_chooses_an_answer(answer: dict[str, Any], reply: PermissionReply | None) -> None:
-    sent: list[dict[str, Any]] = []
-    ui = RpcUI(sent.append)
-    asking = asyncio.create_task(ui.ask_permission(REQUEST))
-    await asyncio.sleep(0)
+        ui.accept_answer({"id": sent[0]["id"], **answer})
 
-    ui.accept_answer({"id": sent[0]["id"], **answer})
-
-    assert await asking == reply
-    assert sent[0]["title"] == "Run this command?\ngit push\ngit tag x"
-    assert sent[0]["options"] == OPTIONS
+        assert await asking == reply
+        assert (sent[0]["title"], sent[0]["options"]) == ("Run?\ngit push\ngit tag x", options)

@@ -35,6 +35,9 @@ def named_in(section: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
 
 
+OWN_COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
+
+
 def test_the_page_lists_every_command_event_and_question() -> None:
     assert named_in("Commands") == set(COMMANDS)
     assert named_in("Events") == EVENTS
@@ -74,7 +77,7 @@ def walk_an_empty_conversation(client: Client) -> None:
     assert state["model"] == {"id": "scripted", "provider": "openai", "api": "openai-completions"}
     assert client.get("get_last_assistant_text") == {"text": None}
     commands = {command["name"]: command for command in client.get("get_commands")["commands"]}
-    assert {"todo", "model", "compact", "clear", "help", "ask"} <= commands.keys()
+    assert [*commands] == [*OWN_COMMANDS, "ask", "fail", "report", "hang"]
     assert commands["fail"] == {"name": "fail", "description": "fail", "source": "extension"}
 
 
@@ -111,9 +114,7 @@ def walk_queues(client: Client, model: ModelServer) -> None:
     assert client.get("get_state")["pendingMessageCount"] == 2
     model.release()
     client.event("agent_settled")
-    said = [
-        [message["content"] for message in request.messages if message["role"] == "user"] for request in model.requests
-    ]
+    said = [[each["content"] for each in request.messages if each["role"] == "user"] for request in model.requests]
     assert [texts[-1] for texts in said[-3:]] == ["A slow answer", "Left", "Then right"]
 
 
@@ -125,12 +126,14 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 def walk_questions(client: Client) -> None:
-    for command in ("/fail", "/report", "/todo"):
+    for command in ("/fail", "/report", "/todo", "/model"):
         client.get("prompt", message=command)
     for kind, answer, heard in QUESTIONS:
         client.send(id="ask", type="prompt", message=f"/ask {kind}")
         client.answer(kind, **answer)
         assert client.until(lambda record: record.get("method") == "notify")["message"] == f"answered {heard}"
+    notices = [record["message"] for record in client.records if record.get("method") == "notify"]
+    assert any("openai-chat:scripted" in notice for notice in notices)
 
 
 def walk_conversations(client: Client) -> None:

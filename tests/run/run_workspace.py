@@ -1,12 +1,15 @@
 """Plan files, conversation files and the environment of `tildone run` in tests."""
 
 import json
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cli.person import Answer, Person
 from tests.host.models.model_server import ModelServer, Turn
+from tests.suite.forking import PROGRAM
 from tildone.plan.model import Status
 
 CHAT, ANTHROPIC = "openai-chat:scripted", "anthropic:scripted"
@@ -37,6 +40,22 @@ def run_model(person: Person, *argv: str, script: Sequence[Turn], **environ: str
     """Run a model that answers from a script."""
     with ModelServer(*script) as server:
         return person.run("run", *argv, "--model", CHAT, **provider_environment(server) | environ), server
+
+
+def edit(action: str, *indices: int) -> Turn:
+    return {"tool": "edit_todos", "args": {"action": action, "indices": list(indices)}}
+
+
+@contextmanager
+def start(person: Person, *argv: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start the program in a process of its own, with pipes; on exit, it is killed if it has not ended."""
+    pipe, given = subprocess.PIPE, person.environment(environ)
+    command = [str(PROGRAM), *argv]
+    with subprocess.Popen(command, cwd=person.folder, env=given, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def json_lines(out: str) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,18 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.tools.test_rendering import Scripted
 from tests.plans import plan_of
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, run_model, statuses, write_plan
-from tests.suite.forking import PROGRAM
+from tests.run.plan_calls import call
+from tests.run.run_workspace import (
+    ALLOW_ALL,
+    CHAT,
+    WRITE,
+    edit,
+    provider_environment,
+    run_model,
+    start,
+    statuses,
+    write_plan,
+)
 from tests.suite.waiting import LIMIT_SECONDS, until_async
 from tests.trusted import write_trusted
 from tildone.app.opening import run_leases
@@ -46,9 +55,7 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
-FINISH: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-BOUND = "told to go on 20 times, and nothing changed"
-NOTICE = "Remaining todos were not completed. Take over manually."
+FINISH: Turn = edit("complete", 0, 1)
 
 
 def nudges(server: ModelServer, words: str = "There are still incomplete todos.") -> int:
@@ -56,39 +63,29 @@ def nudges(server: ModelServer, words: str = "There are still incomplete todos."
     return json.dumps(server.requests[-1].messages).count(words)
 
 
-@pytest.mark.parametrize("mode", ["terminal", "print"])
-def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: str) -> None:
+def test_a_model_without_progress_is_nudged_twenty_times(person: Person) -> None:
     """Print mode also waits for every countdown. The number is a setting."""
-    answer, server = run_model(person, "Go", "--mode", mode, script=(WRITE, STOPS))
-
+    notice = "Remaining todos were not completed. Take over manually."
+    answer, server = run_model(person, "Go", script=(WRITE, STOPS))
     assert (answer.code, nudges(server), len(server.requests)) == (1, 20, 22)
-    if mode == "terminal":
-        assert f"Auto-continue limit reached (20 iterations). {NOTICE}\nTook " in answer.out
-        assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
-        answer, server = run_model(person, "Go", "--max-nudges", "2", script=(WRITE, STOPS))
-        assert (answer.code, nudges(server)) == (1, 2)
-        assert "Auto-continue limit reached (2 iterations)." in answer.out
-    else:
-        assert (answer.out, answer.err) == (
-            "I stop here.\n",
-            f"tildone: 2 of 2 tasks left open ({BOUND})\nTo go on: tildone run --continue\n",
-        )
+    assert f"Auto-continue limit reached (20 iterations). {notice}\nTook " in answer.out
+    assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
+
+    answer, server = run_model(person, "Go", "--mode", "print", script=(WRITE, STOPS))
+    assert (answer.code, nudges(server), len(server.requests), answer.out) == (1, 20, 22, "I stop here.\n")
+    bound = "told to go on 20 times, and nothing changed"
+    assert answer.err == f"tildone: 2 of 2 tasks left open ({bound})\nTo go on: tildone run --continue\n"
+
+    answer, server = run_model(person, "Go", "--max-nudges", "2", script=(WRITE, STOPS))
+    assert (answer.code, nudges(server)) == (1, 2)
+    assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
 @pytest.mark.slow
 def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -> None:
     """Every call changes the plan, but no task is completed."""
-    toggle = [
-        turn
-        for _ in range(70)
-        for turn in (
-            {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}},
-            {"text": "Started."},
-            {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}},
-            {"text": "Put back."},
-        )
-    ]
-    answer, server = run_model(person, "Go", script=(WRITE, *toggle))
+    toggle: tuple[Turn, ...] = (edit("start", 0), {"text": "Started."}, WRITE, {"text": "Put back."})
+    answer, server = run_model(person, "Go", script=(WRITE, *70 * toggle))
 
     assert answer.code == 1
     assert "Auto-continue limit reached (told to go on 60 times, and no task was closed or added)." in answer.out
@@ -113,27 +110,21 @@ def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Pers
     assert reason.removeprefix("stopped: ") in person.run("log").out
 
 
-BRIEFLY: tuple[Turn, Turn] = (
+BRIEFLY: tuple[Turn, ...] = (
     {"tool": "todo", "args": {"add": ["One", "Two"]}},
     {"tool": "todo", "args": {"done": [1, 2]}},
 )
 
 
 @pytest.mark.parametrize(
-    ("dialect", "add", "complete", "words"),
-    [
-        ("indexed", WRITE, FINISH, "There are still incomplete todos."),
-        ("brief", *BRIEFLY, "Your plan is not done:"),
-    ],
+    ("dialect", "turns", "words"),
+    [("indexed", (WRITE, FINISH), "There are still incomplete todos."), ("brief", BRIEFLY, "Your plan is not done:")],
 )
-def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
-    person: Person, dialect: str, add: Turn, complete: Turn, words: str
-) -> None:
+def test_who_stops_early_is_continued(person: Person, dialect: str, turns: tuple[Turn, Turn], words: str) -> None:
     """The program waits for the countdown, while no turn is running. A dialect without an extension has its words."""
-    script = (add, {"text": "Enough for today."}, complete, {"text": "All done after all."})
-    answer, server = run_model(
-        person, "Go", "--dialect", dialect, "--mode", "print", script=script, TILDONE_COUNTDOWN="1"
-    )
+    script = (turns[0], {"text": "Enough for today."}, turns[1], {"text": "All done after all."})
+    argv = ("Go", "--dialect", dialect, "--mode", "print")
+    answer, server = run_model(person, *argv, script=script, TILDONE_COUNTDOWN="1")
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert nudges(server, words) == 1
@@ -142,10 +133,8 @@ def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(
 def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
     """No turn is running, and none begins."""
     with ModelServer(WRITE, STOPS) as server:
-        environ = person.environment({**provider_environment(server), "TILDONE_COUNTDOWN": "600"})
-        command = [str(PROGRAM), "run", "Go", "--model", CHAT, "--mode", "json"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=person.folder, env=environ) as process:
+        environ = {**provider_environment(server), "TILDONE_COUNTDOWN": "600"}
+        with start(person, "run", "Go", "--model", CHAT, "--mode", "json", **environ) as process:
             assert process.stdout
             assert any(json.loads(line)["type"] == "agent_settled" for line in process.stdout)
             process.send_signal(signal.SIGINT)
@@ -168,12 +157,10 @@ def test_neither_a_finished_plan_nor_an_error_is_continued(person: Person) -> No
 
 
 def test_phases_remind_a_few_times(person: Person) -> None:
-    init: Turn = {
-        "tool": "todo_write",
-        "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
-    }
+    phase = {"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}
     person.environ["TILDONE_SESSION"] = "plan"
-    answer, server = run_model(person, "Go", "--dialect", "phased", script=(init, STOPS))
+    script = (call("todo_write", ops=[phase]), STOPS)
+    answer, server = run_model(person, "Go", "--dialect", "phased", script=script)
 
     assert (answer.code, len(server.requests)) == (1, 5)
     assert "✗ 2 of 2 tasks left open\n" in answer.out
@@ -181,17 +168,7 @@ def test_phases_remind_a_few_times(person: Person) -> None:
     assert "gave up: told to go on 3 times since you last spoke" in person.says("log")
 
 
-def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Person) -> None:
-    """It is also shown to the person."""
-    call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
-    answer, server = run_model(person, "Go", script=(call, {"text": "Then not."}))
-
-    told = json.dumps(server.requests[-1].messages)
-    assert "Not allowed: rm -rf build" in told
-    assert "Start with --allow 'rm -rf build' to allow it" in answer.out
-    assert answer.code == 0
-
-
+RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
 LEASE = {"TILDONE_LEASE": "r1/0/1"}
 LONG_ENOUGH = 60.0
 
@@ -201,21 +178,6 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "plans.db")
     yield store
     store.close()
-
-
-async def test_a_question_waits_for_an_answer_in_the_store(
-    store: SqliteStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    ui = unattended_ui(LEASE)
-    assert ui is not None
-    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
-    asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
-    [need] = await until_async(store.records.needs)
-
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "once", "Ada", 1)
-
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.ONCE)
-    assert capfd.readouterr().err == "info: Answered by Ada: once\n"
 
 
 @pytest.mark.parametrize(
@@ -232,11 +194,18 @@ async def test_a_question_waits_for_an_answer_in_the_store(
     ],
 )
 async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
-    store: SqliteStore, tmp_path: Path, pattern: str, request_: PermissionRequest, *, asked: bool
+    store: SqliteStore,
+    tmp_path: Path,
+    pattern: str,
+    request_: PermissionRequest,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    asked: bool,
 ) -> None:
     """An answer that is already in the store, or that allows more than was asked, permits no more either."""
-    limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
-    shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
+    ui, limits = unattended_ui(LEASE), ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
+    assert ui is not None
+    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
     asking = asyncio.create_task(shared.ask_permission(request_))
     await until_async(lambda: store.records.needs() or asking.done())
     found = store.records.needs()
@@ -247,6 +216,7 @@ async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
 
     expected = PermissionAnswer.ALWAYS if pattern == "*" else PermissionAnswer.ONCE
     assert (len(found), reply) == ((1, PermissionReply(expected)) if asked else (0, NOT_ASKED))
+    assert capfd.readouterr().err == ("info: Answered by Mallory: always\n" if asked else "")
 
 
 async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]) -> None:
@@ -260,6 +230,7 @@ async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]
 
 
 async def test_requests_are_taken_from_the_rate_of_the_fleet(store: SqliteStore) -> None:
+    """A model has the limit of its provider under each of its names."""
     leases = run_leases(store)
     leases.set_limit(ProviderLimit("script", requests=1))
     told: list[str | None] = []
@@ -280,14 +251,10 @@ async def test_requests_are_taken_from_the_rate_of_the_fleet(store: SqliteStore)
     assert str(told[0]).startswith("waits for the limit of requests to script")
     assert [event async for event in model.stream(ChatRequest("", ()))]
 
-
-async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(store: SqliteStore) -> None:
-    leases = run_leases(store)
-    leases.set_limit(parsed_limit("openai-chat=3/1"))
-
     class Chat(Scripted):
         provider = "openai-responses"
 
+    leases.set_limit(parsed_limit("openai-chat=3/1"))
     assert [event async for event in limited_model(Chat(), store, LEASE, None).stream(ChatRequest("", ()))]
     assert leases.request("openai") > 0
 
@@ -309,22 +276,15 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     name = write_plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
-    command = [str(PROGRAM), "run", name, *ALLOW_ALL, "--session", "s"]
-    running = subprocess.Popen(
-        command, cwd=person.folder, env=person.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
+    with start(person, "run", name, *ALLOW_ALL, "--session", "s") as running:
         (person.folder / "begun").read_bytes()
         said = person.says("stop")
         (person.folder / "gate").write_bytes(b"")
         out, _ = running.communicate(timeout=60)
-    finally:
-        running.kill()
-        running.wait()
 
     assert ": 2 of 2 tasks open\n" in said
     assert running.returncode == 1
-    assert "✗ stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n" in out.decode()
+    assert f"✗ stopped by tildone stop\n{RESUME}" in out.decode()
     assert not (person.folder / "proof").exists()
     assert "No active agent is known here" in person.says("resume")
     person.says("resume", "--session", "s")
@@ -333,12 +293,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     assert (person.folder / "proof").exists()
 
 
-RESUME = "To go on: tildone resume --session s && tildone run --continue\n"
-
-
-def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(
-    person: Person,
-) -> None:
+def test_a_run_that_is_paused_ends_with_its_turn_and_one_that_is_stopped_asks_its_model_nothing(person: Person) -> None:
     """Both were, before it started: a paused model has one turn and is not continued."""
     person.says("pause", "--session", "s")
     paused, server = run_model(person, "Go", "--session", "s", script=(WRITE, STOPS))
@@ -370,10 +325,10 @@ def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person)
 PRICES = "[prices]\nscripted = { input = 10000, output = 10000 }\n"
 """A cent for each token: a request of the scripted model has 10 in and 5 out, so it costs 15 cents."""
 
-START: Turn = {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}}
+START: Turn = edit("start", 0)
 WORK: Turn = {"tool": "bash", "args": {"command": "true"}}
-COMPLETE: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-ABANDON: Turn = {"tool": "edit_todos", "args": {"action": "abandon", "indices": [1]}}
+COMPLETE: Turn = edit("complete", 0)
+ABANDON: Turn = edit("abandon", 1)
 
 
 def configure(person: Person, *lines: str) -> None:
@@ -386,10 +341,9 @@ def run_free(person: Person, server: ModelServer, *arguments: str) -> Any:
     return person.run("run", *arguments, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
 
 
-def stats(person: Person) -> dict[str, Any]:
-    data = person.run("stats", "--json").json
-    assert isinstance(data, dict)
-    return data
+def stats(person: Person) -> list[tuple[Any, Any]]:
+    """The tokens and the cost of each task."""
+    return [(task["tokens"], task["cost"]) for task in person.run("stats", "--json").json["tasks"]]
 
 
 def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> None:
@@ -397,16 +351,11 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
     configure(person)
     with ModelServer(WRITE, START, WORK, COMPLETE, ABANDON) as server:
         run_free(person, server, "Go")
-    with_conversation = stats(person)["tasks"]
+    with_conversation = stats(person)
     for file in person.home.rglob("*.jsonl"):
         file.unlink()
 
-    first, second = stats(person)["tasks"]
-
-    assert (first["tokens"], first["cost"]) == (30, pytest.approx(0.3))
-    assert (second["tokens"], second["cost"]) == (None, None)
-    assert [task["tokens"] for task in with_conversation] == [30, None]
-    assert with_conversation[0]["cost"] == pytest.approx(0.3)
+    assert with_conversation == stats(person) == [(30, pytest.approx(0.3)), (None, None)]
     assert "$0.30" in person.says("stats")
 
 
@@ -417,7 +366,7 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
         ("max_tokens = 60", (WRITE,), "the agents of this plan have used 60 tokens. To go on, raise max_tokens", 4),
     ],
 )
-def test_a_model_that_spends_too_much_is_ended(
+def test_spending_too_much_ends(
     person: Person, setting: str, script: tuple[Turn, ...], told: str, requests: int
 ) -> None:
     """Before its next request, although it never stops by itself."""
@@ -447,9 +396,7 @@ def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> No
 
 
 def test_a_request_has_its_tokens_with_those_of_the_cache() -> None:
-    usage = RequestUsage(
-        input=1, output=2, cache_read=10, cache_write=100, total_tokens=113, cost=Cost(total=0.1234567)
-    )
+    usage = RequestUsage(1, 2, 10, 100, 113, Cost(total=0.1234567))
 
     assert log_usage(usage) == AgentUsage(111, 2, 0.123457)
     assert log_usage(RequestUsage(None, 2, None, None, 9, None)) == AgentUsage(7, 2)

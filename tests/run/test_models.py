@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ import pytest
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.test_host import Script
+from tests.rpc.client import Client
+from tests.run.plan_calls import call
 from tests.run.run_workspace import (
     ALLOW_ALL,
     ANTHROPIC,
@@ -19,13 +20,14 @@ from tests.run.run_workspace import (
     WRITE,
     conversation_entries,
     conversation_files,
+    edit,
     json_lines,
     provider_environment,
     run_model,
+    start,
     statuses,
     write_plan,
 )
-from tests.run.test_project_plan import start
 from tests.suite.forking import starting
 from tests.trusted import write_trusted
 from tildone.app.settings import Settings
@@ -43,19 +45,11 @@ both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 
 @both_formats
 def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) -> None:
-    script = [
-        WRITE,
-        {"tool": "edit_todos", "args": {"action": "start", "indices": [0, 1]}},
-        {"tool": "write", "args": {"path": "greeting.txt", "content": "hello\n"}},
-        {"tool": "bash", "args": {"command": "cat greeting.txt"}},
-        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
-        {"text": "The greeting is written."},
-    ]
+    greeting = (call("write", path="greeting.txt", content="hello\n"), call("bash", command="cat greeting.txt"))
+    script = [WRITE, edit("start", 0, 1), *greeting, edit("complete", 0, 1), {"text": "The greeting is written."}]
     with ModelServer(*script) as server, starting():
-        allowed = (*ALLOW_ALL, "--allow-write", "greeting.txt")
-        answer = person.run(
-            "run", "Write a greeting", "--model", spec, *allowed, "--session", "s", **provider_environment(server)
-        )
+        options = ("--model", spec, *ALLOW_ALL, "--allow-write", "greeting.txt", "--session", "s")
+        answer = person.run("run", "Write a greeting", *options, **provider_environment(server))
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("❯ Write a greeting\nwrite_todos replace (2 items)\n")
@@ -65,108 +59,78 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
     assert "completed #1 “One”" in person.says("log", "--session", "s")
 
 
-def test_an_error_ends_the_run_and_is_reported_and_a_broken_request_is_retried(person: Person) -> None:
+def test_an_error_ends_the_run_and_is_reported_and_a_broken_or_rate_limited_request_is_retried(person: Person) -> None:
     """An invalid key is not a transient failure."""
     script: list[Turn] = [WRITE, {"error": 401, "message": "no such key"}]
-    with ModelServer(*script, {"text": "Only half of", "cut": 3}, {"text": "The whole answer."}) as server:
+    slow_down: Turn = {"error": 429, "retry_after": 0, "message": "slow down"}
+    broken: Turn = {"text": "Only half of", "cut": 3}
+    with ModelServer(*script, broken, {"text": "The whole answer."}, slow_down, {"text": "Here I am."}) as server:
         claude = ("run", "Go", "--model", ANTHROPIC, "--mode", "print")
         answer, again = (person.run(*claude, **provider_environment(server)) for _ in range(2))
+        limited = person.says("run", "Go", "--model", CHAT, **provider_environment(server))
 
     assert (answer.code, answer.out) == (1, "")
     assert "no such key" in answer.err
     assert (again.code, again.out) == (0, "The whole answer.\n")
-    assert len(server.requests) == 4
-
-
-def test_a_rate_limited_request_is_retried(person: Person) -> None:
-    answer, _ = run_model(
-        person, "Go", script=({"error": 429, "retry_after": 0, "message": "slow down"}, {"text": "Here I am."})
-    )
-
-    assert answer.code == 0
-    assert "slow down" in answer.out
-    assert "Trying again in 0 s (1 of 3)\nHere I am.\n" in answer.out
+    assert "slow down" in limited
+    assert "Trying again in 0 s (1 of 3)\nHere I am.\n" in limited
+    assert len(server.requests) == 6
 
 
 def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> None:
     write_trusted(person.folder / "tildone.toml", f'model = "{CHAT}"\n', person.environment({}))
     with ModelServer({"text": "One."}, {"text": "Two."}) as server:
-        said = [
-            person.says("run", "Go", "--mode", "print", **provider_environment(server)),
-            person.says("run", "Go", "--mode", "print", **provider_environment(server), TILDONE_MODEL=ANTHROPIC),
-        ]
+        run = ("run", "Go", "--mode", "print")
+        one = person.says(*run, **provider_environment(server))
+        two = person.says(*run, **provider_environment(server), TILDONE_MODEL=ANTHROPIC)
 
-    assert said == ["One.\n", "Two.\n"]
+    assert (one, two) == ("One.\n", "Two.\n")
     assert [asked.path for asked in server.requests] == ["/v1/chat/completions", "/v1/messages"]
 
 
 def test_a_plan_file_is_sent_to_the_model(person: Person) -> None:
     """A plan that only a model understands needs no commands."""
     name = write_plan(person, "# Research\n- [ ] Think about it\n")
-    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-    answer, server = run_model(person, name, "--mode", "print", script=(done, {"text": "I thought."}))
+    answer, server = run_model(person, name, "--mode", "print", script=(edit("complete", 0), {"text": "I thought."}))
 
     assert (answer.code, answer.err) == (0, "")
     told = next(message["content"] for message in server.requests[0].messages if message["role"] == "user")
-    words = told if isinstance(told, str) else told[0]["text"]
-    assert words == (
+    assert (told if isinstance(told, str) else told[0]["text"]) == (
         "Work through this plan, task by task. It is in your todo list:\n\n# Research\n- [ ] Think about it"
     )
 
 
-def test_a_missing_key_names_the_variable_to_set(person: Person) -> None:
-    answer = person.run("run", "Go", "--model", "anthropic:claude-sonnet-5-5", ANTHROPIC_API_KEY="")
-
-    assert (answer.code, conversation_files(person)) == (2, [])
-    assert answer.err == "tildone: anthropic models cannot be reached: set ANTHROPIC_API_KEY in the environment\n"
-
-
 def test_a_task_is_read_from_standard_input_and_its_usage_stored_in_the_conversation(person: Person) -> None:
     """Without built-in tools, a model has only the plan and no subagents."""
-    given = "Do this,\nand that\n"
-    answer, server = run_model(
-        person, "-", "--no-builtin-tools", "--mode", "print", given=given, script=({"text": "Done."},)
-    )
+    with ModelServer({"text": "Done."}) as server:
+        argv = ("run", "-", "--no-builtin-tools", "--mode", "print", "--model", CHAT)
+        answer = person.run(*argv, given="Do this,\nand that\n", **provider_environment(server))
 
     assert (answer.code, answer.out, answer.err) == (0, "Done.\n", "")
     [request] = server.requests
     assert "Do this,\\nand that" in json.dumps(request.messages)
-    assert [tool["function"]["name"] for tool in request.body["tools"]] == ["write_todos", "list_todos", "edit_todos"]
+    assert names_of_tools(server) == [{"write_todos", "list_todos", "edit_todos"}]
     entries = conversation_entries(conversation_files(person)[0])
     [_, said] = [entry["message"] for entry in entries if entry.get("message")]
     assert (said["usage"]["input"], said["usage"]["output"]) == (10, 5)
 
 
 def test_the_cost_is_shown_where_the_price_is_known(person: Person) -> None:
-    with ModelServer({"text": "Hi."}, {"text": "Hi."}) as server:
-        unknown = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
-        write_trusted(
-            person.folder / "tildone.toml",
-            "[prices]\nscripted = { input = 1000, output = 1000 }\n",
-            person.environment({}),
-        )
-        known = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+    unknown, _ = run_model(person, "Go", script=({"text": "Hi."},))
+    prices = "[prices]\nscripted = { input = 1000, output = 1000 }\n"
+    write_trusted(person.folder / "tildone.toml", prices, person.environment({}))
+    known, _ = run_model(person, "Go", script=({"text": "Hi."},))
 
     assert re.search(r"^Took \S+ s · 10 in · 5 out$", unknown.out, re.MULTILINE)
     assert re.search(r"^Took \S+ s · 10 in · 5 out · \$0\.015$", known.out, re.MULTILINE)
 
 
-TASK: Turn = {"tool": "task", "args": {"description": "count the files", "prompt": "Count the files here."}}
+TASK = call("task", description="count the files", prompt="Count the files here.")
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
 def yields(text: str) -> Turn:
-    return {"tool": "yield", "args": {"result": text}}
-
-
-def edit(action: str, *indices: int) -> Turn:
-    return {"tool": "edit_todos", "args": {"action": action, "indices": list(indices)}}
-
-
-def folder_of(person: Person) -> Path:
-    """The folder of the conversations: all files that are not subagents'."""
-    [file] = [file for file in person.home.rglob("*.jsonl") if file.parent.name != "subagents"]
-    return file.parent
+    return call("yield", result=text)
 
 
 def names_of_tools(server: ModelServer) -> list[set[str]]:
@@ -178,12 +142,7 @@ def names_of_tools(server: ModelServer) -> list[set[str]]:
 def test_a_subagent_works_and_its_report_is_the_result(person: Person, spec: str) -> None:
     """It has the tools of the run and its own conversation, in a file that names its parent's."""
     write_plan(person, "x", "one.txt")
-    script = [
-        TASK,
-        {"tool": "bash", "args": {"command": "ls"}},
-        yields("There is 1 file: one.txt"),
-        {"text": "One file."},
-    ]
+    script = [TASK, call("bash", command="ls"), yields("There is 1 file: one.txt"), {"text": "One file."}]
     with ModelServer(*script) as server:
         answer = person.run("run", "Count", "--model", spec, *ALLOW_ALL, **provider_environment(server))
 
@@ -198,16 +157,16 @@ def test_a_subagent_works_and_its_report_is_the_result(person: Person, spec: str
     asked = json.dumps(server.requests[1].messages)
     assert "Count the files here." in asked
     assert "one.txt" not in asked
-    parent, [child] = folder_of(person), list((folder_of(person) / "subagents").glob("*.jsonl"))
+    [child] = person.home.rglob("subagents/*.jsonl")
     header, *entries = conversation_entries(child)
-    assert Path(header["parentSession"]).parent == parent
+    assert Path(header["parentSession"]).parent == child.parent.parent
     assert [entry["message"]["role"] for entry in entries if entry["type"] == "message"][:2] == ["user", "assistant"]
 
 
 def test_continue_goes_on_with_the_agents_conversation_not_with_a_subagents(person: Person) -> None:
     """Even if the subagent wrote last."""
     run_model(person, "Count", script=(TASK, {"text": "1"}, {"text": "One."}))
-    [child] = (folder_of(person) / "subagents").glob("*.jsonl")
+    [child] = person.home.rglob("subagents/*.jsonl")
     os.utime(child, (2_000_000_000, 2_000_000_000))
 
     _, server = run_model(person, "--continue", "And now?", script=({"text": "Again."},))
@@ -218,17 +177,10 @@ def test_continue_goes_on_with_the_agents_conversation_not_with_a_subagents(pers
 
 def test_a_subagents_list_is_its_own_and_its_parent_and_the_person_see_it(person: Person) -> None:
     """The parent's plan is unchanged; a subagent that stops with open tasks is continued until its list is done."""
+    own_list = call("write_todos", mode="replace", todos=[{"text": "List files"}, {"text": "Count"}])
     script = [
-        WRITE,
-        TASK,
-        {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "List files"}, {"text": "Count"}]}},
-        {"text": "That is enough."},
-        edit("start", 0),
-        edit("complete", 0),
-        yields("2"),
-        edit("start", 0, 1),
-        edit("complete", 0, 1),
-        {"text": "Done."},
+        *(WRITE, TASK, own_list, {"text": "That is enough."}, edit("start", 0), edit("complete", 0), yields("2")),
+        *(edit("start", 0, 1), edit("complete", 0, 1), {"text": "Done."}),
     ]
     answer, server = run_model(person, "Count", "--session", "s", script=script)
 
@@ -254,28 +206,19 @@ def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
     assert re.search(r"Took .* · 3\.0k in · 300 out", answer.out)
     [reported] = [line for line in json_lines(lines.out) if line["type"] == "subagent_usage"]
     assert reported["usage"]["input"] == 1000
-    told = person.says(
-        "run",
-        "--continue",
-        "--mode",
-        "rpc",
-        given='{"id": "1", "type": "get_session_stats"}\n',
-        **provider_environment(server),
-    )
-    [answered] = [record for record in json_lines(told) if record["type"] == "response"]
-    assert answered["data"]["tokens"]["total"] == 3300
+    with start(person, "run", "--continue", "--mode", "rpc", **provider_environment(server)) as process:
+        assert Client(process).get("get_session_stats")["tokens"]["total"] == 3300
 
 
 def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: Person) -> None:
     """A subagent that never ends is stopped with its parent. A model that fails in one is a failed result."""
-    answer, server = run_model(
-        person, "Count", script=(TASK, {"error": 401, "message": "no such key"}, {"text": "I see."})
-    )
+    failing: Turn = {"error": 401, "message": "no such key"}
+    answer, server = run_model(person, "Count", script=(TASK, failing, {"text": "I see."}))
 
     told = json.dumps(server.requests[2].messages[-1])
     assert (answer.code, "the subagent's model failed" in told, "no such key" in told) == (0, True, True)
 
-    endless: Turn = {"tool": "bash", "args": {"command": "true"}, "repeat": True}
+    endless: Turn = {**call("bash", command="true"), "repeat": True}
     answer, server = run_model(person, "Count", *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", script=(TASK, endless))
 
     assert answer.code != 0
@@ -284,9 +227,9 @@ def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: P
 
 def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> None:
     """In the phased dialect a subagent has neither the tool nor a search for it."""
-    plan: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
-    done: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}
-    script = [{"tool": "find_tools", "args": {"query": "todo list"}}, plan, TASK, yields("1"), done, {"text": "Done."}]
+    plan = call("todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
+    done = call("todo_write", ops=[{"op": "done"}])
+    script = [call("find_tools", query="todo list"), plan, TASK, yields("1"), done, {"text": "Done."}]
     answer, server = run_model(person, "Count", "--dialect", "phased", "--session", "s", script=script)
 
     assert (answer.code, answer.err) == (0, "")
@@ -300,13 +243,13 @@ def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> Non
 @pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
 def test_an_interrupted_run_stops_its_subagents_and_their_commands(person: Person) -> None:
     os.mkfifo(person.folder / "begun")
-    endless: Turn = {"tool": "bash", "args": {"command": "echo $$ > begun; exec sleep 600"}}
+    endless = call("bash", command="echo $$ > begun; exec sleep 600")
     with ModelServer(TASK, endless) as server:
-        wired = replace(person, environ=person.environ | provider_environment(server))
-        run = start(wired, "run", "Count", "--model", CHAT, *ALLOW_ALL)
-        pid = int((person.folder / "begun").read_text(encoding="utf-8"))
-        run.send_signal(signal.SIGINT)
-        run.communicate(timeout=60)
+        argv = ("run", "Count", "--model", CHAT, *ALLOW_ALL)
+        with start(person, *argv, **provider_environment(server)) as run:
+            pid = int((person.folder / "begun").read_text(encoding="utf-8"))
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=60)
 
     assert run.returncode == 130
     assert not is_running(pid)
@@ -316,21 +259,12 @@ def test_an_interrupted_run_stops_its_subagents_and_their_commands(person: Perso
 def test_the_shell_driver_has_no_subagents(tmp_path: Path) -> None:
     """A language model in the same place has them."""
     settings = Settings(parse_address(str(tmp_path / "plans.db")), "s", str(tmp_path), agents_dir=str(tmp_path))
-    store = MemoryStore()
-    conversations = open_conversations(settings, str(tmp_path), kept=False)
+    kept = open_conversations(settings, str(tmp_path), kept=False)
+    here, policy = str(tmp_path), PermissionPolicy()
 
     def tools(model: Model) -> set[str]:
-        host = open_host(
-            settings,
-            store,
-            conversations.new(),
-            cwd=str(tmp_path),
-            model=model,
-            mode="print",
-            policy=PermissionPolicy(),
-            conversations=conversations,
-        )
-        return set(host.tools)
+        about = (settings, MemoryStore(), kept.new())
+        return set(open_host(*about, cwd=here, model=model, mode="print", policy=policy, conversations=kept).tools)
 
     assert tools(ShellModel(Plan, lambda: 0)) >= {"bash", "todo"}
     assert "task" not in tools(ShellModel(Plan, lambda: 0))

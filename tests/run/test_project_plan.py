@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,15 +14,18 @@ import pytest
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.rpc.client import rpc
+from tests.rpc.client import first_message, rpc
+from tests.run.plan_calls import call
 from tests.run.run_workspace import (
     ALLOW_ALL,
     CHAT,
     WRITE,
     conversation_entries,
     conversation_files,
+    edit,
     provider_environment,
     run_model,
+    start,
     statuses,
     write_plan,
 )
@@ -113,11 +115,8 @@ def test_a_file_that_replaces_open_tasks_says_how_to_bring_them_back(person: Per
 def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
     """The open tasks of the plan are in the prompt and in the context, and what the model adds joins them."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
-    script: tuple[Turn, ...] = (
-        {"tool": "write_todos", "args": {"mode": "append", "todos": [{"text": "C"}]}},
-        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1, 2]}},
-        {"text": "Done."},
-    )
+    append = call("write_todos", mode="append", todos=[{"text": "C"}])
+    script = (append, edit("complete", 0, 1, 2), {"text": "Done."})
     server = run(person, "Do C as well", "--session", str(person.folder), script=script)
 
     told = json.dumps(server.requests[0].messages, ensure_ascii=False)
@@ -126,24 +125,16 @@ def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
     assert (phases(person), texts(person), statuses(person)) == (["One", "Two"], ["A", "B", "C"], "✓✓✓")
 
 
-OTHERS: Turn = {"tool": "bash", "args": {"command": f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"}}
+OTHERS = call("bash", command=f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'")
 WHOLE = [{"content": text, "status": "completed"} for text in ("A", "B")]
+NOW = "\\nIt is now:\\n\\n– [0] A\\n– [1] B\\n– [2] From"
 
 
 @pytest.mark.parametrize(
     ("dialect", "update", "told"),
-    [
-        (
-            "indexed",
-            {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1, 2]}},
-            "\\nIt is now:\\n\\n– [0] A\\n– [1] B\\n– [2] From",
-        ),
-        ("declared", {"tool": "TodoWrite", "args": {"summary": "s", "todos": WHOLE}}, ""),
-    ],
+    [("indexed", edit("complete", 0, 1, 2), NOW), ("declared", call("TodoWrite", summary="s", todos=WHOLE), "")],
 )
-def test_what_others_change_during_a_turn_is_told_before_the_next_request(
-    person: Person, dialect: str, update: Turn, told: str
-) -> None:
+def test_what_others_change_is_told_before_a_request(person: Person, dialect: str, update: Turn, told: str) -> None:
     """A model that sends all of its list is told, too: what it then leaves out is its decision. Phases stay."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
 
@@ -160,15 +151,11 @@ def test_two_runs_share_the_work(person: Person) -> None:
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     person.says("todo", "import", write_plan(person, GATED))
-    first = start(person, "run", *ALLOW_ALL)
-    try:
+    with start(person, "run", *ALLOW_ALL) as first:
         (person.folder / "begun").read_bytes()
         second = person.run("run", *ALLOW_ALL, "--mode", "print")
         (person.folder / "gate").write_bytes(b"")
         out, _ = first.communicate(timeout=60)
-    finally:
-        first.kill()
-        first.wait()
 
     assert (second.code, second.out) == (1, "")
     assert "nothing more can be done here: #1 is in progress elsewhere" in second.err
@@ -178,17 +165,14 @@ def test_two_runs_share_the_work(person: Person) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_run_that_is_ended_is_continued_without_more_options(
-    person: Person, number: signal.Signals, code: int
-) -> None:
+def test_a_run_that_is_ended_needs_no_options_to_go_on(person: Person, number: signal.Signals, code: int) -> None:
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     name = write_plan(person, GATED)
-    run = start(person, "run", name, *ALLOW_ALL, "--dialect", "indexed", "--session", "s", "--mode", "print")
-    (person.folder / "begun").read_bytes()
-    run.send_signal(number)
-    _, err = run.communicate(timeout=60)
-    write_plan(person, "", "gate2")
+    with start(person, "run", name, *ALLOW_ALL, "--dialect", "indexed", "--session", "s", "--mode", "print") as run:
+        (person.folder / "begun").read_bytes()
+        run.send_signal(number)
+        _, err = run.communicate(timeout=60)
     with suppress(OSError):
         # The command of a run that was killed still waits for somebody to write.
         os.close(os.open(person.folder / "gate", os.O_WRONLY | os.O_NONBLOCK))
@@ -200,20 +184,12 @@ def test_a_run_that_is_ended_is_continued_without_more_options(
 
     assert run.returncode == code
     assert (err == b"tildone: interrupted\nTo go on: tildone run --continue\n") is (number != signal.SIGKILL)
-    assert (again.code, again.out, again.err) == (
-        0,
-        "All 2 tasks are done.\n",
-        "tildone: allowed as before: --allow '*': every command\n",
-    )
+    allowed = "tildone: allowed as before: --allow '*': every command\n"
+    assert (again.code, again.out, again.err) == (0, "All 2 tasks are done.\n", allowed)
     assert statuses(person, "s") == "✓✓"
-    assert len(conversation_files(person)) == 1
-    assert tools(conversation_files(person)[0]) >= {"edit_todos", "bash"}
-
-
-ARGUMENTS = "this command with any arguments in place of *"
-ECHO_AND_CAT = (
-    f"tildone: allowed as before: --allow 'echo *': {ARGUMENTS}\ntildone: allowed: --allow 'cat *': {ARGUMENTS}\n"
-)
+    [file] = conversation_files(person)
+    called = {entry.get("message", {}).get("toolName") for entry in conversation_entries(file)}
+    assert called >= {"edit_todos", "bash"}
 
 
 def test_options_of_the_command_line_replace_those_of_the_conversation(person: Person) -> None:
@@ -223,14 +199,12 @@ def test_options_of_the_command_line_replace_those_of_the_conversation(person: P
 
     again = person.run("run", "--continue", "--allow", "cat *", "--mode", "print")
 
-    assert first.code == 1
-    assert (again.code, again.err) == (0, ECHO_AND_CAT)
-    [entry] = [
-        entry
-        for entry in conversation_entries(conversation_files(person)[0])
-        if entry.get("customType") == "tildone_run"
-    ][:1]
-    assert (entry["data"]["session"], entry["data"]["allow"]) == ("one", ["echo *"])
+    arguments = "this command with any arguments in place of *\n"
+    told = f"tildone: allowed as before: --allow 'echo *': {arguments}tildone: allowed: --allow 'cat *': {arguments}"
+    assert (first.code, again.code, again.err) == (1, 0, told)
+    entries = conversation_entries(conversation_files(person)[0])
+    run = next(entry["data"] for entry in entries if entry.get("customType") == "tildone_run")
+    assert (run["session"], run["allow"]) == ("one", ["echo *"])
     assert statuses(person, "one") == "✓✓"
 
 
@@ -278,18 +252,16 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(person: Perso
 def test_a_fork_moves_the_plan_back_only_if_nobody_else_changed_it(person: Person) -> None:
     """The phases are restored as well, although the results of an indexed list do not contain them."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    script: list[Turn] = [complete, {"text": "Done."}, {"text": "Forked.", "repeat": True}]
-    with ModelServer(*script) as server:
+    with ModelServer(edit("complete", 0, 1), {"text": "Done."}, {"text": "Forked.", "repeat": True}) as server:
         model = ("--model", CHAT, "--mode", "print", "--max-nudges", "0")
         environ = provider_environment(server)
         person.says("run", *model, **environ)
-        file = conversation_files(person)[0]
-        [said] = [entry for entry in conversation_entries(file) if entry.get("message", {}).get("role") == "user"][:1]
-        forked = person.run("run", *model, "--resume", str(file), "--fork", said["id"], **environ)
+        [file] = conversation_files(person)
+        said = first_message(str(file))
+        forked = person.run("run", *model, "--resume", str(file), "--fork", said, **environ)
         moved = statuses(person), phases(person)
         person.says("todo", "done", "1")
-        again = person.run("run", "--resume", str(file), "--fork", said["id"], "--model", CHAT, **environ)
+        again = person.run("run", "--resume", str(file), "--fork", said, "--model", CHAT, **environ)
 
     assert (forked.code, moved) == (1, ("––", ["One", "Two"]))
     assert "The plan stays as it is" not in forked.err
@@ -298,38 +270,18 @@ def test_a_fork_moves_the_plan_back_only_if_nobody_else_changed_it(person: Perso
     assert "The plan stays as it is: it was changed outside of this conversation since.\n" in again.out
 
 
-def start(person: Person, *argv: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [str(PROGRAM), *argv],
-        cwd=person.folder,
-        env=person.environment({}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def tools(file: Path) -> set[str]:
-    """Return the tools that were called in a conversation."""
-    messages = [entry.get("message", {}) for entry in conversation_entries(file)]
-    return {message["toolName"] for message in messages if message.get("role") == "toolResult"}
-
-
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 LISTS: dict[str, Turn] = {
     "indexed": WRITE,
-    "phased": {
-        "tool": "todo_write",
-        "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
-    },
-    "declared": {
-        "tool": "TodoWrite",
-        "args": {"summary": "S", "todos": [{"content": text, "status": "pending"} for text in ("One", "Two")]},
-    },
-    "brief": {"tool": "todo", "args": {"add": ["One", "Two"]}},
+    "phased": call("todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]),
+    "declared": call(
+        "TodoWrite", summary="S", todos=[{"content": text, "status": "pending"} for text in ("One", "Two")]
+    ),
+    "brief": call("todo", add=["One", "Two"]),
 }
-FINISHED: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "done", "task": "One"}]}}
+FINISHED = call("todo_write", ops=[{"op": "done", "task": "One"}])
 STOP: Turn = {"text": "I stop."}
-FIND: Turn = {"tool": "find_tools", "args": {"query": "todo"}}
+FIND = call("find_tools", query="todo")
 
 
 def run(person: Person, *argv: str, script: tuple[Turn, ...], **environ: str) -> ModelServer:
@@ -342,44 +294,34 @@ def conversations(person: Person) -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", LISTS)
-def test_a_prompt_begins_a_list_of_its_own(person: Person, dialect: str) -> None:
+def test_a_prompt_begins_a_list_of_its_own_unless_a_plan_is_named(person: Person, dialect: str) -> None:
     person.says("todo", "add", "The project's")
 
     server = run(person, "Go", "--dialect", dialect, script=(LISTS[dialect], STOP))
-
     [conversation] = conversations(person)
+    run(person, "Go", "--dialect", dialect, "--session", "plan", script=(LISTS[dialect], STOP))
+    run(person, "Go", "--dialect", dialect, script=(LISTS[dialect], STOP), TILDONE_SESSION="other")
+
     assert statuses(person) == "–"
-    assert len(statuses(person, conversation)) == 2
+    assert [len(statuses(person, session)) for session in (conversation, "plan", "other")] == [2, 2, 2]
     assert "The project's" not in str(server.requests)
 
 
-def test_a_named_plan_is_worked_on_with_a_prompt(person: Person) -> None:
-    run(person, "Go", "--session", "plan", script=(WRITE, STOP))
-    run(person, "Go", script=(WRITE, STOP), TILDONE_SESSION="other")
-
-    assert (statuses(person, "plan"), statuses(person, "other")) == ("––", "––")
-
-
-def test_a_conversation_is_continued_with_its_own_list_without_finished_tasks(person: Person) -> None:
-    """The dialect strips them when a conversation is opened again; its results still have them."""
-    person.says("todo", "add", "The project's")
-    run(person, "Go", "--dialect", "phased", script=(FIND, LISTS["phased"], FINISHED, STOP))
-    [conversation] = conversations(person)
-    before = statuses(person, conversation)
-
-    run(person, "Go on", "--continue", script=(STOP,))
-
-    assert (before, statuses(person, conversation), statuses(person)) == ("✓●", "●", "–")
-
-
-def test_a_run_without_a_prompt_works_on_the_projects_plan_and_is_continued_on_it(person: Person) -> None:
+def test_a_conversation_is_continued_with_its_own_list_or_on_the_projects_plan(person: Person) -> None:
+    """The dialect strips finished tasks when a conversation is opened again; its results still have them."""
     person.says("todo", "add", "The project's", "And this")
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-
-    servers = [run(person, script=(complete, STOP)), run(person, "Go on", "--continue", script=(STOP,))]
+    servers = [run(person, script=(edit("complete", 0), STOP)), run(person, "Go on", "--continue", script=(STOP,))]
+    [projects] = conversations(person)
 
     assert all("And this" in str(server.requests[0].messages) for server in servers)
     assert statuses(person) == "✓–"
+
+    run(person, "Go", "--dialect", "phased", script=(FIND, LISTS["phased"], FINISHED, STOP))
+    [own] = {*conversations(person)} - {projects}
+    before = statuses(person, own)
+    run(person, "Go on", "--continue", script=(STOP,))
+
+    assert (before, statuses(person, own), statuses(person)) == ("✓●", "●", "✓–")
 
 
 @needs_terminal
@@ -407,20 +349,16 @@ def test_the_person_takes_up_the_other_plan(person: Person) -> None:
 
 def test_a_client_opens_conversations_each_with_its_plan(tmp_path: Path) -> None:
     """A new one has a list of its own, also when it is opened again; a fork begins with the list at its point."""
-    one = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}]}}
-    with (
-        ModelServer(WRITE, STOP, one, STOP, WRITE, STOP) as model,
-        rpc(tmp_path, model.url, "--max-nudges", "0") as client,
-    ):
+    one = call("write_todos", mode="replace", todos=[{"text": "One"}])
+    script = (WRITE, STOP, one, STOP, WRITE, STOP)
+    with ModelServer(*script) as model, rpc(tmp_path, model.url, "--max-nudges", "0") as client:
 
         def say(text: str) -> str:
-            assert client.ask("prompt", message=text)["success"]
-            client.event("agent_settled")
-            state = client.ask("get_state")["data"]
-            return str(state["sessionFile"])
+            client.settle(text)
+            return str(client.get("get_state")["sessionFile"])
 
         def plan() -> list[str]:
-            name = client.ask("get_state")["data"]["sessionId"]
+            name = client.get("get_state")["sessionId"]
             return [task.text for task in session_in(SqliteStore(str(store)), name, BY_HAND).plan.tasks]
 
         say("The project's")
@@ -432,14 +370,10 @@ def test_a_client_opens_conversations_each_with_its_plan(tmp_path: Path) -> None
         assert plan() == ["One"]
         say("More")
         assert plan() == ["One", "Two"]
-        [_, more] = [entry["id"] for entry in conversation_entries(Path(own)) if is_prompt(entry)]
+        entries = conversation_entries(Path(own))
+        [_, more] = [entry["id"] for entry in entries if entry.get("message", {}).get("role") == "user"]
 
         client.ask("fork", entryId=more)
         assert plan() == ["One"]
         client.ask("switch_session", sessionPath=own)
         assert plan() == ["One", "Two"]
-
-
-def is_prompt(entry: dict[str, object]) -> bool:
-    message = entry.get("message")
-    return isinstance(message, dict) and message["role"] == "user"

@@ -5,9 +5,7 @@ At a plain terminal, open in the store for others to answer, and about checks th
 
 import asyncio
 import io
-import json
 import os
-import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +15,11 @@ import pytest
 
 from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
+from tests.rpc.client import Client
+from tests.run.plan_calls import call
+from tests.run.run_workspace import CHAT, edit, provider_environment, run_model, start, statuses, write_plan
 from tests.run.screens import ASKED, at_terminal, model_at_terminal, screen
 from tests.stores.overridden import overridden, raising
-from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import open_store
 from tildone.app.settings import load
@@ -28,7 +27,6 @@ from tildone.base import StoreError
 from tildone.cli.run.lines import LineOutput
 from tildone.cli.run.modes import PlainUI
 from tildone.log.needs import Need
-from tildone.log.presence import Presence
 from tildone.log.store import Store
 from tildone.plan.text.safe import printable
 from tildone.run.asking import Asker, SharedQuestions
@@ -41,14 +39,6 @@ from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 DONE: Turn = {"text": "Done.", "repeat": True}
-
-
-def command(line: str) -> Turn:
-    return {"tool": "bash", "args": {"command": line}}
-
-
-def write(path: str, content: str) -> Turn:
-    return {"tool": "write", "args": {"path": path, "content": content}}
 
 
 def asked(terminal: Terminal, words: str, answer: str = "") -> None:
@@ -83,25 +73,15 @@ def test_a_letter_and_enter_answer(person: Person) -> None:
 
 
 @needs_terminal
-def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) -> None:
-    (person.folder / "build").mkdir()
-    with model_at_terminal(person, command("rm -r build"), DONE) as (_, terminal):
-        asked(terminal, "Careful: it deletes files.", "?")
-        terminal.until("Y  allows this one call.")
-        terminal.type(b"y\r")
-        asked(terminal, "That is no answer.")
-        assert (person.folder / "build").exists()
-        answer = terminal.end(b"Y\r")
-
-    assert answer.code == 0
-    assert not (person.folder / "build").exists()
-
-
-@needs_terminal
-@pytest.mark.parametrize("answers", [False, True], ids=["Ctrl-C", "y"])
+@pytest.mark.parametrize("answers", [False, True], ids=["Ctrl-C", "Y"])
 def test_what_was_typed_before_a_question_does_not_answer_it(person: Person, *, answers: bool) -> None:
-    """It is discarded, so that the Enter that was meant to send it allows nothing. Ctrl-C stops the turn."""
-    with model_at_terminal(person, {**command("touch made"), "hold": 1}, DONE) as (server, terminal):
+    """It is discarded, so that the Enter that was meant to send it allows nothing. Ctrl-C stops the turn.
+
+    A dangerous command needs capital letters, and says why.
+    """
+    (person.folder / "build").mkdir()
+    script = ({**call("bash", command="touch made"), "hold": 1}, call("bash", command="rm -r build"), DONE)
+    with model_at_terminal(person, *script) as (server, terminal):
         assert server.held.wait(30)
         terminal.type(b"y")
         server.release()
@@ -109,16 +89,25 @@ def test_what_was_typed_before_a_question_does_not_answer_it(person: Person, *, 
         terminal.say("")
         terminal.say("no", "That is no answer.")
         assert not (person.folder / "made").exists()
-        answer = terminal.end(b"y\r" if answers else CTRL_C)
+        if answers:
+            terminal.say("y")
+            asked(terminal, "Careful: it deletes files.", "?")
+            terminal.until("Y  allows this one call.")
+            terminal.say("y")
+            terminal.until_after("allows this one call.", "That is no answer.")
+            terminal.until_after("That is no answer.", ASKED)
+            assert (person.folder / "build").exists()
+        answer = terminal.end(b"Y\r" if answers else CTRL_C)
 
-    assert (answer.code, (person.folder / "made").exists()) == ((0, True) if answers else (130, False))
-    assert len(server.requests) == 1 + answers
+    made, built = (person.folder / "made").exists(), (person.folder / "build").exists()
+    assert (answer.code, made, built) == ((0, True, False) if answers else (130, False, True))
+    assert len(server.requests) == (3 if answers else 1)
 
 
 @needs_terminal
 def test_a_long_command_is_shown_whole(person: Person) -> None:
     words = [f"word{number:03}" for number in range(120)]
-    script = (command(f"echo {' '.join(words)}\x1b[2J"), DONE)
+    script = (call("bash", command=f"echo {' '.join(words)}\x1b[2J"), DONE)
     with model_at_terminal(replace(person, columns=40), *script) as (_, terminal):
         terminal.until(ASKED)
         answer = terminal.end(b"n\r")
@@ -130,8 +119,9 @@ def test_a_long_command_is_shown_whole(person: Person) -> None:
 @needs_terminal
 def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> None:
     (person.folder / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
-    edit: Turn = {"tool": "edit", "args": {"path": "a.txt", "old_text": "two", "new_text": "zwei"}}
-    script = (edit, write("new/b.txt", "hello\n"), write("c.txt", "x\n"), write("d.txt", "x\n"), DONE)
+    paths = {"new/b.txt": "hello\n", "c.txt": "x\n", "d.txt": "x\n"}
+    writes = (call("write", path=path, content=content) for path, content in paths.items())
+    script = (call("edit", path="a.txt", old_text="two", new_text="zwei"), *writes, DONE)
     with model_at_terminal(person, *script) as (_, terminal):
         asked(terminal, "? Change a.txt?  +1 −1")
         assert (person.folder / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
@@ -148,27 +138,26 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> Non
     assert not (person.folder / "new").exists()
 
 
-@needs_terminal
-def test_without_a_terminal_a_change_needs_a_pattern(person: Person) -> None:
-    script = (write("src/a.py", "x\n"), write("b.py", "x\n"), DONE)
-    with ModelServer(*script) as server:
-        arguments = ("run", "Go", "--model", CHAT, "--allow", "*", "--allow-write", "src")
-        answer = person.run(*arguments, **provider_environment(server))
+def test_without_a_terminal_a_change_or_a_command_needs_a_pattern(person: Person) -> None:
+    """The model and the person are told which option gives it."""
+    writes = (call("write", path=path, content="x\n") for path in ("src/a.py", "b.py"))
+    script = (*writes, call("bash", command="rm -rf build"), DONE)
+    answer, server = run_model(person, "Go", "--allow-write", "src", script=script)
 
     assert answer.code == 0
     assert (person.folder / "src/a.py").exists()
     assert not (person.folder / "b.py").exists()
     assert "Not allowed: changing b.py\n  Start with --allow-write b.py to allow it" in answer.out
+    assert "Start with --allow 'rm -rf build' to allow it" in answer.out
+    assert "Not allowed: rm -rf build" in str(server.requests[-1].messages)
 
 
 @needs_terminal
 def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Person) -> None:
-    plan: Turn = {
-        "tool": "write_todos",
-        "args": {"mode": "replace", "todos": [{"text": "First `touch 1`"}, {"text": "Then `touch 2`"}]},
-    }
-    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    with model_at_terminal(person, plan, command("touch 1"), command("touch 2"), complete, DONE) as (_, terminal):
+    tasks = [{"text": "First `touch 1`"}, {"text": "Then `touch 2`"}]
+    touches = (call("bash", command=f"touch {number}") for number in (1, 2))
+    script = (call("write_todos", mode="replace", todos=tasks), *touches, edit("complete", 0, 1), DONE)
+    with model_at_terminal(person, *script) as (_, terminal):
         asked(terminal, "? Run this command?", "p")
         terminal.until("p  again: allow exactly the 2 commands listed above")
         answer = terminal.end(b"p\r")
@@ -220,11 +209,12 @@ class Desk:
         return task.result()
 
 
+COLOURS = ["red", "blue"]
 ANSWERED: list[tuple[Callable[[PlainUI], Awaitable[Any]], list[str | None], Any]] = [
-    (lambda ui: ui.select("Which?", ["red", "blue"]), ["2"], "blue"),
-    (lambda ui: ui.select("Which?", ["red", "blue"]), ["", "3", "blue", " 1 "], "red"),
-    (lambda ui: ui.select("Which?", ["red"]), [None], None),
-    (lambda ui: ui.select("Which?", ["red"], timeout=0.01), [], None),
+    (lambda ui: ui.select("Which?", COLOURS), ["2"], "blue"),
+    (lambda ui: ui.select("Which?", COLOURS), ["", "3", "blue", " 1 "], "red"),
+    (lambda ui: ui.select("Which?", COLOURS), [None], None),
+    (lambda ui: ui.select("Which?", COLOURS, timeout=0.01), [], None),
     (lambda ui: ui.confirm("Sure?", "It is."), ["perhaps", "Y"], True),
     (lambda ui: ui.confirm("Sure?", ""), ["n"], False),
     (lambda ui: ui.confirm("Sure?", ""), [None], False),
@@ -244,14 +234,11 @@ ANSWERED: list[tuple[Callable[[PlainUI], Awaitable[Any]], list[str | None], Any]
 ]
 
 
-@pytest.mark.parametrize(("ask", "lines", "expected"), ANSWERED)
-async def test_a_question_takes_these_answers(
-    ask: Callable[[PlainUI], Awaitable[Any]], lines: list[str | None], expected: object
-) -> None:
-    desk = Desk(*lines)
-
-    assert await desk.answered(ask(desk.ui)) == expected
-    assert (desk.lines, desk.ui.is_asking) == ([], False)
+async def test_a_question_takes_these_answers() -> None:
+    for number, (ask, lines, expected) in enumerate(ANSWERED):
+        desk = Desk(*lines)
+        answer = await desk.answered(ask(desk.ui))
+        assert (number, answer, desk.lines, desk.ui.is_asking) == (number, expected, [], False)
 
 
 async def test_a_question_explains_its_answers() -> None:
@@ -290,7 +277,7 @@ async def test_what_is_shown_is_printed_when_it_changes_and_cannot_control_the_t
 
 
 QUESTION = "? Run this command as the check of task 1?"
-CALLS_IT_DONE: Turn = {"tool": "todo", "args": {"done": 1}}
+CALLS_IT_DONE = call("todo", done=1)
 STOP: Turn = {"text": "I stop.", "repeat": True}
 AT_TERMINAL = ("Go", "--dialect", "brief")
 RUN = ("run", *AT_TERMINAL, "--model", CHAT)
@@ -316,48 +303,39 @@ def proposed(importer: Person) -> bool:
 
 @needs_terminal
 @pytest.mark.parametrize(
-    ("key", "runs", "stays_proposed"), [(b"y\r", True, True), (b"a\r", True, False), (b"n\r", False, True)]
+    ("keys", "runs", "stays_proposed"), [(["y"], True, True), (["a"], True, False), (["r", "It copies"], False, True)]
 )
 def test_the_person_at_a_terminal_answers(
-    importer: Person, made: Path, key: bytes, *, runs: bool, stays_proposed: bool
+    importer: Person, made: Path, keys: list[str], *, runs: bool, stays_proposed: bool
 ) -> None:
+    """The model is told the reason of a no."""
     with model_at_terminal(importer, CALLS_IT_DONE, STOP, argv=AT_TERMINAL) as (server, terminal):
         asked(terminal, QUESTION)
         assert not made.exists()
-        answer = terminal.end(key)
+        for key in keys[:-1]:
+            terminal.say(key, "Why not?")
+        answer = terminal.end(f"{keys[-1]}\r".encode())
 
     assert "  cp plan.md 'made here'\n" in answer.out
     assert "  a  always in this project: exactly this check" in answer.out
     assert (made.exists(), statuses(importer)) == (runs, "✓" if runs else "!")
     assert proposed(importer) == stays_proposed
-    assert ("waits for a person" in str(server.requests[1].messages[-1])) != runs
+    told = str(server.requests[1].messages[-1])
+    assert ("waits for a person" in told, "Their reason: It copies" in told) == (not runs, not runs)
 
 
 @needs_terminal
 def test_once_is_for_once(importer: Person, made: Path) -> None:
-    """The next time that the same check is needed, the person is asked again."""
+    """The next time that the same check is needed, the person is asked again. No is a no without a reason, too."""
     task = "- [ ] {}\n  $ cp plan.md 'made here'\n"
     importer.says("todo", "import", write_plan(importer, task.format("Make it") + task.format("Make it again")))
-    with model_at_terminal(importer, CALLS_IT_DONE, {"tool": "todo", "args": {"done": 2}}, STOP, argv=AT_TERMINAL) as (
-        _,
-        terminal,
-    ):
+    script = (CALLS_IT_DONE, call("todo", done=2), STOP)
+    with model_at_terminal(importer, *script, argv=AT_TERMINAL) as (_, terminal):
         asked(terminal, QUESTION, "y")
         asked(terminal, QUESTION.replace("1", "2"), "n")
         terminal.end()
 
     assert (made.exists(), statuses(importer)) == (True, "✓!")
-
-
-@needs_terminal
-def test_the_model_is_told_the_reason_of_a_no(importer: Person, made: Path) -> None:
-    with model_at_terminal(importer, CALLS_IT_DONE, STOP, argv=AT_TERMINAL) as (server, terminal):
-        asked(terminal, QUESTION, "r")
-        terminal.until("Why not?")
-        terminal.end(b"It copies\r")
-
-    assert "Their reason: It copies" in str(server.requests[1].messages[-1])
-    assert not made.exists()
 
 
 @pytest.mark.parametrize("mode", ["print", "json"])
@@ -368,38 +346,22 @@ def test_nobody_is_asked_without_a_terminal(importer: Person, made: Path, mode: 
     assert "as the check of" not in answer.out + answer.err
     assert "waits for a person to approve" in str(server.requests[1].messages[-1])
     assert (made.exists(), proposed(importer)) == (False, True)
+    assert importer.says("answer") == "No agent waits for an answer.\n"
 
 
 def test_a_client_is_asked(importer: Person, made: Path) -> None:
-    with ModelServer(CALLS_IT_DONE, STOP) as server:
-        process = subprocess.Popen(
-            [PROGRAM, "run", *RUN[2:], "--mode", "rpc"],
-            cwd=importer.folder,
-            env=importer.environment(provider_environment(server)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write('{"type": "prompt", "message": "Go"}\n')
-        process.stdin.flush()
-        questions = []
-        for line in process.stdout:
-            record = json.loads(line)
-            if record.get("method") == "select":
-                questions.append(record)
-                answer = {"type": "extension_ui_response", "id": record["id"], "value": record["options"][1]}
-                process.stdin.write(f"{json.dumps(answer)}\n")
-                process.stdin.flush()
-            if record["type"] == "agent_settled":
-                process.stdin.close()
-        assert process.wait(30) == 0
-        process.stdout.close()
+    always = "Always allow in this project: exactly this check"
+    argv = ("run", *RUN[2:], "--mode", "rpc")
+    with ModelServer(CALLS_IT_DONE, STOP) as server, start(importer, *argv, **provider_environment(server)) as process:
+        client = Client(process)
+        client.get("prompt", message="Go")
+        question = client.answer("select", value=always)
+        client.event("agent_settled")
+        assert client.hang_up() == 0
 
-    [question] = questions
     assert question["title"] == f"{QUESTION.removeprefix('? ')}\ncp plan.md 'made here'"
-    assert question["options"] == ["Allow once", "Always allow in this project: exactly this check", "Deny"]
+    assert question["options"] == ["Allow once", always, "Deny"]
+    assert [record for record in client.records if record.get("method") == "select"] == [question]
     assert made.exists()
     assert not proposed(importer)
 
@@ -471,52 +433,46 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     assert keyboard.notices == []
 
 
-@pytest.mark.parametrize(
-    ("ask", "answer", "meaning"),
-    [
-        (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE),
-        (lambda ui: ui.ask_permission(PERMISSION), "always", ALWAYS),
-        (lambda ui: ui.ask_permission(PERMISSION), "plan", PLAN),
-        (lambda ui: ui.ask_permission(PERMISSION), "no", no()),
-        (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", no("use rg")),
-        (lambda ui: ui.ask_permission(PERMISSION), "ok go", no("ok go")),
-        (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", no("plan")),
-        (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
-        (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
-        (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
-        (lambda ui: ui.select("Which?", ["left", "right"]), "up", None),
-        (lambda ui: ui.input("Name?", "e.g. x"), "two\nlines", "two lines"),
-    ],
-)
+COUNTS: list[tuple[Callable[[SharedQuestions], Any], str, Any]] = [
+    (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE),
+    (lambda ui: ui.ask_permission(PERMISSION), "always", ALWAYS),
+    (lambda ui: ui.ask_permission(PERMISSION), "plan", PLAN),
+    (lambda ui: ui.ask_permission(PERMISSION), "no", no()),
+    (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", no("use rg")),
+    (lambda ui: ui.ask_permission(PERMISSION), "ok go", no("ok go")),
+    (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", no("plan")),
+    (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
+    (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
+    (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
+    (lambda ui: ui.select("Which?", ["left", "right"]), "up", None),
+    (lambda ui: ui.input("Name?", "e.g. x"), "two\nlines", "two lines"),
+]
+
+
 async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
-    store: SqliteStore, tmp_path: Path, ask: Callable[[SharedQuestions], Any], answer: str, meaning: object
+    store: SqliteStore, tmp_path: Path
 ) -> None:
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ask(ui), store)
+    for ask, answer, meaning in COUNTS:
+        keyboard, ui = questions(store)
+        asking, need = await started(keyboard, ask(ui), store)
 
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
+        await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning
-    assert keyboard.cancelled
-    assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
+        assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning, answer
+        assert keyboard.cancelled
+        assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
 
 
-@pytest.mark.parametrize(
-    ("stored", "typed", "counts"),
-    [("no", ONCE, no()), ("once", None, ONCE)],
-    ids=["an answer", "a refusal to answer"],
-)
-async def test_an_answer_that_was_faster_in_the_store_counts(
-    store: SqliteStore, stored: str, typed: PermissionReply | None, counts: PermissionReply
-) -> None:
-    """Nobody is told that their answer counted, when it did not."""
-    keyboard, ui = questions(store)
-    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
+async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore) -> None:
+    """Nobody is told that their answer counted, when it did not. A refusal to answer does not count either."""
+    for stored, typed, counts in (("no", ONCE, no()), ("once", None, ONCE)):
+        keyboard, ui = questions(store)
+        asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    store.records.answer(need.id, stored, "Bob", 1)
-    keyboard.typed.set_result(typed)
+        store.records.answer(need.id, stored, "Bob", 1)
+        keyboard.typed.set_result(typed)
 
-    assert await asyncio.wait_for(asking, LONG_ENOUGH) == counts
+        assert await asyncio.wait_for(asking, LONG_ENOUGH) == counts
 
 
 async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: SqliteStore) -> None:
@@ -560,23 +516,12 @@ async def test_a_question_that_is_removed_or_whose_store_fails_stays_open_here(*
 
 async def test_everything_else_is_shown_by_the_inner_ui(store: SqliteStore) -> None:
     keyboard, ui = questions(store)
-
     ui.notify("Hello", "warning")
     ui.set_status("k", "v")
     ui.set_widget("k", ["line"])
 
     assert keyboard.notices == ["warning: Hello"]
-    assert await ui.editor("Edit", "this") == "Edit this"
-    assert ui.has_ui
-
-
-def store_of(person: Person) -> Store:
-    return open_store(load({}, person.environment({}), str(person.folder)), read_only=True)
-
-
-def at_work(store: Store) -> Presence:
-    """Wait until an agent tells what it is doing."""
-    return until(lambda: [present for present in store.records.presences() if present.doing])[0]
+    assert (await ui.editor("Edit", "this"), ui.has_ui) == ("Edit this", True)
 
 
 @needs_terminal
@@ -584,31 +529,19 @@ def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> 
     person = replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n")
     terminal = at_terminal(person, name, "--session", "s")
-    terminal.until("  echo 1\r\n")
-    terminal.until_after("  echo 1\r\n", ASKED)
+    asked(terminal, "  echo 1\r\n")
 
     [first] = person.run("answer", "--json").json["questions"]
-    present = at_work(store_of(person))
+    store = open_store(load({}, person.environment({}), str(person.folder)), read_only=True)
+    present = until(lambda: [present for present in store.records.presences() if present.doing])[0]
     person.says("answer", first["id"], "once", TILDONE_USER="Bob")
-    terminal.until("  echo 2\r\n")
-    terminal.until_after("  echo 2\r\n", ASKED)
-    terminal.type(b"y\r")
-    answer = terminal.end()
+    asked(terminal, "  echo 2\r\n")
+    answer = terminal.end(b"y\r")
 
-    assert first["text"] == "echo 1"
     assert (present.agent, present.session, present.host) == (first["agent"], "s", "run")
-    assert present.doing == "bash: echo 1"
-    assert not store_of(person).records.presences()
+    assert (first["text"], present.doing) == ("echo 1", "bash: echo 1")
+    assert not store.records.presences()
     assert answer.code == 0
     assert "Answered by Bob: once" in screen(answer.out)
     assert statuses(person, "s") == "✓✓"
-    assert person.says("answer") == "No agent waits for an answer.\n"
-
-
-def test_a_run_that_declines_every_question_leaves_none_in_the_store(person: Person) -> None:
-    name = write_plan(person, "- [ ] One: `echo 1`\n")
-
-    answer = person.run("run", name, "--session", "s")
-
-    assert answer.code == 1
     assert person.says("answer") == "No agent waits for an answer.\n"

@@ -200,47 +200,42 @@ def test_every_call_shows_the_whole_list_or_why_it_was_refused(person: Person, d
 
     expected: list[str] = []
     for header, sign, (first, *others) in (drawn for _, drawn in PLAN_CALLS[dialect]):
-        if not sign:
-            expected += [header, first, *others]
-        else:
-            lead = "✗ " if sign == "✗" else "  "
-            expected += [header, lead + first, *(f"  {line}" for line in others)]
+        lead, indent = {"": ("", ""), "✓": ("  ", "  "), "✗": ("✗ ", "  ")}[sign]
+        expected += [header, lead + first, *(indent + line for line in others)]
     assert [line for line in lines if not line.startswith("Todo update failed")] == expected
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(
-    ("dialect", "refusal"),
-    [
-        ("indexed", f"{RED}✗ {RESET}{RED}Error: indices [9] out of range (0 to 2){RESET}"),
-        ("phased", f'{RED}Errors: Task "Nope" not found{RESET}'),
-        ("declared", f"{RED}✗ {RESET}{RED}todos: expected at most one item in_progress, got 2{RESET}"),
-        ("brief", f"{RED}✗ {RESET}{RED}no 9; there are 1-3{RESET}"),
-    ],
-)
-def test_a_refusal_has_the_sign_and_the_colour_of_an_error(person: Person, dialect: str, refusal: str) -> None:
+@pytest.mark.parametrize("dialect", PLAN_CALLS)
+def test_a_refusal_has_the_sign_and_the_colour_of_an_error(person: Person, dialect: str) -> None:
+    refusal = {
+        "indexed": f"{RED}✗ {RESET}{RED}Error: indices [9] out of range (0 to 2){RESET}",
+        "phased": f'{RED}Errors: Task "Nope" not found{RESET}',
+        "declared": f"{RED}✗ {RESET}{RED}todos: expected at most one item in_progress, got 2{RESET}",
+        "brief": f"{RED}✗ {RESET}{RED}no 9; there are 1-3{RESET}",
+    }[dialect]
     turns = [turn for turn, _ in PLAN_CALLS[dialect]]
     with ModelServer(*turns, {"text": "The end.", "repeat": True}) as server:
         environ = {"NO_COLOR": "", "TERM": "xterm", **provider_environment(server)}
         out = at_terminal(person, *GO, "--dialect", dialect, **environ).end().out
 
     assert out.count(refusal) == 2, out
-    if dialect == "phased":
-        assert out.count(f"{RED}✘{RESET}") == 2
+    assert out.count(f"{RED}✘{RESET}") == (2 if dialect == "phased" else 0)
 
 
 def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: Person) -> None:
     """Whoever changed it, also before a call that was refused. All of it if tasks have moved, or if it is asked for."""
-    turns = [
-        call("todo", add=NUMBERS),
-        call("todo", start=3),
-        call("bash", command="tildone todo done 5 --session s && tildone todo add 'Task 11' --session s"),
-        call("todo", done=99),
-        call("todo", done=3),
-        call("todo", move="2 before 1"),
-        call("todo"),
-    ]
-    with ModelServer(*turns, {"text": "The end.", "repeat": True}) as server:
+    others = call("bash", command="tildone todo done 5 --session s && tildone todo add 'Task 11' --session s")
+    calls: tuple[dict[str, Any], ...] = (
+        {"add": NUMBERS},
+        {"start": 3},
+        {"done": 99},
+        {"done": 3},
+        {"move": "2 before 1"},
+        {},
+    )
+    turns = [call("todo", **args) for args in calls]
+    with ModelServer(*turns[:2], others, *turns[2:], {"text": "The end.", "repeat": True}) as server:
         lines = lines_of_run(person, server, "--dialect", "brief", "--allow", "*")
 
     def after(header: str) -> list[str]:
@@ -249,13 +244,8 @@ def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: P
 
     assert lines[2:12] == [f"  – #{number} Task {number}" for number in range(1, 11)]
     assert after("Todo: start=3") == ["  ● #3 Task 3", "  9 unchanged"]
-    assert after("Todo: done=3") == [
-        "  ✓ #3 Task 3",
-        "  ● #4 Task 4",
-        "  ✓ #5 Task 5",
-        "  – #11 Task 11",
-        "  7 unchanged",
-    ]
+    changed = ["  ✓ #3 Task 3", "  ● #4 Task 4", "  ✓ #5 Task 5", "  – #11 Task 11", "  7 unchanged"]
+    assert after("Todo: done=3") == changed
     assert len(after("Todo: move=2 before 1")) == 11
     assert lines[-12:] == ["Todo", *after("Todo: move=2 before 1")]
 
@@ -315,24 +305,25 @@ def test_the_activity_follows_the_events() -> None:
 
 def test_time_is_counted_while_the_agent_works_and_not_while_the_person_is_asked() -> None:
     meter, clock = fed()
-    meter.pause()
-    meter.resume()
+
+    def asked(seconds: float) -> None:
+        meter.pause()
+        clock.now += seconds
+        meter.resume()
+
+    asked(0)
     clock.now += 1000
     assert meter.worked_seconds == 0
 
     meter, clock = fed(AgentStart(), MessageStart(EMPTY))
     assert (meter.seconds, meter.worked_seconds) == (2, 4)
-
-    meter.pause()
-    clock.now += 1000
-    meter.resume()
+    asked(1000)
     clock.now += 1
     assert (meter.seconds, meter.worked_seconds) == (1, 5)
 
     meter.feed(AgentEnd(()))
     clock.now += 1000
-    meter.pause()
-    meter.resume()
+    asked(0)
     clock.now += 1000
     assert meter.worked_seconds == 5
 
@@ -357,16 +348,14 @@ def test_tokens_are_estimated_until_they_are_reported() -> None:
 
 def test_cost_is_shown_only_where_it_is_known_and_the_usage_of_subagents_is_added() -> None:
     priced = Usage(input=10, output=5, total_tokens=15, cost=Cost(total=0.25))
-    meter, _ = fed(answer(priced))
-    assert meter.figures()[-1] == "$0.25"
-
-    meter.feed(CustomEvent(COMPACTION_END, {"usage": encode_usage(priced)}))
-    assert meter.figures()[-1] == "$0.50"
-
-    for _ in range(2):
-        meter.feed(CustomEvent(SUBAGENT_USAGE, {"usage": encode_usage(Usage(input=1000, output=20))}))
-    meter.feed(CustomEvent(SUBAGENT_USAGE, {}))
-    assert meter.figures() == ["2.0k in", "50 out", "$0.50"]
-
-    meter.feed(answer(Usage(input=1, total_tokens=1)))
-    assert meter.figures()[-1] == "≥ $0.50"
+    of_subagents = CustomEvent(SUBAGENT_USAGE, {"usage": encode_usage(Usage(input=1000, output=20))})
+    meter = RunMeter()
+    for events, figures in (
+        ([answer(priced)], ["10 in", "5 out", "$0.25"]),
+        ([CustomEvent(COMPACTION_END, {"usage": encode_usage(priced)})], ["20 in", "10 out", "$0.50"]),
+        ([of_subagents, of_subagents, CustomEvent(SUBAGENT_USAGE, {})], ["2.0k in", "50 out", "$0.50"]),
+        ([answer(Usage(input=1, total_tokens=1))], ["2.0k in", "50 out", "≥ $0.50"]),
+    ):
+        for event in events:
+            meter.feed(event)
+        assert meter.figures() == figures

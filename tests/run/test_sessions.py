@@ -3,16 +3,14 @@
 The settings of runs; and the start and end of the RPC mode.
 """
 
-import json
 import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer
+from tests.rpc.client import Client
 from tests.run.run_workspace import (
     ALLOW_ALL,
     CHAT,
@@ -20,10 +18,10 @@ from tests.run.run_workspace import (
     conversation_files,
     json_lines,
     provider_environment,
+    start,
     statuses,
     write_plan,
 )
-from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.settings import Settings, folder_name, load
 from tildone.base import UsageError
@@ -32,22 +30,25 @@ from tildone.cli.parsing import ROOT, parse
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 
 
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [
-        ("/home/me/a b", "--home-me-a b--"),
-        (r"C:\Users\me", "--C--Users-me--"),
-        ("/", "----"),
-        (r"\\srv\x", "---srv-x--"),
-    ],
-)
-def test_a_folder_is_named_after_its_path(folder: str, name: str) -> None:
-    assert folder_name(folder) == name
+def test_a_folder_is_named_after_its_path() -> None:
+    names = {
+        "/home/me/a b": "--home-me-a b--",
+        r"C:\Users\me": "--C--Users-me--",
+        "/": "----",
+        r"\\srv\x": "---srv-x--",
+    }
+    assert {folder: folder_name(folder) for folder in names} == names
 
 
-def test_conversations_are_stored_by_working_folder_or_in_a_given_one(person: Person) -> None:
+def test_conversations_are_stored_by_working_folder_or_in_a_given_one_or_not_at_all(person: Person) -> None:
     """The names are those of pi, so that both programs find them. The folder that is given is used unchanged."""
     name = write_plan(person, "- [ ] A: `true`\n")
+
+    out = person.says("run", name, *ALLOW_ALL, "--no-session")
+    assert "\nThe task is done.\nTook " in out
+    assert "tildone log" not in out
+    assert conversation_files(person) == []
+    assert "has no sessions yet" in person.says("sessions")
 
     person.says("run", name, *ALLOW_ALL)
     [file] = conversation_files(person)
@@ -90,55 +91,29 @@ def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> Non
     assert "All 2 tasks are done." in first.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--resume", "nowhere"), "there is no conversation 'nowhere'"),
-        (("--fork", "abc"), "there is no conversation here to fork"),
-    ],
-)
-def test_a_missing_conversation_is_an_error(person: Person, options: tuple[str, ...], complaint: str) -> None:
-    answer = person.run("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL, *options)
-
-    assert answer.code == 4
-    assert complaint in answer.err
-
-
-def test_a_run_without_a_session_stores_nothing(person: Person) -> None:
-    name = write_plan(person, "- [ ] A: `true`\n")
-
-    out = person.says("run", name, *ALLOW_ALL, "--no-session")
-
-    assert "\nThe task is done.\nTook " in out
-    assert "tildone log" not in out
-    assert conversation_files(person) == []
-    assert "has no sessions yet" in person.says("sessions")
+def test_a_missing_conversation_is_an_error(person: Person) -> None:
+    run = ("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL)
+    assert "there is no conversation 'nowhere'" in person.refused(4, *run, "--resume", "nowhere")
+    assert "there is no conversation here to fork" in person.refused(4, *run, "--fork", "abc")
 
 
 def test_a_fork_continues_from_a_message(person: Person) -> None:
     """Earlier messages are kept; the message itself is sent again unless there is another prompt."""
     with ModelServer({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as server:
-        model = ("--model", CHAT, "--mode", "print")
-        person.says("run", "First", *model, **provider_environment(server))
-        person.says("run", "Second", *model, "--continue", **provider_environment(server))
+
+        def run(*argv: str) -> str:
+            return person.says("run", *argv, "--model", CHAT, "--mode", "print", **provider_environment(server))
+
+        run("First")
+        run("Second", "--continue")
         [file] = conversation_files(person)
         said = [entry for entry in conversation_entries(file) if entry.get("message", {}).get("role") == "user"]
-
-        again = person.says("run", *model, "--fork", said[1]["id"], **provider_environment(server))
-        other = person.says(
-            "run", "Another", *model, "--resume", str(file), "--fork", said[1]["id"], **provider_environment(server)
-        )
+        again = run("--fork", said[1]["id"])
+        other = run("Another", "--resume", str(file), "--fork", said[1]["id"])
 
     assert (again, other) == ("Three.\n", "Four.\n")
-    assert [
-        [str(message["content"]) for message in asked.messages if message["role"] == "user"]
-        for asked in server.requests
-    ] == [
-        ["First"],
-        ["First", "Second"],
-        ["First", "Second"],
-        ["First", "Another"],
-    ]
+    heard = [[m["content"] for m in asked.messages if m["role"] == "user"] for asked in server.requests]
+    assert heard == [["First"], ["First", "Second"], ["First", "Second"], ["First", "Another"]]
     assert conversation_entries(conversation_files(person)[-1])[0]["parentSession"] == str(file)
 
 
@@ -179,31 +154,23 @@ def test_every_run_setting_has_a_default_and_an_option_may_be_given_several_time
 
 def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> None:
     toml = "countdown = 5\nmax_nudges = 7\n"
-
     said = [
         settled(tmp_path, toml),
         settled(tmp_path, toml, TILDONE_COUNTDOWN="0"),
         settled(tmp_path, toml, {"max-nudges": "9"}, TILDONE_MAX_NUDGES="8"),
     ]
-
     assert [(settings.countdown, settings.max_nudges) for settings in said] == [(5, 7), (0, 7), (5, 9)]
 
-
-@pytest.mark.parametrize(
-    ("toml", "environ", "told"),
-    [
+    refused: list[tuple[str, dict[str, str], str]] = [
         *((f"countdown = {held}\n", {}, "") for held in ('"3"', "-1", "true", "2.5")),
         *(("", {"TILDONE_COUNTDOWN": said}, f", not '{said}'") for said in ("three", "-1", "1.5")),
-    ],
-)
-def test_what_is_not_a_number_is_refused(tmp_path: Path, toml: str, environ: Any, told: str) -> None:
-    with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more{told}"):
-        settled(tmp_path, toml, **environ)
+    ]
+    for text, environ, told in refused:
+        with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more{told}"):
+            settled(tmp_path, text, {}, **environ)
 
 
-def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_their_own_names(
-    tmp_path: Path,
-) -> None:
+def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have_own_names(tmp_path: Path) -> None:
     phased = '"todo.reminders.max" = 5\n"todo.enabled" = true\n'
     said = [settled(tmp_path, f'session_dir = "kept"\n{phased}'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
 
@@ -211,43 +178,17 @@ def test_a_relative_folder_is_resolved_where_it_was_set_and_phased_settings_have
     assert said[0].phases == (("todo.enabled", True), ("todo.reminders.max", 5))
 
 
-def test_requests_without_a_prompt_are_answered(person: Person) -> None:
-    name = write_plan(person, "- [ ] A: `true`\n")
-
-    told = json_lines(person.says("run", name, "--mode", "rpc", *ALLOW_ALL, given='{"id": "1", "type": "get_state"}\n'))
-
-    [state] = [record for record in told if record["type"] == "response"]
-    assert (state["id"], state["success"], state["data"]["isStreaming"]) == ("1", True, False)
-    assert state["data"]["model"] == {"id": "shell", "provider": "tildone", "api": "shell"}
-
-
-def test_a_plan_is_run_on_request_of_the_client(person: Person) -> None:
+def test_a_plan_is_run_on_request_of_the_client_and_other_requests_are_answered_before(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n")
-    process = subprocess.Popen(
-        [PROGRAM, "run", name, "--mode", "rpc", *ALLOW_ALL],
-        cwd=person.folder,
-        env=person.environment({}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b'{"type": "prompt", "message": "Go"}\n')
-    process.stdin.flush()
+    with start(person, "run", name, "--mode", "rpc", *ALLOW_ALL) as process:
+        client = Client(process)
+        state = client.get("get_state")
+        client.settle("Go")
+        assert client.hang_up() == 0
 
-    told = []
-    for line in process.stdout:
-        told.append(json.loads(line))
-        if told[-1]["type"] == "agent_settled":
-            process.stdin.close()
-
-    assert process.wait(30) == 0
-    process.stdout.close()
-    assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == [
-        "todo",
-        "bash",
-        "todo",
-    ]
+    assert (state["isStreaming"], state["model"]) == (False, {"id": "shell", "provider": "tildone", "api": "shell"})
+    ended = [record["toolName"] for record in client.records if record["type"] == "tool_execution_end"]
+    assert ended == ["todo", "bash", "todo"]
 
 
 @pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])

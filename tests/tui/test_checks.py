@@ -71,24 +71,39 @@ async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it
         await until(pilot, lambda: "$ pytest" not in text(pilot))
 
 
-async def test_done_runs_the_check_and_shows_the_end_of_its_output(written: World) -> None:
+async def test_done_runs_the_check_and_says_why_the_task_is_not_done(written: World) -> None:
+    """With the end of its output. The last task says it of the plan. A check that cannot be started is inconclusive."""
     checked(written, python("print('line one')", "raise SystemExit('it is broken')"))
+    plan_check = Check(python("raise SystemExit('not all of it')"))
+    check_approvals(written.settings).approve(plan_check)
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "space", "#1 is not done: ", "failed (exit 1)", "    │ it is broken", "● Write it")
+        assert written.status("p", 1) == "in_progress"
+        check = checked(written, ("no-such-program-anywhere",))
+        await shows(pilot, "$ no-such")
+        await sees(pilot, "space", "! Write it", "inconclusive: it could not be started")
+        assert written.plan("p").tasks[0].check == check
+        written.session("p").change([SetCheck(Numbered((1,)), None), SetCheck(None, plan_check)])
+        written.session("p").change([Mark(Numbered((2,)), Status.ABANDONED)])
+        await shows(pilot, "✗ Ship it")
+        await sees(pilot, "g space", "The plan is not done: ", "✓ Write it", "  │ not all of it")
 
-    assert written.status("p", 1) == "in_progress"
 
-
-async def test_done_with_a_check_that_passes(written: World) -> None:
-    checked(written, COUNTS)
+async def test_a_done_task_is_stale_when_its_files_change_and_a_key_verifies_it_again(written: World) -> None:
+    source(written).write_text("1")
     (written.folder / "ready").touch()
+    checked(written, COUNTS)
     async with watching(written, PLAN) as pilot:
-        await sees(pilot, "space", "Done: #1 Write it", "✓ Write it", "passed")
+        await sees(pilot, "space", "Done: #1 Write it", "✓ Write it", "  passed")
+        proof = written.plan("p").tasks[0].proof
+        assert (proof and proof.result, runs(written)) == (Result.PASSED, 1)
+        source(written).write_text("2")
+        await shows(pilot, "✓ Write it", "  stale")
+        await sees(pilot, "g v", "The check of #1 has passed.", "  passed")
+        (written.folder / "ready").unlink()
+        await sees(pilot, "v", "#1 is open again: ", "failed (exit 1)", "● Write it")
 
-    proof = written.plan("p").tasks[0].proof
-    assert proof is not None
-    assert proof.result is Result.PASSED
-    assert runs(written) == 1
+    assert runs(written) == 3
 
 
 async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_not_wait(written: World) -> None:
@@ -112,22 +127,8 @@ async def test_leaving_ends_a_check_and_records_nothing(written: World) -> None:
     assert written.plan("p").tasks[0].proof is None
 
 
-async def test_a_done_task_is_stale_when_its_files_change_and_a_key_verifies_it_again(written: World) -> None:
-    source(written).write_text("1")
-    (written.folder / "ready").touch()
-    checked(written, COUNTS)
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "space", "✓ Write it", "  passed")
-        source(written).write_text("2")
-        await shows(pilot, "✓ Write it", "  stale")
-        await sees(pilot, "g v", "The check of #1 has passed.", "  passed")
-        (written.folder / "ready").unlink()
-        await sees(pilot, "v", "#1 is open again: ", "failed (exit 1)", "● Write it")
-
-    assert runs(written) == 3
-
-
 async def test_a_proposed_check_is_shown_whole_and_approved_with_a_key(written: World) -> None:
+    """Done asks first, then runs it."""
     check = checked(written, COUNTS, approved=False)
     written.session("p").change([Mark(Numbered((1,)), Status.COMPLETED)])
     assert written.status("p", 1) == "blocked"
@@ -141,15 +142,11 @@ async def test_a_proposed_check_is_shown_whole_and_approved_with_a_key(written: 
         await press_armed(pilot, "y")
         await shows(pilot, "#1 can go on", "– Write it")
         await until(pilot, lambda: "proposed" not in text(pilot))
+        assert check_approvals(written.settings).is_allowed(check)
+        assert runs(written) == 0
 
-    assert check_approvals(written.settings).is_allowed(check)
-    assert runs(written) == 0
-
-
-async def test_done_with_a_proposed_check_asks_first_then_runs_it(written: World) -> None:
-    checked(written, COUNTS, approved=False)
-    (written.folder / "ready").touch()
-    async with watching(written, PLAN) as pilot:
+        checked(written, (*COUNTS, "again"), approved=False)
+        (written.folder / "ready").touch()
         await shows(pilot, "  proposed")
         await sees(pilot, "space", "y yes")
         assert runs(written) == 0
@@ -159,57 +156,35 @@ async def test_done_with_a_proposed_check_asks_first_then_runs_it(written: World
     assert runs(written) == 1
 
 
-async def test_a_dangerous_check_needs_a_capital_letter(written: World) -> None:
-    check = checked(written, ("rm", "-rf", "build"), approved=False)
+async def test_a_dangerous_check_needs_a_capital_letter_and_hostile_text_is_drawn_as_text(written: World) -> None:
+    check = checked(written, ("rm", "-rf", HOSTILE), approved=False)
     async with watching(written, PLAN) as pilot:
-        await shows(pilot, "$ rm -rf build  proposed")
-        await sees(pilot, "C", "Careful: it deletes files.", "Y yes")
+        await shows(pilot, "$ rm -rf", "proposed", "␛[2J[bold red]x[/]")
+        await sees(pilot, "C", "Let this command be run as a check?", "Careful: it deletes files.", "Y yes")
+        assert not set(text(pilot)) & set("\x1b\x9b\u202e")
         await press_armed(pilot, "y", "escape")
 
     assert not check_approvals(written.settings).is_allowed(check)
 
 
-async def test_an_inconclusive_check_says_why(written: World) -> None:
-    check = checked(written, ("no-such-program-anywhere",))
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "space", "! Write it", "inconclusive: it could not be started")
-
-    assert written.plan("p").tasks[0].check == check
-
-
-async def test_a_key_sets_the_check_of_the_plan_and_an_empty_line_removes_it(written: World) -> None:
+async def test_a_key_sets_the_check_of_the_plan_runs_it_from_its_row_or_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "D", "The plan is done if this passes:")
         await enters(pilot, "make test", "The plan is done when this passes: make test", "the plan $ make test")
-        check = written.plan("p").check
-        assert check == Check(("make", "test"))
-        assert check_approvals(written.settings).is_allowed(check)
+        assert written.plan("p").check == Check(("make", "test"))
+        assert check_approvals(written.settings).is_allowed(Check(("make", "test")))
         await sees(pilot, "G c", "passes: make test")
         await sees(pilot, "ctrl+u enter", "The plan has no check any more.")
+        assert written.plan("p").check is None
 
-    assert written.plan("p").check is None
-
-
-async def test_the_check_of_the_plan_is_run_from_its_row_and_shows_its_output(written: World) -> None:
-    check = Check(python("open('runs', 'a').write('x')", "raise SystemExit('not all of it')"))
-    written.session("p").change([SetCheck(None, check)])
-    check_approvals(written.settings).approve(check)
-    async with watching(written, PLAN) as pilot:
+        check = Check(python("open('runs', 'a').write('x')", "raise SystemExit('not all of it')"))
+        written.session("p").change([SetCheck(None, check)])
+        check_approvals(written.settings).approve(check)
+        await shows(pilot, "the plan $ ")
         await sees(pilot, "G v", "The plan: ", "failed (exit 1)", "│ not all of it")
 
     proof = written.plan("p").proof
-    assert proof is not None
-    assert proof.result is Result.FAILED
-    assert runs(written) == 1
-
-
-async def test_the_last_task_says_that_the_plan_is_not_done_if_its_check_fails(written: World) -> None:
-    check = Check(python("raise SystemExit('not all of it')"))
-    session = written.session("p")
-    session.change([SetCheck(None, check), Mark(Numbered((2,)), Status.ABANDONED)])
-    check_approvals(written.settings).approve(check)
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "g space", "The plan is not done: ", "✓ Write it", "  │ not all of it")
+    assert (proof and proof.result, runs(written)) == (Result.FAILED, 1)
 
 
 async def test_checks_that_wait_for_approval_are_listed_and_a_key_shows_the_next_of_them(written: World) -> None:
@@ -240,16 +215,7 @@ async def test_where_the_working_tree_is_elsewhere_nothing_is_run(plans: World) 
 
 
 async def test_a_narrow_screen_shows_the_whole_state(written: World) -> None:
-    proof = Proof(Result.FAILED, ("pytest", "-q", "x" * 60), exit_code=1, reason="it failed")
-    checked(written, ("pytest", "-q", "x" * 60))
-    written.session("p").record_proofs({1: proof})
+    check = checked(written, ("pytest", "-q", "x" * 60))
+    written.session("p").record_proofs({1: Proof(Result.FAILED, check.command, exit_code=1, reason="it failed")})
     async with watching(written, PLAN, size=(40, 24)) as pilot:
         await until(pilot, lambda: any("$ pytest" in row and row.endswith("failed (exit 1)") for row in lines(pilot)))
-
-
-async def test_hostile_text_in_a_check_is_drawn_as_text(written: World) -> None:
-    checked(written, ("pytest", HOSTILE), approved=False)
-    async with watching(written, PLAN) as pilot:
-        await shows(pilot, "proposed", "␛[2J[bold red]x[/]")
-        await sees(pilot, "C", "Let this command be run as a check?")
-        assert not set(text(pilot)) & set("\x1b\x9b\u202e")

@@ -52,6 +52,27 @@ async def test_y_copies_the_text_of_the_task_and_capital_y_the_plan_as_markdown(
         await sees(pilot, "z y", lambda: pilot.app.clipboard == "Build")
 
 
+async def test_a_drag_over_tasks_or_clicks_select_their_texts_y_copies_them_and_escape_ends_it(written: World) -> None:
+    """Without signs, times and the wrapping; and not before the key."""
+    async with watching(written, PLAN) as pilot:
+        plan, first = plan_list(pilot), row_of(pilot, "Write the tokenizer")
+        await drag(pilot, plan, (11, first), (20, first), (12, first + 2))
+        await shows(pilot, "Selected: y copies it, esc ends the selection.")
+        assert pilot.app.clipboard == ""
+        await sees(pilot, "y", lambda: pilot.app.clipboard != "")
+        assert pilot.app.clipboard == "the tokenizer\nWire up the command line\nFlags"
+        assert not plan.has_selection
+        assert written.status("p", 3) == "completed"
+        row = row_of(pilot, "Test every example")
+        for times, selected in ((2, "every"), (3, "Test every example")):
+            await pilot.click("#plan", offset=(11, row), times=times)
+            await until(pilot, lambda selected=selected: plan.selected == selected)  # type: ignore[misc]  # bound
+        await pilot.press("escape")
+        assert not plan.has_selection
+        assert "esc ends the selection" in text(pilot)
+        await sees(pilot, "escape", "in all")
+
+
 async def test_an_empty_plan_leaves_the_clipboard_as_it_is(plans: World) -> None:
     plans.write("p", Phase("", ()))
     plans.write("q", Phase("", (Task("x"),)))
@@ -75,19 +96,6 @@ async def test_the_tool_of_the_platform_copies_too(
         await sees(pilot, "y", "Copied 1 line")
 
     assert (tmp_path / "copied").read_text(encoding="utf-8") == "Wire up the command line"
-
-
-async def test_a_drag_over_tasks_selects_their_texts_and_y_copies_them(written: World) -> None:
-    """Without signs, times and the wrapping; and not before the key."""
-    async with watching(written, PLAN) as pilot:
-        plan, first = plan_list(pilot), row_of(pilot, "Write the tokenizer")
-        await drag(pilot, plan, (11, first), (20, first), (12, first + 2))
-        await shows(pilot, "Selected: y copies it, esc ends the selection.")
-        assert pilot.app.clipboard == ""
-        await sees(pilot, "y", lambda: pilot.app.clipboard != "")
-        assert pilot.app.clipboard == "the tokenizer\nWire up the command line\nFlags"
-        assert not plan.has_selection
-        assert written.status("p", 3) == "completed"
 
 
 async def test_a_wrapped_text_is_copied_as_one_line(plans: World) -> None:
@@ -116,19 +124,6 @@ async def test_what_is_selected_is_marked_also_in_the_row_with_the_cursor(writte
         assert [look for look in looks if look[1:] == (style.bgcolor, bool(style.reverse))] == [
             ("Wire", style.bgcolor, bool(style.reverse))
         ]
-
-
-async def test_two_clicks_select_a_word_three_the_text_and_escape_ends_it(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        plan, row = plan_list(pilot), row_of(pilot, "Test every example")
-        await pilot.click("#plan", offset=(11, row), times=2)
-        await until(pilot, lambda: plan.selected == "every")
-        await pilot.click("#plan", offset=(11, row), times=3)
-        await until(pilot, lambda: plan.selected == "Test every example")
-        await pilot.press("escape")
-        assert not plan.has_selection
-        assert "esc ends the selection" in text(pilot)
-        await sees(pilot, "escape", "in all")
 
 
 async def test_ctrl_c_copies_what_is_selected_in_the_list_and_leaves_without_a_selection(written: World) -> None:

@@ -30,36 +30,41 @@ def numbers(world: World) -> list[int]:
     return [task.number for task in world.plan("p").tasks]
 
 
-async def test_a_key_marks_the_task_with_the_cursor_which_begins_on_the_one_in_progress(written: World) -> None:
+async def test_a_key_marks_the_task_with_the_cursor_a_message_says_so_and_undo_takes_it_back(written: World) -> None:
+    """The cursor begins on the task in progress."""
     async with watching(written, PLAN) as pilot:
         await until(pilot, lambda: any(line.startswith("▎  ● Wire up") for line in lines(pilot)))
-        for keys, number, status in (
-            (["space"], 4, "completed"),
-            (["u"], 4, "in_progress"),
-            (["x"], 4, "abandoned"),
-            (["j", "j", "s"], 6, "in_progress"),
-            (["g", "space"], 1, "pending"),
-            (["u"], 1, "completed"),
-            (["g", "x"], 1, "pending"),
-            (["G", "b"], 7, "pending"),
-        ):
-            await pilot.press(*keys)
-            await until(pilot, partial(has_status, written, number, status))
-
-
-async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
         await sees(pilot, "space", "Done: #4 Wire up the command line", "✓ Wire up the command line")
         await sees(pilot, "u", "Undid: completed #4 “Wire up the command line”", "● Wire up the command line")
         await sees(pilot, "U", "Redid: completed #4", "✓ Wire up the command line")
-        await sees(pilot, "u u u", "Nothing to undo")
+        for keys, number, status in (
+            ("u", 4, "in_progress"),
+            ("x", 4, "abandoned"),
+            ("j j s", 6, "in_progress"),
+            ("g space", 1, "pending"),
+            ("u", 1, "completed"),
+            ("g x", 1, "pending"),
+            ("G b", 7, "pending"),
+        ):
+            await sees(pilot, keys, partial(has_status, written, number, status))
+        await sees(pilot, 8 * "u ", "Nothing to undo")
 
 
-async def test_blocking_asks_what_the_task_waits_for_and_a_note_is_added_and_shown_on_request(written: World) -> None:
+async def test_a_task_is_blocked_noted_on_renamed_and_removed_and_a_phase_folded(written: World) -> None:
+    """Notes are shown on request; after a task was removed, the cursor is on the next."""
     async with watching(written, PLAN) as pilot:
-        await sees(pilot, "b", "#4 waits for:")
+        await sees(pilot, "z", "Build 2/3 …")
+        assert "Write the tokenizer" not in text(pilot)
+        await sees(pilot, "space z", "Write the tokenizer")
+        assert written.status("p", 4) == "in_progress"
+        await sees(pilot, "j b", "#4 waits for:")
         await enters(pilot, "the key", "│ waits: the key", "Blocked: #4")
         assert written.status("p", 4) == "blocked"
+        await sees(pilot, "e", "#4: Wire up the command line")
+        await enters(pilot, " now", "Renamed: #4 Wire up the command line now")
+        assert "Wire up the command line now" in written.texts("p")
+        await sees(pilot, "delete", "Removed: #4", "▎  ✗ Keep the old flags")
+        assert "Wire up the command line now" not in written.texts("p")
         await pilot.press("g", "n")
         await enters(pilot, "see page 3", "Noted on: #1")
         assert "│ see page 3" not in text(pilot)
@@ -67,7 +72,7 @@ async def test_blocking_asks_what_the_task_waits_for_and_a_note_is_added_and_sho
 
 
 async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(written: World) -> None:
-    """An empty text is refused, and escape adds nothing."""
+    """An empty text is refused, and escape adds nothing. In a folded phase the task becomes the last one."""
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "a enter", "A task needs a text")
         await pilot.press("a", "x", "escape", "a")
@@ -75,11 +80,20 @@ async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(
         await pilot.press("A")
         await enters(pilot, "Ship", "First task of Ship:")
         await enters(pilot, "Sign it", "Added to the new phase Ship: #9 Sign it")
+        await pilot.press("g", "j", "j", "j", "j", "j", "a")
+        await enters(pilot, "Name them", "Added to Build: #10 Name them")
+        await pilot.press("z", "a")
+        await enters(pilot, "Name more", "Added to Build: #11 Name more")
 
-    build = [task.text for task in written.plan("p").phases[1].tasks]
-    assert build == ["Write the tokenizer", "Wire up the command line", "Name the flags", "Keep the old flags"]
+    assert [[task.text for task in phase.tasks] for phase in written.plan("p").phases[1::2]] == [
+        [
+            *("Write the tokenizer", "Wire up the command line", "Name the flags"),
+            *("Keep the old flags", "Name them", "Name more"),
+        ],
+        ["Sign it"],
+    ]
     assert written.plan("p").phases[-1].name == "Ship"
-    assert len(written.texts("p")) == 9
+    assert len(written.texts("p")) == 11
 
 
 async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: World) -> None:
@@ -93,21 +107,7 @@ async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: Worl
         await sees(pilot, "g K", "Nothing changed: #1 is the first task.")
 
 
-async def test_the_text_of_a_task_is_edited_and_delete_removes_it_and_the_cursor_goes_to_the_next(
-    written: World,
-) -> None:
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "e", "#4: Wire up the command line")
-        await enters(pilot, " now", "Renamed: #4 Wire up the command line now")
-        assert "Wire up the command line now" in written.texts("p")
-        await sees(pilot, "delete", "Removed: #4", "▎  ✗ Keep the old flags")
-
-    assert "Wire up the command line now" not in written.texts("p")
-
-
-async def test_what_another_process_does_meanwhile_is_kept_and_editing_a_task_that_it_removed_says_so(
-    written: World,
-) -> None:
+async def test_what_another_process_does_meanwhile_is_kept_and_a_removed_task_said_to_be_gone(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         written.session("p").change([Remove(Numbered((1,)))])
         await sees(pilot, "space", lambda: written.status("p", 4) == "completed")
@@ -119,9 +119,7 @@ async def test_what_another_process_does_meanwhile_is_kept_and_editing_a_task_th
 
 
 @pytest.mark.parametrize(("key", "expected"), [("1", "Wire it now"), ("2", "Wire all"), ("e", "Wire it now!")])
-async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_own(
-    plans: World, key: str, expected: str
-) -> None:
+async def test_a_text_that_somebody_else_changed_is_shown_beside_ones(plans: World, key: str, expected: str) -> None:
     session = plans.write("p", Phase("", (Task("Wire it"),)))
     async with watching(plans, PLAN, size=(120, 24)) as pilot:
         await pilot.press("e")
@@ -136,31 +134,12 @@ async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_
         await until(pilot, lambda: plans.texts("p") == [expected])
 
 
-async def test_a_phase_is_folded_and_unfolded(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        await sees(pilot, "z", "Build 2/3 …")
-        assert "Write the tokenizer" not in text(pilot)
-        await sees(pilot, "space z", "Write the tokenizer")
-        assert written.status("p", 4) == "in_progress"
-
-
 async def test_the_first_task_of_an_empty_plan_is_added(plans: World) -> None:
     plans.write("p", Phase("", (Task("x"),))).change([Remove(Numbered((1,)))])
     async with watching(plans, PLAN) as pilot:
         await shows(pilot, "No tasks yet.")
         await pilot.press("space", "e", "a")
         await enters(pilot, "First", "– First")
-
-
-async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one_and_to_the_folded_one_with_the_cursor(
-    written: World,
-) -> None:
-    async with watching(written, PLAN) as pilot:
-        await pilot.press("j", "a")
-        await enters(pilot, "Name them", "Added to Build: #8 Name them")
-        assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
-        await pilot.press("z", "a")
-        await enters(pilot, "Name more", "Added to Build: #9 Name more")
 
 
 async def test_a_click_on_the_sign_of_a_task_closes_it_and_elsewhere_only_moves_the_cursor(written: World) -> None:
@@ -201,44 +180,37 @@ async def test_a_task_that_waits_for_others_says_so_until_they_are_closed(three:
 
 
 async def test_a_key_sets_the_order_and_shows_the_numbers_meanwhile(three: World) -> None:
+    """An order that cannot be is refused with the reason."""
+    refusals = {"3": "These tasks would wait for each other: ", "9": "There is no task #9", "zzz": "No task has"}
     async with watching(three, PLAN) as pilot:
         assert "#1" not in text(pilot)
         await sees(pilot, "G o", "#3 comes after:", "– #1 Write it", "– #2 Test it")
         await enters(pilot, "1, #2", "#3 Ship it comes after #1, #2", "waits for #1, #2")
         assert after(three, 3) == (1, 2)
-        await sees(pilot, "o", "#3 comes after: #1 #2")
+        for line, said in refusals.items():
+            await pilot.press("g", "o")
+            await enters(pilot, line, said)
+            assert after(three, 1) == ()
+        await sees(pilot, "G o", "#3 comes after: #1 #2")
         await sees(pilot, "ctrl+u enter", "Waits for no other task: #3 Ship it")
         await until(pilot, lambda: "#1" not in text(pilot))
 
     assert after(three, 3) == ()
 
 
-async def test_an_order_that_cannot_be_is_refused_with_the_reason(three: World) -> None:
-    three.session("p").change([Order(Numbered((3,)), (1,))])
-    refusals = {"3": "These tasks would wait for each other: ", "9": "There is no task #9", "zzz": "No task has"}
-    async with watching(three, PLAN) as pilot:
-        for line, said in refusals.items():
-            await pilot.press("g", "o")
-            await enters(pilot, line, said)
-            assert after(three, 1) == ()
-
-
 async def test_a_key_sets_the_files_that_a_task_changes(three: World) -> None:
+    """A task whose files another one changes waits for it."""
     async with watching(three, PLAN) as pilot:
         await sees(pilot, "f", "#1 changes:")
         await enters(pilot, "src/** 'a b/*'", "    changes src/**, a b/*")
         assert three.plan("p").tasks[0].touches == ("src/**", "a b/*")
         await sees(pilot, "f", "#1 changes: 'src/**' 'a b/*'")
         await sees(pilot, "ctrl+u enter", "Names no files: #1 Write it")
+        assert three.plan("p").tasks[0].touches == ()
         await pilot.press("f")
         await enters(pilot, "'x", "The files cannot be split into words")
-
-    assert three.plan("p").tasks[0].touches == ()
-
-
-async def test_a_task_whose_files_another_one_changes_waits_for_it(three: World) -> None:
-    three.session("p").change([Touch(Numbered((1, 2)), ("src/**",))])
-    async with watching(three, PLAN) as pilot:
+        assert three.plan("p").tasks[0].touches == ()
+        three.session("p").change([Touch(Numbered((1, 2)), ("src/**",))])
         await shows(pilot, "    changes src/**")
         await sees(pilot, "g s", "    waits for #1, which may change the same files")
 
@@ -274,22 +246,12 @@ def phases(world: World) -> list[list[int]]:
     return [[task.number for task in phase.tasks] for phase in world.plan("p").phases]
 
 
-def are_arranged(world: World, numbers: list[list[int]]) -> bool:
-    return phases(world) == numbers
-
-
-def is_in_row(pilot: Pilot[None], task: str, row: int) -> bool:
-    return row_of(pilot, task) == row
-
-
-def has_cursor(pilot: Pilot[None], task: str) -> bool:
-    return lines(pilot)[row_of(pilot, task) + plan_list(pilot).region.y].startswith("▎")
+BEFORE = [[1, 2], [3, 4, 5], [6, 7]]
 
 
 async def test_a_task_goes_where_it_is_dropped(written: World) -> None:
-    """Down, onto a note, up, into a phase, onto a heading, to the beginning, and to the end."""
-    before = phases(written)
-    async with watching(written, PLAN) as pilot:
+    """Down, onto a note, up, into a phase, onto a heading, to the beginning, to the end, and below the last row."""
+    async with watching(written, PLAN, (80, 40)) as pilot:
         plan = plan_list(pilot)
         for task, onto, after in (
             ("Write the tokenizer", "Wire up", [[1, 2], [4, 3, 5], [6, 7]]),
@@ -299,26 +261,26 @@ async def test_a_task_goes_where_it_is_dropped(written: World) -> None:
             ("Write the tokenizer", "Prove 0/2", [[1, 2], [4, 5], [3, 6, 7]]),
             ("Fuzz it", "Read the grammar", [[7, 1, 2], [3, 4, 5], [6]]),
             ("Read the grammar", "waits:", [[2], [3, 4, 5], [6, 7, 1]]),
+            ("Read the grammar", "", [[2], [3, 4, 5], [6, 7, 1]]),
         ):
-            begin = row_of(pilot, task)
-            await drag(pilot, plan, (SIGN_COLUMN, begin), (20, row_of(pilot, onto)))
-            await until(pilot, partial(are_arranged, written, after))
+
+            def is_dropped(task: str = task, after: list[list[int]] = after) -> bool:
+                has_cursor = lines(pilot)[row_of(pilot, task) + plan.region.y].startswith("▎")
+                return phases(written) == after and has_cursor
+
+            def is_back(task: str = task, begin: int = row_of(pilot, task)) -> bool:
+                return row_of(pilot, task) == begin
+
+            end = row_of(pilot, onto) if onto else plan.size.height - 1
+            await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, task)), (5 if not onto else 20, end))
             await shows(pilot, "Moved: #")
-            await until(pilot, partial(has_cursor, pilot, task))
+            await until(pilot, is_dropped)
             assert not plan.has_selection
-            await pilot.press("u")
-            await until(pilot, partial(is_in_row, pilot, task, begin))
-            assert phases(written) == before
+            await sees(pilot, "u", is_back)
+            assert phases(written) == BEFORE
 
 
-async def test_below_the_last_row_it_becomes_the_last(written: World) -> None:
-    async with watching(written, PLAN, (80, 40)) as pilot:
-        plan = plan_list(pilot)
-        await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Read the grammar")), (5, plan.size.height - 1))
-        await until(pilot, lambda: phases(written) == [[2], [3, 4, 5], [6, 7, 1]])
-
-
-async def test_an_arrow_shows_where_it_goes_and_back_on_itself_it_stays(written: World) -> None:
+async def test_an_arrow_shows_where_it_goes_and_back_on_itself_or_on_a_folded_phase_it_stays(written: World) -> None:
     """Not even the click at the end of the drag closes it."""
     async with watching(written, PLAN) as pilot:
         plan, row = plan_list(pilot), row_of(pilot, "Wire up")
@@ -333,41 +295,31 @@ async def test_an_arrow_shows_where_it_goes_and_back_on_itself_it_stays(written:
         await pilot.mouse_up(offset=(SIGN_COLUMN, top + row))
         await pilot.press("n", "escape")
         assert written.status("p", 4) == "in_progress"
-        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
-
-
-async def test_a_folded_phase_takes_no_task(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
+        assert phases(written) == BEFORE
         await sees(pilot, "G z", "Prove 0/2 …")
-        plan = plan_list(pilot)
         await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Wire up")), (5, row_of(pilot, "Prove")))
         await pilot.press("n", "escape")
-        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
+        assert phases(written) == BEFORE
 
 
-async def test_it_goes_beside_what_is_there_when_it_is_dropped(written: World) -> None:
+@pytest.mark.parametrize(
+    ("removed", "text", "left"),
+    [(3, "Write the tokenizer", [[1, 2], [6, 4, 5], [7]]), (6, "Test every example", [[1, 2], [3, 4, 5], [7]])],
+)
+async def test_it_goes_beside_what_is_there_then(
+    written: World, removed: int, text: str, left: list[list[int]]
+) -> None:
     async with watching(written, PLAN) as pilot:
         plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
         top = plan.region.y
         await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
         await pilot.hover(offset=(SIGN_COLUMN, top + end))
-        written.session("p").change([Remove(Numbered((3,)))])
-        await until(pilot, lambda: "Write the tokenizer" not in "".join(lines(pilot)))
-        await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
-        await until(pilot, lambda: phases(written) == [[1, 2], [6, 4, 5], [7]])
-
-
-async def test_a_dragged_task_that_was_removed_meanwhile_goes_nowhere(written: World) -> None:
-    async with watching(written, PLAN) as pilot:
-        plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
-        top = plan.region.y
-        await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
-        written.session("p").change([Remove(Numbered((6,)))])
-        await until(pilot, lambda: "Test every example" not in "".join(lines(pilot)))
+        written.session("p").change([Remove(Numbered((removed,)))])
+        await until(pilot, lambda: text not in "".join(lines(pilot)))
         await pilot.hover(offset=(SIGN_COLUMN, top + end))
         await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
         await pilot.press("n", "escape")
-        assert phases(written) == [[1, 2], [3, 4, 5], [7]]
+        await until(pilot, lambda: phases(written) == left)
 
 
 COMMAND = Need("n1", "p", "command", "cargo fuzz run parse", ("once", "session", "no"), 1, detail="in ~/src, 10 min")
@@ -402,25 +354,26 @@ def answer_of(world: World, need: str = "n1") -> str:
 
 
 async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(asked: World) -> None:
+    """In a narrow terminal no answer is cut off. A dangerous command is allowed with a capital letter, and says why."""
     async with watching(asked) as pilot:
         await shows(pilot, "1 needs you", "needs you", "? cargo fuzz run parse  y answers")
         await pilot.press("y")
         await shows(pilot, "█ ? Run this command?", "cargo fuzz run parse", "in ~/src, 10 min", "y once", "esc later")
         await sees(pilot, "escape enter", "– Fuzz it", "asks     in the list, y answers: cargo fuzz run parse")
-
-    assert answer_of(asked) == ""
-
-
-async def test_in_a_narrow_terminal_no_answer_is_cut_off(asked: World) -> None:
-    async with watching(asked, size=(40, 20)) as pilot:
+        assert answer_of(asked) == ""
+        await pilot.press("escape")
+        await pilot.resize_terminal(40, 20)
         await shows(pilot, "? cargo fuzz run parse  y answers")
         await sees(pilot, "y", "█ y once   a for the whole session", "█ n no   esc later")
+        await pilot.press("escape")
+        await pilot.resize_terminal(80, 24)
+        asked.store.records.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
+        await shows(pilot, "? sudo rm -rf build  y answers")
+        await sees(pilot, "n", "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
 
 
 @pytest.mark.parametrize(("keys", "answer"), [(["y"], "once"), (["n"], "no"), (["a", "a"], "session")])
-async def test_an_answer_counts_once_the_question_was_shown_for_a_moment(
-    asked: World, keys: list[str], answer: str
-) -> None:
+async def test_an_answer_counts_after_a_moment(asked: World, keys: list[str], answer: str) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
@@ -448,9 +401,7 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
         await sees(pilot, "y", lambda: answer_of(plans) == "once")
 
 
-async def test_what_allows_more_than_one_command_asks_once_more_and_what_somebody_else_answers_is_closed(
-    asked: World,
-) -> None:
+async def test_what_allows_more_asks_once_more_and_what_somebody_else_answers_is_closed(asked: World) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
@@ -465,8 +416,10 @@ async def test_what_allows_more_than_one_command_asks_once_more_and_what_somebod
 
 
 async def test_a_question_without_choices_is_answered_with_a_text(plans: World) -> None:
+    """A long one leaves room for the answer."""
     plans.write("p", Phase("", (Task("Name it"),)))
-    plans.store.records.ask(Need("n1", "p", "input", "Which name?", (), 1))
+    records = plans.store.records
+    records.ask(Need("n1", "p", "input", "Which name?", (), 1))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
         await sees(pilot, "y", "█   Which name?", "Answer:")
@@ -475,38 +428,26 @@ async def test_a_question_without_choices_is_answered_with_a_text(plans: World) 
         await pilot.press("y")
         await enters(pilot, "tildone", lambda: answer_of(plans) == "tildone")
         await until(pilot, lambda: "█" not in text(pilot))
-
-
-async def test_a_long_question_without_choices_leaves_room_for_the_answer(plans: World) -> None:
-    plans.write("p", Phase("", (Task("Name it"),)))
-    plans.store.records.ask(
-        Need("n1", "p", "input", "Which of the two names shall it have, and why not the other?", (), 1)
-    )
-    async with watching(plans, size=(40, 20)) as pilot:
+        records.ask(Need("n2", "p", "input", "Which of the two shall it have, and why not the other?", (), 1))
+        await pilot.resize_terminal(40, 20)
         await shows(pilot, "y answers")
         await sees(pilot, "y", "why not the other?")
         await type_text(pilot, "tildone")
         await shows(pilot, "Answer: tildone")
 
 
-async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:
-    asked.store.records.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
-    async with watching(asked) as pilot:
-        await shows(pilot, "y answers")
-        await sees(pilot, "n", "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
-
-
-def test_a_text_about_a_dangerous_command_is_none() -> None:
-    quoted = Need("n", "p", "command", "echo 'rm -rf build'", ("once", "no"))
-    change = Need("n", "p", "change", "+ rm -rf build", ("once", "no"))
-
-    assert [answer_keys(need) for need in (quoted, change)] == [{"y": "once", "n": "no"}] * 2
-
-
-def test_other_choices_have_numbers() -> None:
-    need = Need("n", "p", "select", "Which?", ("red", "yes", "once", "blue"))
-
-    assert answer_keys(need) == {"1": "red", "y": "yes", "3": "once", "4": "blue"}
+def test_the_keys_of_a_text_about_a_dangerous_command_are_small_and_those_of_other_choices_numbers() -> None:
+    needs = {
+        Need("n", "p", "command", "echo 'rm -rf build'", ("once", "no")): {"y": "once", "n": "no"},
+        Need("n", "p", "change", "+ rm -rf build", ("once", "no")): {"y": "once", "n": "no"},
+        Need("n", "p", "select", "", ("red", "yes", "once", "blue")): {
+            "1": "red",
+            "y": "yes",
+            "3": "once",
+            "4": "blue",
+        },
+    }
+    assert {need: answer_keys(need) for need in needs} == needs
 
 
 async def test_hostile_text_in_a_question_is_drawn_as_text(plans: World) -> None:

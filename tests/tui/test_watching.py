@@ -44,15 +44,7 @@ from tildone.screens.watch.actions import FOOTERS, KEYS
 from tildone.screens.watch.app import Start, WatchApp
 from tildone.screens.widgets.keys import PALETTES, Line, padded, painted, spread, theme_for
 from tildone.screens.widgets.plan import PlanOptions, plan_rows
-from tildone.screens.widgets.prompt import (
-    DetailReader,
-    LineInput,
-    Pane,
-    SessionDetail,
-    footer_line,
-    help_lines,
-    shown_keys,
-)
+from tildone.screens.widgets.prompt import DetailReader, LineInput, Pane, footer_line, help_lines, shown_keys
 from tildone.screens.widgets.rows import RowList
 from tildone.stores.memory import MemoryStore
 
@@ -69,8 +61,16 @@ def several(plans: World) -> World:
     return plans
 
 
-async def test_no_size_is_refused(several: World) -> None:
-    async with watching(several, Start("grammar", opened=True), (1, 1)) as pilot:
+async def test_no_size_is_refused_and_the_layout_follows_it(several: World) -> None:
+    async with watching(several, Start("grammar")) as pilot:
+        assert "Read 2/2" not in text(pilot)
+        await pilot.resize_terminal(200, 50)
+        await shows(pilot, "Read 2/2", "billing")
+        await pilot.resize_terminal(80, 12)
+        await until(pilot, lambda: "billing" in text(pilot) and "Read 2/2" not in text(pilot))
+        assert "j k move" not in text(pilot)
+        await pilot.press("enter")
+        await pilot.resize_terminal(1, 1)
         await sees(pilot, "space escape j question_mark escape", lambda: several.status("grammar", 4) == "completed")
         for size in ((10, 3), (39, 9), (60, 15), (119, 29)):
             await pilot.resize_terminal(*size)
@@ -78,38 +78,26 @@ async def test_no_size_is_refused(several: World) -> None:
             assert pilot.app.is_running
 
 
-async def test_the_layout_follows_the_size_of_the_terminal(several: World) -> None:
-    async with watching(several, Start("grammar")) as pilot:
-        assert "Read 2/2" not in text(pilot)
-        await pilot.resize_terminal(200, 50)
-        await shows(pilot, "Read 2/2", "billing")
-        await pilot.resize_terminal(80, 12)
-        await shows(pilot, "billing")
-        assert "j k move" not in text(pilot)
-
-
-async def test_a_change_by_another_process_appears_without_a_key(several: World) -> None:
+async def test_what_another_process_does_appears_without_a_key(several: World) -> None:
+    """Undo moves the head, and writes no event. A session that is deleted is left."""
     async with watching(several, Start("grammar", opened=True)) as pilot:
         several.tildone("todo", "done", "4", "--session", "grammar")
         await shows(pilot, "✓ Wire up the command line", "5/7")
         several.tildone("undo", "--session", "grammar")
         await shows(pilot, "● Wire up the command line", "4/7")
-
-
-async def test_a_new_session_appears_in_the_list(plans: World) -> None:
-    async with watching(plans) as pilot:
-        assert "No plans here yet." in text(pilot)
-        plans.tildone("todo", "add", "Begin", "--session", "new")
-        await shows(pilot, "· new", "next: Begin")
-
-
-async def test_undo_by_another_process_appears_in_the_list(several: World) -> None:
-    """It moves the head, and writes no event."""
-    async with watching(several, Start("grammar")) as pilot:
+        several.store.delete("grammar", expected=several.store.session_head("grammar").head)
+        await shows(pilot, "This session is no longer in the store.", "Sessions", "billing")
         several.session("release").change([Mark(Numbered((2,)), Status.COMPLETED)])
         await shows(pilot, "2/2")
         several.session("release").undo()
         await until(pilot, lambda: "2/2" not in text(pilot))
+
+
+async def test_the_first_session_appears_in_the_list(plans: World) -> None:
+    async with watching(plans) as pilot:
+        assert "No plans here yet." in text(pilot)
+        plans.tildone("todo", "add", "Begin", "--session", "new")
+        await shows(pilot, "· new", "next: Begin")
 
 
 async def test_the_row_with_the_cursor_stays_where_it_is_until_the_cursor_leaves(several: World) -> None:
@@ -120,13 +108,6 @@ async def test_the_row_with_the_cursor_stays_where_it_is_until_the_cursor_leaves
         assert "↕" in lines(pilot)[4]
         await sees(pilot, "j", lambda: "! release" in "".join(lines(pilot)[2:4]))
         assert "↕" not in text(pilot)
-
-
-async def test_an_agent_that_is_told_again_and_again_is_stuck(several: World) -> None:
-    async with watching(several, Start("grammar"), SIZES["200x50"]) as pilot:
-        for _ in range(4):
-            several.session("grammar").turn_ended(Turn())
-        await shows(pilot, "∞ grammar", "stuck", "told 4 of 20 times", "4 of 20 since the last change")
 
 
 async def test_pause_and_resume_steer_the_agent_and_stop_asks_first(several: World) -> None:
@@ -147,7 +128,8 @@ async def test_pause_and_resume_steer_the_agent_and_stop_asks_first(several: Wor
         await sees(pilot, "P", "Paused")
 
 
-async def test_the_filter_narrows_the_list_while_one_types_and_escape_clears_it(several: World) -> None:
+async def test_the_filter_narrows_the_list_or_a_plan_while_one_types_and_escape_clears_it(several: World) -> None:
+    """A plan that is open stays open if it no longer matches the filter of the list."""
     async with watching(several, Start("grammar")) as pilot:
         await pilot.press("slash")
         await type_text(pilot, "paused")
@@ -158,31 +140,16 @@ async def test_the_filter_narrows_the_list_while_one_types_and_escape_clears_it(
         await type_text(pilot, "nothing such")
         await shows(pilot, "Nothing contains “nothing such”.")
         await sees(pilot, "space escape", "billing")
-
-
-async def test_the_filter_of_a_plan_shows_the_tasks_that_contain_the_words(several: World) -> None:
-    async with watching(several, Start("grammar", opened=True)) as pilot:
-        await pilot.press("slash")
-        await enters(pilot, "cargo", lambda: "Read the grammar" not in text(pilot))
-        assert "Fuzz it" in text(pilot)
-        await sees(pilot, "escape", "Read the grammar")
-        await sees(pilot, "escape", "Sessions")
-
-
-async def test_a_plan_that_is_open_stays_open_if_it_no_longer_matches_the_filter(several: World) -> None:
-    async with watching(several, Start("grammar")) as pilot:
         await pilot.press("slash")
         await type_text(pilot, "working")
         await sees(pilot, "enter enter", "Read 2/2")
         several.session("grammar").set_directive(Directive.PAUSE)
         await shows(pilot, "║ paused", "Read 2/2")
-
-
-async def test_a_session_that_is_deleted_is_left(several: World) -> None:
-    async with watching(several, Start("grammar", opened=True)) as pilot:
-        head = several.store.session_head("grammar").head
-        several.store.delete("grammar", expected=head)
-        await shows(pilot, "This session is no longer in the store.", "Sessions", "billing")
+        await pilot.press("slash")
+        await enters(pilot, "cargo", lambda: "Read the grammar" not in text(pilot))
+        assert "Fuzz it" in text(pilot)
+        await sees(pilot, "escape", "Read the grammar")
+        await sees(pilot, "escape", "Sessions")
 
 
 async def test_keys_move_between_rows_and_panes(several: World) -> None:
@@ -211,36 +178,36 @@ async def test_the_mouse_selects_a_row_and_the_wheel_scrolls(plans: World) -> No
 
 
 async def test_the_help_lists_all_keys_and_escape_closes_it_and_q_leaves(several: World) -> None:
-    async with watching(several, Start("grammar"), (80, 60)) as pilot:
-        await sees(pilot, "question_mark", "In the plan", "block (asks what it waits for), or unblock")
-        await sees(pilot, "escape", lambda: "In the plan" not in text(pilot))
-        await sees(pilot, "enter", "Read 2/2")
-        await sees(pilot, "q", lambda: not pilot.app.is_running)
-
-
-async def test_in_a_narrow_terminal_the_help_is_wrapped_and_the_palette_has_no_scrollbar(several: World) -> None:
-    async with watching(several, Start("grammar"), (40, 20)) as pilot:
-        await sees(pilot, "question_mark", "show the open", "question of an", "agent, to answer")
-        assert "…" not in text(pilot)
-        await sees(pilot, "escape ctrl+x", "What is to be done?")
-        assert not pilot.app.screen.show_vertical_scrollbar
-
-
-async def test_a_message_says_which_notes_are_shown(several: World) -> None:
-    """Also where no task has any."""
-    async with watching(several, Start("cli", opened=True)) as pilot:
-        await sees(pilot, "p", "All notes are shown.")
-        await sees(pilot, "p", "Only the notes of tasks in progress are shown.")
-
-
-async def test_what_changes_while_the_help_is_shown_is_drawn_below_it(several: World) -> None:
+    """What changes meanwhile is drawn below it. In a narrow terminal it is wrapped; the palette has no scrollbar."""
     async with watching(several, Start("grammar"), (120, 60)) as pilot:
-        await sees(pilot, "question_mark", "In the plan")
+        await sees(pilot, "question_mark", "In the plan", "block (asks what it waits for), or unblock")
         several.session("grammar").change([Mark(Numbered((4,)), Status.COMPLETED)])
         await pilot.resize_terminal(80, 24)
         app = cast("WatchApp", pilot.app)
         await until(pilot, lambda: app.watched is not None and app.watched.why == "Test every example")
         await sees(pilot, "escape", "5/7")
+        assert "In the plan" not in text(pilot)
+        await pilot.resize_terminal(40, 20)
+        await sees(pilot, "question_mark", "show the open", "question of an", "agent, to answer")
+        assert "…" not in text(pilot)
+        await sees(pilot, "escape ctrl+x", "What is to be done?")
+        assert not pilot.app.screen.show_vertical_scrollbar
+        await sees(pilot, "escape enter", "Read 2/2")
+        await sees(pilot, "q", lambda: not pilot.app.is_running)
+
+
+async def test_an_agent_that_is_told_again_and_again_is_stuck(several: World) -> None:
+    async with watching(several, Start("grammar"), SIZES["200x50"]) as pilot:
+        for _ in range(4):
+            several.session("grammar").turn_ended(Turn())
+        await shows(pilot, "∞ grammar", "stuck", "told 4 of 20 times", "4 of 20 since the last change")
+
+
+async def test_a_message_says_which_notes_are_shown(several: World) -> None:
+    """Also where no task has any."""
+    async with watching(several, Start("cli", opened=True)) as pilot:
+        for shown in ("All notes are shown.", "Only the notes of tasks in progress are shown."):
+            await sees(pilot, "p", shown)
 
 
 async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: World) -> None:
@@ -254,11 +221,7 @@ async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: Wor
         await type_text(pilot, "no such thing")
         await shows(pilot, "No action has these words.")
         await sees(pilot, "enter", lambda: "What is to be done?" not in text(pilot))
-
-
-async def test_the_palette_moves_the_cursor_of_the_list_too(several: World) -> None:
-    async with watching(several, Start("grammar")) as pilot:
-        await pilot.press("ctrl+x")
+        await pilot.press("escape", "ctrl+x")
         await enters(pilot, "row.last", "▎ ✓ cli")
 
 
@@ -325,6 +288,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07[bold red]x[/] \u202eevil\nline\t$(rm) <U> {li
 
 
 async def test_hostile_text_in_every_field_is_drawn_as_text(plans: World) -> None:
+    """Also what is pasted into the line at the bottom."""
     tasks = tuple(Task(HOSTILE, status, (HOSTILE,)) for status in Status)
     session = plans.write(HOSTILE, Phase(HOSTILE, tasks), Phase("[/]", (Task("[/]"),)))
     session.change([Append((Task("x" * 100_000), Task("漢字" * 500)), "[on red]")])
@@ -337,24 +301,20 @@ async def test_hostile_text_in_every_field_is_drawn_as_text(plans: World) -> Non
         await sees(pilot, "enter e enter s z z S", "Stop the agent on ␛[2J")
         await pilot.press("n", "space")
         drawn = text(pilot)
+        await pilot.press("a")
+        pilot.app.query_one("#prompt-field", LineInput).value = "a\x1b[2Jb\nc"
+        await shows(pilot, ": a␛[2Jb⏎c")
 
     assert not set(drawn) & set("\x1b\x07\x9b\u202e\t")
     assert all(len(line) <= 200 for line in drawn.split("\n"))
     assert HOSTILE in plans.texts(HOSTILE)
 
 
-async def test_what_is_pasted_into_a_field_cannot_act_on_the_terminal(several: World) -> None:
-    async with watching(several, Start("grammar", opened=True)) as pilot:
-        await pilot.press("a")
-        pilot.app.query_one("#prompt-field", LineInput).value = "a\x1b[2Jb\nc"
-        await shows(pilot, "Add: a␛[2Jb⏎c")
-
-
 MINUTE = 60_000
 
 
-def detail() -> SessionDetail:
-    """A plan with a task that took 12 minutes, 84,000 tokens and 41 cents, and another one."""
+def test_a_task_has_its_tokens_and_its_cost_beside_its_time_and_in_a_narrow_list_only_that() -> None:
+    """The first task took 12 minutes, 84,000 tokens and 41 cents."""
     store = MemoryStore()
     steps: tuple[tuple[Status, AgentUsage], ...] = (
         (IN_PROGRESS, AgentUsage(1_000, 0, 0.1)),
@@ -368,20 +328,15 @@ def detail() -> SessionDetail:
         )
         store.append("s", event)
         parent = event.id
-    return DetailReader(store, when=str, patience=Patience()).read("s")
+    read = DetailReader(store, when=str, patience=Patience()).read("s")
 
+    def shown(columns: int) -> str:
+        rows = plan_rows(read.plan, dict(read.times), PlanOptions(), 12 * MINUTE, columns)
+        return "\n".join(plain(row.line() if callable(row.line) else row.line) for row in rows)
 
-def shown(columns: int) -> str:
-    read = detail()
-    rows = plan_rows(read.plan, dict(read.times), PlanOptions(), 12 * MINUTE, columns)
-    return "\n".join(plain(row.line() if callable(row.line) else row.line) for row in rows)
-
-
-def test_a_task_has_its_tokens_and_its_cost_beside_its_time_and_in_a_narrow_list_only_that() -> None:
     assert "84k · $0.41 · 12m" in shown(80)
-    assert [time.used for _, time in detail().times] == ["84k · $0.41", ""]
-    assert "$" not in shown(50)
-    assert "12m" in shown(50)
+    assert [time.used for _, time in read.times] == ["84k · $0.41", ""]
+    assert ("$" in shown(50), "12m" in shown(50)) == (False, True)
 
 
 TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+o"}
@@ -390,48 +345,37 @@ TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+i", "ctrl+m", "
 GROUPS = {Pane.LIST: WATCH_LIST, Pane.PLAN: WATCH_PLAN}
 
 
-@pytest.mark.parametrize("pane", GROUPS)
-def test_a_pane_has_the_actions_of_its_group_and_no_key_twice(pane: Pane) -> None:
-    own = [key.name for key in KEYS if key.pane in (pane, Pane.ANY)]
-
-    assert len(own) == len(set(own))
-    assert set(own) == GROUPS[pane]
+def test_a_pane_has_the_actions_of_its_group_and_no_key_twice() -> None:
+    """Its footer names keys of its pane, and always the help."""
     assert clash({}) is None
-    assert not TAKEN & {name for action in own for name in key_names(ALL_BINDINGS[action])}
+    for pane, group in GROUPS.items():
+        own = [key.name for key in KEYS if key.pane in (pane, Pane.ANY)]
+        assert len(own) == len(set(own))
+        assert set(own) == group
+        assert not TAKEN & {name for action in own for name in key_names(ALL_BINDINGS[action])}
+        assert {name for hint in FOOTERS[pane] for name in hint.names} <= group
+        for columns in range(200):
+            line = plain(footer_line(FOOTERS[pane], columns)).rstrip()
+            assert line.endswith("? keys")
+            assert display_width(line) <= max(columns, 7)
 
 
-def test_every_binding_is_a_key_that_textual_knows_by_that_name() -> None:
+def test_every_binding_is_a_key_that_textual_knows_by_that_name_and_every_theme_has_a_palette() -> None:
     assert all(is_key(name) for keys in ALL_BINDINGS.values() for name in key_names(keys))
     assert {character: _character_to_key(character) for character in PUNCTUATION} == PUNCTUATION
-
-
-@pytest.mark.parametrize("pane", FOOTERS)
-def test_the_footer_names_keys_of_its_pane_and_always_the_help(pane: Pane) -> None:
-    assert {name for hint in FOOTERS[pane] for name in hint.names} <= GROUPS[pane]
-    for columns in range(200):
-        line = plain(footer_line(FOOTERS[pane], columns)).rstrip()
-        assert line.endswith("? keys")
-        assert display_width(line) <= max(columns, 7)
+    assert tuple(PALETTES) == THEMES
 
 
 def test_the_footer_and_the_help_show_the_keys_that_are_in_force() -> None:
     mine = {**ALL_BINDINGS, "task.toggle": "ctrl+t", "watch.keys": "f6", "row.down": "plus,alt+down"}
-
-    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).startswith(" ctrl+t done  ")
-    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).rstrip().endswith("f6 keys")
-    assert plain(footer_line(FOOTERS[Pane.LIST], 40, mine)).startswith(" + k move")
-    assert "+ alt+↓" in "\n".join(map(plain, help_lines(KEYS, Pane.ANY, mine, 64)))
-
-
-def test_the_help_has_every_key() -> None:
+    in_plan = plain(footer_line(FOOTERS[Pane.PLAN], 40, mine))
     shown = "\n".join(map(plain, help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 200)))
 
+    assert (in_plan.startswith(" ctrl+t done  "), in_plan.rstrip().endswith("f6 keys")) == (True, True)
+    assert plain(footer_line(FOOTERS[Pane.LIST], 40, mine)).startswith(" + k move")
+    assert "+ alt+↓" in "\n".join(map(plain, help_lines(KEYS, Pane.ANY, mine, 64)))
     assert plain(help_lines(KEYS, Pane.PLAN, ALL_BINDINGS, 64)[0]) == Pane.PLAN.value
     assert all(key.does in shown and " ".join(shown_keys(ALL_BINDINGS[key.name])) in shown for key in KEYS)
-
-
-def test_the_names_of_the_themes_are_those_of_the_palettes() -> None:
-    assert tuple(PALETTES) == THEMES
 
 
 def luminance(color: str) -> float:
@@ -440,35 +384,32 @@ def luminance(color: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("theme", [name for name, palette in PALETTES.items() if not palette.is_ansi])
-def test_all_text_can_be_read_on_every_background(theme: str) -> None:
+def test_all_text_can_be_read_on_every_background() -> None:
     """WCAG asks for a contrast of 4.5."""
-    palette = PALETTES[theme]
-    grounds = (palette.background, palette.bar, palette.selected)
-    texts = [getattr(palette, name) for name in ("text", "muted", "dim", "accent", "success", "warning", "error")]
+    for palette in (palette for palette in PALETTES.values() if not palette.is_ansi):
+        grounds = (palette.background, palette.bar, palette.selected)
+        texts = [getattr(palette, name) for name in ("text", "muted", "dim", "accent", "success", "warning", "error")]
 
-    for ink, ground in product(texts, grounds):
-        darker, lighter = sorted((luminance(ink), luminance(ground)))
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (ink, ground)
+        for ink, ground in product(texts, grounds):
+            darker, lighter = sorted((luminance(ink), luminance(ground)))
+            assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (ink, ground)
 
 
-@pytest.mark.parametrize(
-    ("environ", "theme"),
-    [
-        *(({"COLORTERM": "truecolor", "COLORFGBG": stated}, "dark") for stated in ("", "15;0", "x")),
-        *(({"COLORTERM": "truecolor", "COLORFGBG": stated}, "light") for stated in ("0;15", "0;default;7")),
-        ({}, "terminal"),
-        ({"TERM": "xterm-256color"}, "terminal"),
-        ({"TERM": "xterm-256color", "COLORTERM": "24bit"}, "dark"),
-        ({"TERM": "xterm-kitty"}, "dark"),
-        ({"TERM": "tmux-direct"}, "dark"),
-        ({"WT_SESSION": "1"}, "dark"),
-    ],
-)
-def test_the_theme_is_what_fits_the_terminal_unless_one_is_chosen(environ: dict[str, str], theme: str) -> None:
-    assert theme_for(environ) == theme
-    assert theme_for(environ, "safe-dark") == "safe-dark"
-    assert theme_for({**environ, "NO_COLOR": "1"}, "light") == "terminal"
+def test_the_theme_is_what_fits_the_terminal_unless_one_is_chosen() -> None:
+    themes: dict[tuple[str, ...], str] = {
+        **{("COLORTERM=truecolor", f"COLORFGBG={stated}"): "dark" for stated in ("", "15;0", "x")},
+        **{("COLORTERM=truecolor", f"COLORFGBG={stated}"): "light" for stated in ("0;15", "0;default;7")},
+        (): "terminal",
+        ("TERM=xterm-256color",): "terminal",
+        ("TERM=xterm-256color", "COLORTERM=24bit"): "dark",
+        ("TERM=xterm-kitty",): "dark",
+        ("TERM=tmux-direct",): "dark",
+        ("WT_SESSION=1",): "dark",
+    }
+    for stated, theme in themes.items():
+        environ = dict(variable.split("=") for variable in stated)
+        chosen = (theme_for(environ), theme_for(environ, "safe-dark"), theme_for({**environ, "NO_COLOR": "1"}, "light"))
+        assert chosen == (theme, "safe-dark", "terminal"), stated
 
 
 def test_the_terminals_own_theme_paints_no_background_and_reverses_the_row_with_the_cursor() -> None:
@@ -499,10 +440,6 @@ def test_a_padded_or_spread_line_has_the_width_of_its_room() -> None:
         assert len(plain(padded(line, columns))) <= columns, words
 
 
-LEAVES_FULL_SCREEN = "\x1b[?1049l"
-CPU_SHARE = 0.25
-
-
 @pytest.fixture
 def person(tmp_path: Path) -> Person:
     """A person with a plan of two tasks."""
@@ -527,51 +464,43 @@ def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
 
 def test_from_the_list_to_a_plan_an_edit_and_out(person: Person) -> None:
     terminal = at_terminal(person)
-    terminal.until("1 in all")
-    terminal.until("next: Write the parser")
-    terminal.type(b"\r")
-    terminal.until("space")
-    terminal.until("Test it")
-    terminal.type(b" ")
-    terminal.until("Done: #1 Write the parser")
+    for shown, typed in (
+        ("1 in all", b""),
+        ("next: Write the parser", b"\r"),
+        ("space", b""),
+        ("Test it", b" "),
+        ("Done: #1 Write the parser", b""),
+    ):
+        terminal.until(shown)
+        terminal.type(typed)
     person.says("todo", "add", "From elsewhere", "--session", "grammar")
     terminal.until("From elsewhere")
-    terminal.type(b"q")
-    answer = terminal.end()
+    answer = terminal.end(b"q")
 
     assert answer.code == 0
-    assert LEAVES_FULL_SCREEN in answer.out
+    assert "\x1b[?1049l" in answer.out  # leaves the full screen
     assert "✓ #1 Write the parser" in person.says("todo", "--session", "grammar")
-
-
-def test_a_named_session_is_opened_by_the_beginning_of_its_name(person: Person) -> None:
-    terminal = at_terminal(person, "gram", "--theme", "light")
-    terminal.until("Write the parser")
-    terminal.until("at work")
-    terminal.type(b"\x03")
-
-    assert terminal.end().code == 0
 
 
 COLORS = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m")
 
 
 def test_without_colours_the_cursor_and_the_states_are_still_shown(person: Person) -> None:
-    terminal = at_terminal(person, "--theme", "light", NO_COLOR="1")
-    terminal.until("▎")
-    terminal.until("idle")
-    terminal.type(b"q")
-    drawn = terminal.end().out
+    """A session is opened by the beginning of its name; Ctrl-C leaves."""
+    terminal = at_terminal(person, "gram", "--theme", "light", NO_COLOR="1")
+    for shown in ("Write the parser", "▎", "at work"):
+        terminal.until(shown)
+    answer = terminal.end(b"\x03")
 
-    assert not COLORS.search(drawn)
-    assert "\x1b[1" in drawn
+    assert answer.code == 0
+    assert not COLORS.search(answer.out)
+    assert "\x1b[1" in answer.out
 
 
 def test_the_terminals_own_colours_are_used_where_others_are_not_known(person: Person) -> None:
     terminal = at_terminal(person, TERM="xterm-256color", COLORTERM="")
     terminal.until("idle")
-    terminal.type(b"q")
-    drawn = terminal.end().out
+    drawn = terminal.end(b"q").out
 
     assert COLORS.search(drawn)
     assert "38;2;" not in drawn
@@ -579,19 +508,17 @@ def test_the_terminals_own_colours_are_used_where_others_are_not_known(person: P
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs /proc")
 def test_an_idle_screen_takes_next_to_no_processor_time(person: Person) -> None:
     """Of ten redraws of the ages, two seconds of polling and the start, the polling must not keep a processor busy."""
-    if not os.path.isdir("/proc"):
-        pytest.skip("needs /proc")
     terminal = at_terminal(person)
     terminal.until("next: Write the parser")
     before = processor_seconds(terminal.process.pid)
     threading.Event().wait(4)
     used = processor_seconds(terminal.process.pid) - before
-    terminal.type(b"q")
-    terminal.end()
+    terminal.end(b"q")
 
-    assert used < 4 * CPU_SHARE
+    assert used < 4 * 0.25
 
 
 def processor_seconds(pid: int) -> float:
@@ -599,38 +526,22 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "message"),
-    [
-        (["nowhere"], 4, "there is no session 'nowhere'; to list them: tildone sessions"),
-        (
-            ["--theme", "drak"],
-            2,
-            'theme must be "dark", "light", "safe-dark", "safe-light" or "terminal", not \'drak\'',
-        ),
-    ],
-)
-def test_what_cannot_be_shown_is_said_in_one_line(person: Person, argv: list[str], code: int, message: str) -> None:
-    answer = at_terminal(person, *argv).end()
-
-    assert (answer.code, answer.out) == (code, f"tildone: {message}\n")
-
-
-def test_without_a_terminal_it_names_other_commands(person: Person) -> None:
-    answer = person.run("watch")
-
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "tildone: watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log\n"
-
-
-def test_without_the_extra_it_says_how_to_install_it(person: Person, tmp_path: Path) -> None:
+def test_what_cannot_be_shown_is_said_in_one_line(person: Person, tmp_path: Path) -> None:
     """A package that cannot be imported stands in for one that is not installed."""
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "textual.py").write_text("raise ModuleNotFoundError(name='textual')\n", encoding="utf-8")
+    (tmp_path / "textual.py").write_text("raise ModuleNotFoundError(name='textual')\n", encoding="utf-8")
+    themes = '"dark", "light", "safe-dark", "safe-light" or "terminal"'
+    at_a_terminal = [
+        at_terminal(person, "nowhere").end(),
+        at_terminal(person, "--theme", "drak").end(),
+        at_terminal(person, PYTHONPATH=str(tmp_path)).end(),
+    ]
+    in_a_pipe = person.run("watch")
 
-    answer = at_terminal(person, PYTHONPATH=str(hidden)).end()
-
-    assert answer.code == 2
-    assert answer.out.startswith("tildone: watch needs the package textual: ")
-    assert answer.out.count("\n") == 1
+    assert [(answer.code, answer.out.partition("textual: ")[0]) for answer in at_a_terminal] == [
+        (4, "tildone: there is no session 'nowhere'; to list them: tildone sessions\n"),
+        (2, f"tildone: theme must be {themes}, not 'drak'\n"),
+        (2, "tildone: watch needs the package "),
+    ]
+    assert [answer.out.count("\n") for answer in at_a_terminal] == [1, 1, 1]
+    elsewhere = "tildone: watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log\n"
+    assert (in_a_pipe.code, in_a_pipe.out, in_a_pipe.err) == (2, "", elsewhere)

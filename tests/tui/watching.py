@@ -95,32 +95,19 @@ def world(folder: Path) -> World:
 
 
 class Unreliable:
-    """A store that can be out of reach, as one on a server can."""
+    """A store that can be out of reach, as one on a server can, or its records."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, part: Any, whole: "Unreliable | None" = None) -> None:
+        self._part, self._whole = part, whole or self
         self.reachable = True
 
-    @property
-    def records(self) -> Any:
-        return self._Part(self, self._store.records)
-
     def __getattr__(self, name: str) -> Any:
-        return self.reached(self._store, name)
-
-    def reached(self, part: object, name: str) -> Any:
+        if name == "records":
+            return Unreliable(self._part.records, self._whole)
         # By contract, that never fails.
-        if not self.reachable and name != "keep_summaries":
+        if not self._whole.reachable and name != "keep_summaries":
             raise StoreError("the server does not answer")
-        return getattr(part, name)
-
-    @dataclass
-    class _Part:
-        store: "Unreliable"
-        part: object
-
-        def __getattr__(self, name: str) -> Any:
-            return self.store.reached(self.part, name)
+        return getattr(self._part, name)
 
 
 @asynccontextmanager

@@ -99,13 +99,7 @@ async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "da
     setup = RunSetup(parse(ROOT, ["run", *argv]))
     notices: list[str] = []
     setup.notify = notices.append
-    app = RunApp(
-        setup,
-        RunMeter(),
-        theme=theme,
-        patience=setup.patience,
-        notices=notices,
-    )
+    app = RunApp(setup, RunMeter(), theme=theme, patience=setup.patience, notices=notices)
     async with app.run_test(size=size) as pilot:
         screen = Screen(app, pilot)
         await screen.until(lambda: app.conversation.host is not None or app.conversation.failure is not None)

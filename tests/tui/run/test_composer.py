@@ -5,7 +5,6 @@ Its keys, history, completion and pastes, and the commands that are typed into i
 
 import subprocess
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +12,8 @@ import pytest
 from textual import events
 from textual.binding import Binding
 
-from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import WRITE
+from tests.host.models.model_server import ModelServer
+from tests.run.run_workspace import WRITE, edit
 from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk
 from tildone.base.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.plan.events import Directive
@@ -33,7 +32,8 @@ from tildone.screens.widgets.prompt import Pane, footer_line, help_lines, shown_
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-async def test_a_message_of_several_lines(talk: Talk) -> None:
+async def test_a_message_of_several_lines_the_keys_of_a_shell_and_a_paste(talk: Talk) -> None:
+    """What is pasted is kept as it is, without control characters."""
     async with talk(ModelServer({"text": "Done."})) as screen:
         await screen.type("one")
         await screen.press("ctrl+j")
@@ -42,27 +42,22 @@ async def test_a_message_of_several_lines(talk: Talk) -> None:
         assert screen.draft == "one\ntwo\nthree"
         await screen.sees("enter", "Done.")
         assert screen.draft == ""
+        assert "one\\ntwo\\nthree" in str(screen.server.requests[0].messages[-1]).replace("\n", "\\n")
 
-    assert "one\\ntwo\\nthree" in str(screen.server.requests[0].messages[-1]).replace("\n", "\\n")
-
-
-async def test_the_keys_of_a_shell_and_a_paste_which_is_kept_as_it_is_without_control_characters(talk: Talk) -> None:
-    async with talk(ModelServer()) as screen:
         screen.app.post_message(events.Paste("def f():\r\n\treturn 1\x1b[2J\n"))
         await screen.until(lambda: screen.draft != "")
         assert screen.draft == "def f():\n    return 1␛[2J\n"
         screen.app.composer.fill("")
         await screen.type("one two three")
-        await screen.press("ctrl+w")
-        assert screen.draft == "one two "
-        await screen.press("ctrl+a", "ctrl+y")
-        assert screen.draft == "threeone two "
-        await screen.press("alt+f", "ctrl+k")
-        assert screen.draft == "threeone"
-        await screen.press("ctrl+u")
-        assert screen.draft == ""
-        await screen.press("ctrl+y", "ctrl+c")
-        assert screen.draft == ""
+        for keys, draft in {
+            ("ctrl+w",): "one two ",
+            ("ctrl+a", "ctrl+y"): "threeone two ",
+            ("alt+f", "ctrl+k"): "threeone",
+            ("ctrl+u",): "",
+            ("ctrl+y", "ctrl+c"): "",
+        }.items():
+            await screen.press(*keys)
+            assert screen.draft == draft
 
 
 async def test_what_was_sent_comes_back_by_its_beginning(talk: Talk) -> None:
@@ -71,12 +66,9 @@ async def test_what_was_sent_comes_back_by_its_beginning(talk: Talk) -> None:
             await screen.send(words)
             await screen.until(lambda: not screen.talk.is_working)
         await screen.type("run")
-        await screen.press("up")
-        assert screen.draft == "run again"
-        await screen.press("up")
-        assert screen.draft == "run the tests"
-        await screen.press("down", "down")
-        assert screen.draft == "run"
+        for keys, draft in ((["up"], "run again"), (["up"], "run the tests"), (["down", "down"], "run")):
+            await screen.press(*keys)
+            assert screen.draft == draft
 
 
 async def test_a_file_commands_and_their_arguments_are_completed(folder: Path, talk: Talk) -> None:
@@ -115,9 +107,7 @@ async def test_escape_closes_the_list_and_nothing_else(talk: Talk) -> None:
         assert screen.talk.is_working
 
 
-async def test_the_draft_is_edited_in_another_editor(
-    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_draft_opens_in_another_editor(talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\necho " and more" >> "$1"\n', encoding="utf-8")
     editor.chmod(0o755)
@@ -141,19 +131,13 @@ def test_files_that_git_ignores_are_not_listed_and_without_git_hidden_ones(tmp_p
     assert sorted(list_files(str(tmp_path))) == [".gitignore", ".hidden/x", "kept.py"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "first"),
-    [("mod", "model"), ("del", "model"), ("mdl", "model"), ("src/c", "src/cli.py"), ("cli", "src/cli.py")],
-)
-def test_names_are_found_by_prefix_by_part_and_by_letters(typed: str, first: str) -> None:
-    assert ranked(typed, ["src/cli.py", "model", "mouse"])[0] == first
+def test_names_are_found_by_prefix_by_part_and_by_letters_and_the_history_keeps_a_repeated_text_once() -> None:
+    first = {"mod": "model", "del": "model", "mdl": "model", "src/c": "src/cli.py", "cli": "src/cli.py"}
+    assert {typed: ranked(typed, ["src/cli.py", "model", "mouse"])[0] for typed in first} == first
 
-
-def test_the_history_keeps_a_repeated_text_once() -> None:
     history = TypedHistory()
     for text in ("a", "a", "b"):
         history.add(text)
-
     assert [history.earlier(""), history.earlier(""), history.earlier("")] == ["b", "a", None]
 
 
@@ -194,14 +178,12 @@ def test_two_actions_of_a_pane_of_the_run_cannot_have_the_same_key() -> None:
     assert clash({"tree.fork": "d"}) == ("tree.plan", "tree.fork", "d")
 
 
-@pytest.mark.parametrize("mode", FooterMode)
-def test_a_footer_has_the_keys_that_are_in_force(mode: FooterMode) -> None:
-    names = [name for hint in FOOTERS[mode] for name in hint.names if name in ALL_BINDINGS]
-    own = {**ALL_BINDINGS, **{name: f"ctrl+alt+{place}" for place, name in enumerate(names)}}
-
-    shown = plain(footer_line(FOOTERS[mode], 400, own))
-
-    assert all(own[name] in shown for name in names)
+def test_a_footer_has_the_keys_that_are_in_force() -> None:
+    for mode in FooterMode:
+        names = [name for hint in FOOTERS[mode] for name in hint.names if name in ALL_BINDINGS]
+        own = {**ALL_BINDINGS, **{name: f"ctrl+alt+{place}" for place, name in enumerate(names)}}
+        shown = plain(footer_line(FOOTERS[mode], 400, own))
+        assert [name for name in names if own[name] not in shown] == [], mode
 
 
 async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
@@ -257,16 +239,20 @@ async def test_the_palette_has_every_action_and_every_command_and_does_the_chose
         await screen.enters("run.tree", "d plan then")
 
 
-async def test_the_tree_has_the_keys_of_the_person(talk: Talk, folder: Path) -> None:
+async def test_the_tree_shows_the_plan_as_it_was_then_and_has_the_keys_of_the_person(talk: Talk, folder: Path) -> None:
     set_keys(folder, 'keys."tree.plan" = "f7"\nkeys."tree.close" = "x"\n')
-    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
-        await screen.shows("Goes on by itself")
-        await screen.sees("escape f3", "f7 plan then", "x back")
-        await screen.sees("f7", "The plan as it was:", "One", "Two")
+    async with talk(ModelServer(WRITE, STOPS, edit("complete", 0), STOPS), "First") as screen:
+        await rested(screen)
+        await screen.send("Second", "1/2")
+        await rested(screen)
+        await screen.sees("f3", "Here: plan 1/2", "f7 plan then", "x back")
+        await screen.sees("f7", "The plan as it was:", "✓ One", "– Two")
         await screen.press("x")
         await screen.hides("The plan as it was:")
-        await screen.press("x")
-        await screen.hides("x back")
+        await screen.sees("k", "Here: plan 0/2")
+        await screen.sees("f7", "The plan as it was:", "– One")
+        await screen.press("x", "x")
+        await screen.hides("f7 plan then")
 
 
 async def rested(screen: Screen) -> None:
@@ -276,16 +262,12 @@ async def rested(screen: Screen) -> None:
     await screen.hides("Goes on by itself")
 
 
-def has_theme(screen: Screen, name: str) -> bool:
-    return screen.app.theme == f"tildone-{name}"
-
-
 async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go") as screen:
         await screen.shows("Done.")
         for name, palette in PALETTES.items():
             await screen.send(f"/theme {name}")
-            await screen.until(partial(has_theme, screen, name))
+            await screen.until(lambda name=name: screen.app.theme == f"tildone-{name}")  # type: ignore[misc]  # bound
             widgets = [
                 widget
                 for widget in screen.app.screen.walk_children()
@@ -300,8 +282,9 @@ async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
         await screen.send("/theme pink", "The themes are dark, light")
 
 
-async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(talk: Talk) -> None:
-    async with talk(ModelServer(DONE)) as screen:
+async def test_copy_copies_the_last_answer_clear_empties_the_screen_and_help_lists_every_command(talk: Talk) -> None:
+    """The mouse is given back and taken again, and the status bar names the model."""
+    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE), size=(120, 50)) as screen:
         calls: list[str] = []
         driver = screen.app._driver  # noqa: SLF001  the driver of a test has no mouse
         for name in ("_enable_mouse_support", "_disable_mouse_support"):
@@ -309,40 +292,29 @@ async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_
         await screen.send("/mouse", "The mouse is the terminal's; /mouse takes it back.")
         await screen.send("/mouse", "The mouse is used here again.")
         assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
-        await screen.send("/model openai-chat:another", "answers from now on")
-        await screen.until(lambda: screen.lines[-2].startswith(" another "))
-
-
-async def test_copy_copies_the_last_answer_clear_begins_with_an_empty_screen_and_help_lists_every_command(
-    talk: Talk,
-) -> None:
-    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE), size=(120, 50)) as screen:
         await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
         assert screen.server.requests == []
         await screen.send("/copy", "There is no answer to copy.")
         await screen.send("Go", "a list", "ready")
         await screen.send("/copy", "Copied the last answer")
         assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
+        await screen.send("/model openai-chat:another", "answers from now on")
+        await screen.until(lambda: screen.lines[-2].startswith(" ● openai:another "))
         await screen.send("/clear", "A new conversation begins.")
         await screen.hides("a list")
 
 
-async def test_redo_does_again_what_undo_took_back_and_export_writes_it(talk: Talk, folder: Path) -> None:
+async def test_redo_does_again_what_undo_took_back_and_pause_lets_the_model_rest(talk: Talk, folder: Path) -> None:
+    """Export writes the plan. Resume lets the model go on."""
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await rested(screen)
-        await screen.send("/todo done One", " 1/2 ")
-        await screen.send("/undo", " 0/2 ")
-        await screen.send("/redo", " 1/2 ")
+        for command, closed in (("/todo done One", 1), ("/undo", 0), ("/redo", 1)):
+            await screen.send(command, f" {closed}/2 ")
         await screen.send("/export PLAN.md")
         await screen.until((folder / "PLAN.md").exists)
         await screen.shows("PLAN.md")
+        assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
 
-    assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
-
-
-async def test_pause_lets_the_model_rest_until_resume(talk: Talk) -> None:
-    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
-        await rested(screen)
         await screen.send("/pause", "not told to continue", " paused ")
         before = len(screen.server.requests)
         await screen.send("Say something")
@@ -370,19 +342,3 @@ async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
         await screen.until(lambda: screen.app.composer.has_focus)
         assert screen.draft == "draft"
         await screen.send("/keys", "esc closes this", "In the editor")
-
-
-async def test_the_tree_shows_the_plan_as_it_was_then(talk: Talk) -> None:
-    more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-    async with talk(ModelServer(WRITE, STOPS, more, STOPS), "First") as screen:
-        await rested(screen)
-        await screen.send("Second", "1/2")
-        await rested(screen)
-        await screen.sees("f3", "Here: plan 1/2", "d plan then")
-        await screen.sees("d", "The plan as it was:", "✓ One", "– Two")
-        await screen.press("escape")
-        await screen.hides("The plan as it was:")
-        await screen.sees("k", "Here: plan 0/2")
-        await screen.sees("d", "The plan as it was:", "– One")
-        await screen.press("escape", "escape")
-        await screen.hides("d plan then")

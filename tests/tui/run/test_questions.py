@@ -13,6 +13,7 @@ import pytest
 from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
+from tests.run.plan_calls import call
 from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import ARMED, ASKED, DONE, STOPS, Connect, Screen, Talk, running
 from tildone.app.opening import check_approvals, open_session
@@ -27,15 +28,13 @@ from tildone.screens.run.questions import AskedPermission, fits_side_by_side, pa
 
 pytestmark = pytest.mark.usefixtures("folder")
 
+MAKE, MORE, HIDDEN = (call("bash", command=line) for line in ("touch made", "touch more", "echo \x1b[2Jhidden"))
+SLOW: Turn = {**MAKE, "hold": 1}
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 
 
-def command(line: str) -> Turn:
-    return {"tool": "bash", "args": {"command": line}}
-
-
 async def test_a_command_is_allowed_once_and_control_characters_are_visible(folder: Path, talk: Talk) -> None:
-    async with talk(ModelServer(command("touch made"), command("echo \x1b[2Jhidden"), DONE), "Go") as screen:
+    async with talk(ModelServer(MAKE, HIDDEN, DONE), "Go") as screen:
         await screen.asked()
         assert "touch made" in screen.text
         await screen.press("enter", "ctrl+y")
@@ -49,7 +48,7 @@ async def test_a_command_is_allowed_once_and_control_characters_are_visible(fold
 @pytest.mark.parametrize("delay_ms", DELAYS)
 async def test_a_key_that_came_just_before_never_answers(folder: Path, talk: Talk, delay_ms: int) -> None:
     """The question comes at any moment after a key; the keys go on into the editor, byte for byte."""
-    async with talk(ModelServer({**command("touch made"), "hold": 1}, DONE), "Go") as screen:
+    async with talk(ModelServer(SLOW, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
         await screen.type("aye")
         await asyncio.sleep(delay_ms / 1000)
@@ -71,7 +70,7 @@ async def test_a_single_key_before_an_empty_editor_never_answers(
 ) -> None:
     """An emptied editor is no invitation: some time must pass without a key."""
     monkeypatch.setattr(app, "QUIET_SECONDS", 60.0)
-    async with talk(ModelServer({**command("touch made"), "hold": 1}, DONE), "Go") as screen:
+    async with talk(ModelServer(SLOW, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
         await screen.press("a", "backspace")
         await asyncio.sleep(delay_ms / 1000)
@@ -84,7 +83,7 @@ async def test_a_single_key_before_an_empty_editor_never_answers(
 
 
 async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Talk) -> None:
-    async with talk(ModelServer({**command("touch made"), "hold": 1}, DONE), "Go") as screen:
+    async with talk(ModelServer(SLOW, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
         await screen.type("draft")
         screen.server.release()
@@ -98,22 +97,8 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Tal
 
 
 async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(folder: Path, talk: Talk) -> None:
-    async with talk(ModelServer(command("touch made"), DONE), "Go") as screen:
-        await screen.asked()
-        await screen.type("hey")
-        await screen.until(lambda: screen.draft == "hey")
-        screen.app.composer.fill("")
-        await screen.press("tab")
-        await screen.asked()
-        screen.app.post_message(events.Paste("y"))
-        await screen.until(lambda: screen.draft == "y")
-
-        assert not (folder / "made").exists()
-
-
-async def test_a_question_takes_the_keys_again_when_nobody_types_any_more(folder: Path, talk: Talk) -> None:
-    """A key was pressed just before the question took the keys: it goes to the editor, and does not answer."""
-    async with talk(ModelServer(command("touch made"), DONE), "Go") as screen:
+    """So does a key that was pressed just before the question took the keys. It takes them again after a while."""
+    async with talk(ModelServer(MAKE, MORE, DONE), "Go") as screen:
         await screen.shows(ASKED)
         pressed_before = events.Key("y", "y")
         await screen.asked()
@@ -123,40 +108,45 @@ async def test_a_question_takes_the_keys_again_when_nobody_types_any_more(folder
         screen.app.composer.fill("")
         await screen.asked()
         assert not (folder / "made").exists()
-        await screen.sees("y", (folder / "made").exists)
+        await screen.sees("y", (folder / "made").exists, "touch more")
+        await screen.asked()
+        await screen.type("hey")
+        await screen.until(lambda: screen.draft == "hey")
+        screen.app.composer.fill("")
+        await screen.press("tab")
+        await screen.asked()
+        screen.app.post_message(events.Paste("y"))
+        await screen.until(lambda: screen.draft == "y")
+
+        assert not (folder / "more").exists()
 
 
-async def test_always_is_asked_once_more(folder: Path, talk: Talk) -> None:
-    async with talk(ModelServer(command("touch made"), command("touch more"), DONE), "Go") as screen:
+async def test_always_is_asked_twice_and_a_dangerous_command_needs_a_capital_letter(folder: Path, talk: Talk) -> None:
+    """It says why. A no has a reason that the model reads."""
+    (folder / "build").mkdir()
+    script = [call("bash", command=line) for line in ("touch made", "touch more", "rm -rf build", "ls")]
+    async with talk(ModelServer(*script, DONE), "Go") as screen:
         await screen.asked()
         await screen.sees("a", "again: touch *")
         assert not (folder / "made").exists()
         await screen.press("escape")
         await screen.press("tab")
         await screen.sees("a a", (folder / "more").exists)
-
-
-async def test_a_dangerous_command_needs_a_capital_letter_and_says_why(folder: Path, talk: Talk) -> None:
-    (folder / "build").mkdir()
-    async with talk(ModelServer(command("rm -rf build"), DONE), "Go") as screen:
-        await screen.asked()
         await screen.shows("Careful: it deletes files.", "Y once")
+        await screen.asked()
         assert ARMED not in screen.text
         await screen.sees("Y", lambda: not (folder / "build").exists())
-
-
-async def test_a_no_has_a_reason_that_the_model_reads(talk: Talk) -> None:
-    async with talk(ModelServer(command("ls"), DONE), "Go") as screen:
+        await screen.shows("█    ls")
         await screen.asked()
         await screen.sees("n", "Why not?")
-        await screen.enters("Use fd", lambda: len(screen.server.requests) > 1)
+        await screen.enters("Use fd", lambda: len(screen.server.requests) > 4)
 
-    assert "Their reason: Use fd" in str(screen.server.requests[1].messages[-1])
+    assert "Their reason: Use fd" in str(screen.server.requests[4].messages[-1])
 
 
 async def test_a_long_command_must_be_read_to_its_end(folder: Path, talk: Talk) -> None:
     words = " ".join(f"word{number:03}" for number in range(160))
-    async with talk(ModelServer(command(f"touch made; echo {words}"), DONE), "Go") as screen:
+    async with talk(ModelServer(call("bash", command=f"touch made; echo {words}"), DONE), "Go") as screen:
         await screen.shows(ASKED, "word000")
         await screen.until(lambda: screen.app.panel.has_keys)
         await screen.shows("read to its end first")
@@ -170,7 +160,7 @@ async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path,
     old = "".join(f"line {number}\n" for number in range(60))
     (folder / "a.txt").write_text(old, encoding="utf-8")
     new = old.replace("line 3\n", "LINE 3\n").replace("line 50\n", "LINE 50\n")
-    async with talk(ModelServer({"tool": "write", "args": {"path": "a.txt", "content": new}}, DONE), "Go") as screen:
+    async with talk(ModelServer(call("write", path="a.txt", content=new), DONE), "Go") as screen:
         await screen.shows("? Change a.txt?", "+2 −2", "- line 3", "+ LINE 3")
         await screen.until(lambda: screen.app.panel.has_keys)
         assert "LINE 50" not in screen.text
@@ -181,10 +171,10 @@ async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path,
         await screen.sees("y", lambda: (folder / "a.txt").read_text(encoding="utf-8") == new)
 
 
-async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_before_they_are_back(
+async def test_a_question_calls_whoever_looks_elsewhere(
     folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with talk(ModelServer({**command("touch made"), "hold": 1}, command("touch more"), DONE), "Go") as screen:
+    async with talk(ModelServer(SLOW, MORE, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
         written: list[str] = []
         # The driver of a test writes nothing.
@@ -247,12 +237,9 @@ async def test_the_commands_of_a_plan_are_listed_before_they_are_all_permitted()
     assert (await asked.answer) == PermissionReply(PermissionAnswer.PLAN)
 
 
-SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
-
-
 @pytest.fixture
 def script(folder: Path) -> Path:
-    (folder / "check.py").write_text(SCRIPT)
+    (folder / "check.py").write_text("import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))")
     return folder
 
 
@@ -261,7 +248,8 @@ async def to_the_plan(screen: Screen) -> None:
     await screen.sees("escape f2", lambda: screen.app.plan.rows.has_focus)
 
 
-async def test_a_check_is_set_and_has_to_pass(talk: Talk, script: Path) -> None:
+async def test_a_check_is_set_or_approved_and_has_to_pass(talk: Talk, script: Path) -> None:
+    """Then the keys return to the plan."""
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
         await to_the_plan(screen)
         await screen.press("c")
@@ -271,17 +259,13 @@ async def test_a_check_is_set_and_has_to_pass(talk: Talk, script: Path) -> None:
         await screen.sees("space", "✓ One", "  passed")
         await screen.until(lambda: screen.app.plan.rows.has_focus)
 
-
-async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(talk: Talk, script: Path) -> None:
-    (script / "ready").touch()
-    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
-        await to_the_plan(screen)
-        backend, check = screen.app.backend, Check((sys.executable, "check.py"))
-        open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((1,)), check)])
+        backend, check = screen.app.backend, Check((sys.executable, "check.py", "again"))
+        open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((2,)), check)])
         await screen.shows("  proposed")
-        await screen.sees("space", "? Let this command be run as a check?", "y yes")
+        await screen.sees("G space", "? Let this command be run as a check?", "y yes")
         await screen.until(lambda: screen.app.plan.asking.need_panel.is_armed)
-        await screen.sees("y", "✓ One", "  passed")
+        await screen.sees("y", "✓ Two")
+        await screen.until(lambda: "proposed" not in screen.text)
         await screen.until(lambda: screen.app.plan.rows.has_focus)
         assert check_approvals(backend.settings).is_allowed(check)
 
@@ -351,9 +335,10 @@ def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"
     return [asyncio.ensure_future(question) for question in questions]
 
 
-async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows_and_a_yes_needs_its_key(
-    talk: Talk,
+async def test_an_option_is_chosen_by_key_or_arrows_and_yes_has_a_key(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without an editor no text is edited."""
     async with talk(ModelServer(DONE)) as screen:
         (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
         await screen.asked("? Which colour?")
@@ -379,6 +364,11 @@ async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows_an
             assert await asked is (key == "y")
             await screen.hides("Really?")
 
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.delenv("EDITOR", raising=False)
+        assert await screen.talk.ui.editor("Change it", "a text") is None
+        await screen.shows("Change it", "There is no editor")
+
 
 async def test_a_line_of_text_is_asked_for_and_a_question_that_nobody_answers_in_time_disappears(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
@@ -396,14 +386,6 @@ async def test_a_line_of_text_is_asked_for_and_a_question_that_nobody_answers_in
         assert await asked == "Ada L"
         await screen.hides("Your name?")
         assert screen.draft == ""
-
-
-async def test_without_an_editor_no_text_is_edited(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.delenv("EDITOR", raising=False)
-    async with talk(ModelServer(DONE)) as screen:
-        assert await screen.talk.ui.editor("Change it", "a text") is None
-        await screen.shows("Change it", "There is no editor")
 
 
 async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(talk: Talk) -> None:
@@ -434,9 +416,7 @@ async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answ
         assert await other is True
 
 
-async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown(
-    connect: Connect, folder: Path
-) -> None:
+async def test_widgets_statuses_messages_and_renderers_of_extensions_are_shown(connect: Connect, folder: Path) -> None:
     (folder / "weather.py").write_text(EXTENSION, encoding="utf-8")
     call: Turn = {"tool": "weather", "args": {"place": "Oslo"}}
     with connect(ModelServer(call, {"text": "It rains there."}, DONE)):

@@ -10,7 +10,7 @@ from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.test_host import tool
-from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
+from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS, call
 from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, Talk, running
 from tests.tui.transcript.screen import showing
@@ -28,8 +28,16 @@ SIZES = [(39, 24), (12, 3), *(pytest.param(size, marks=pytest.mark.slow) for siz
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
-    async with talk(ModelServer({"text": "First line.\n\nSecond line.", "hold": 3}, DONE), "Go") as screen:
+async def test_an_answer_is_streamed_while_the_person_types_and_escape_stops_the_turn(talk: Talk) -> None:
+    """The draft stays."""
+    lines: Turn = {"text": "First line.\n\nSecond line.", "hold": 3}
+    async with talk(ModelServer({"text": "A long answer.", "hold": 2}, lines), "Go") as screen:
+        await screen.until(screen.server.held.is_set)
+        await screen.type("draft")
+        await screen.sees("escape", "Interrupted.")
+        assert screen.draft == "draft"
+        screen.server.held.clear()
+        await screen.sees("enter", "❯ draft")
         await screen.until(screen.server.held.is_set)
         await screen.type("hello there")
         assert screen.draft == "hello there"
@@ -40,7 +48,7 @@ async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
 
 
 async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
-    slow: Turn = {"tool": "bash", "args": {"command": "echo one"}, "hold": 1}
+    slow: Turn = {**call("bash", command="echo one"), "hold": 1}
     async with talk(ModelServer(slow, {"text": "Two."}, DONE), "Go", "--allow", "echo *") as screen:
         await screen.until(screen.server.held.is_set)
         await screen.type("before", "enter")
@@ -50,18 +58,9 @@ async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
         await screen.until(lambda: len(screen.server.requests) > 2)
         await screen.shows("Done.")
 
-    assert "before" in str(screen.server.requests[1].messages[-1])
+    steered, last = (str(request.messages[-1]) for request in screen.server.requests[1:])
+    assert ("before" in steered, "after" in last) == (True, True)
     assert "after" not in str(screen.server.requests[1].messages)
-    assert "after" in str(screen.server.requests[2].messages[-1])
-
-
-async def test_escape_stops_the_turn_and_the_draft_stays(talk: Talk) -> None:
-    async with talk(ModelServer({"text": "A long answer.", "hold": 2}, DONE), "Go") as screen:
-        await screen.until(screen.server.held.is_set)
-        await screen.type("draft")
-        await screen.sees("escape", "Interrupted.")
-        assert screen.draft == "draft"
-        await screen.sees("enter", "❯ draft", "Done.")
 
 
 async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: Talk) -> None:
@@ -85,9 +84,8 @@ async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: 
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder: Path, times: int) -> None:
-    wait = "touch begun; until [ -e go ]; do sleep 0.05; done; touch ended"
-    call: Turn = {"tool": "bash", "args": {"command": wait}}
-    async with talk(ModelServer(call, DONE), "Go", "--allow", "*") as screen:
+    wait = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done; touch ended")
+    async with talk(ModelServer(wait, DONE), "Go", "--allow", "*") as screen:
         await screen.until((folder / "begun").exists)
         await screen.press(*["escape"] * times)
         if times == 1:
@@ -121,9 +119,7 @@ async def test_a_countdown_is_shown_and_a_key_or_a_paste_stops_it_and_is_typed(t
         assert len(screen.server.requests) == 4
 
 
-async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_countdown_it_is_said_that_it_goes_on(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILDONE_COUNTDOWN", "0")
     monkeypatch.setenv("TILDONE_MAX_NUDGES", "2")
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
@@ -145,9 +141,8 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
 
 
 async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(talk: Talk) -> None:
-    async with talk(
-        ModelServer({"error": 401, "message": "invalid x-api-key"}, {"text": "It works now."}), "Go"
-    ) as screen:
+    refused: Turn = {"error": 401, "message": "invalid x-api-key"}
+    async with talk(ModelServer(refused, {"text": "It works now."}), "Go") as screen:
         await screen.shows("The provider refused the key.", "401", "OPENAI_API_KEY", "r try again", "m another model")
         await screen.until(lambda: not screen.talk.is_working)
         await asyncio.sleep(1.1)
@@ -159,15 +154,12 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(ta
     assert len(screen.server.requests) == 2
 
 
-async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
+async def test_a_model_that_is_gone_and_a_crash_of_the_host_are_told_in_words(connect: Connect, talk: Talk) -> None:
     with connect(ModelServer(DONE)):
         pass
     async with running("Go", "--model", CHAT) as screen:
         await screen.shows("try 2 of 4")
         await screen.press("escape")
-
-
-async def test_a_crash_of_the_host_leaves_an_error_not_a_screen(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go", "--model", "openai-chat:") as screen:
         await screen.until(lambda: screen.talk.failure is not None)
 
@@ -180,8 +172,7 @@ async def test_an_unknown_command_is_not_sent_to_the_model(talk: Talk) -> None:
     assert len(screen.server.requests) == 1
 
 
-async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Path) -> None:
-    del folder
+async def test_the_plan_is_edited_beside_the_conversation(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
         await screen.shows("– One", "– Two", "Goes on")
         await screen.sees("escape f2", lambda: screen.app.plan.rows.has_focus)
@@ -195,9 +186,7 @@ async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Pa
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> None:
-    async with talk(
-        ModelServer(WRITE, {"tool": "bash", "args": {"command": "echo hello"}}, STOPS), "Go", size=size
-    ) as screen:
+    async with talk(ModelServer(WRITE, call("bash", command="echo hello"), STOPS), "Go", size=size) as screen:
         panel = screen.app.panel
         await screen.until(lambda: panel.has_keys)
         while not panel.body.end_is_visible:
@@ -206,8 +195,7 @@ async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> 
         await screen.sees("y", lambda: screen.app.panel.question is None)
         await screen.type("hello")
         await screen.shows("❯ hello")
-        columns = size[0]
-        assert all(len(line) <= columns for line in screen.lines)
+        assert all(len(line) <= size[0] for line in screen.lines)
 
 
 @pytest.mark.parametrize("dialect", PLAN_CALLS)
@@ -245,25 +233,16 @@ def roles(screen: Screen, words: str) -> list[Role | None]:
 
 
 async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(talk: Talk) -> None:
-    turns = [turn for turn, _ in PLAN_CALLS["indexed"]]
-    async with talk(
-        ModelServer(*turns, {"text": "The end.", "repeat": True}), "Go", "--dialect", "indexed", "--max-nudges", "0"
-    ) as screen:
+    turns = [*(turn for turn, _ in PLAN_CALLS["indexed"]), {"text": "The end.", "repeat": True}]
+    async with talk(ModelServer(*turns), "Go", "--dialect", "indexed", "--max-nudges", "0") as screen:
         await screen.shows("The end.")
 
         assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
-        assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
+        assert roles(screen, "✓").count(Role.SUCCESS) == len(turns) - 2
 
 
 async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
-    async with showing(size=(40, 12)) as screen:
-        feed = ConversationFeed(screen.transcript, HostParts(lambda _: None, lambda _: None, ""), lambda: "")
-        feed.render(ToolExecutionStart("1", "slow", {}))
-        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
-        await screen.until(lambda: screen.rows[0].startswith("  slow ✗"))
-
-
-async def test_invalidate_draws_a_running_call_again() -> None:
+    """Before, invalidating draws the running call again."""
     contexts: list[RenderContext] = []
 
     def render_call(_args: object, _theme: Theme, context: RenderContext) -> Component:
@@ -278,9 +257,11 @@ async def test_invalidate_draws_a_running_call_again() -> None:
         contexts[-1].state["round"] = 2
         contexts[-1].invalidate()
         await screen.until(lambda: screen.rows[0].startswith("  round 2"))
+        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
+        await screen.until(lambda: screen.rows[0].startswith("  round 2 ✗"))
 
 
-async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
+async def test_a_click_on_a_file_name_opens_an_editor(
     folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its whole path, which no editor takes for an option; a file that is gone is told."""
@@ -289,9 +270,7 @@ async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
     editor.write_text('#!/bin/sh\necho "$1" > opened\n', encoding="utf-8")
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
-    async with talk(
-        ModelServer({"tool": "read", "args": {"path": "+quit"}}, {"text": "Done.", "repeat": True}), "Go"
-    ) as screen:
+    async with talk(ModelServer(call("read", path="+quit"), DONE), "Go") as screen:
         monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
         await screen.shows("Read: +quit", "Done.")
         row = next(row for row, line in enumerate(screen.lines) if "Read: +quit" in line)

@@ -6,66 +6,49 @@ Pictures of the screen as a whole.
 import asyncio
 import os
 import re
-import shutil
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.cli.person import Person, new_person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import CHAT, WRITE, provider_environment, statuses, write_plan
+from tests.run.plan_calls import call
+from tests.run.run_workspace import CHAT, WRITE, edit, provider_environment, statuses, write_plan
 from tests.suite.waiting import until
 from tests.tui.run.run_screen import Screen, Talk
-from tests.walks.tmux import SHELL
+from tests.walks.tmux import Pane, why_not
 
 DONE: Turn = {"text": "It is done.", "repeat": True}
 
 
-class Tmux:
+class Terminal(Pane):
     """A terminal whose screen is read back. When the program has ended, the shell prints its exit code."""
 
-    def __init__(self, person: Person, socket: Path, environ: dict[str, str]) -> None:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environ = person.environment({"PATH": path, **SHELL, **environ})
-        self._command = ["tmux", "-S", str(socket), "-f", os.devnull]
-        self._folder = person.folder
-
-    def start(self, *argv: str, columns: int = 80, rows: int = 24, **environ: str) -> None:
-        self._environ = {**self._environ, **environ}
-        words = " ".join(f"'{word}'" for word in ("tildone", "run", *argv))
-        program = f"{words}; echo ended with $?; exec sleep 600"
-        self.run("new-session", "-d", "-s", "w", "-x", str(columns), "-y", str(rows), program)
-
-    def run(self, *argv: str) -> str:
-        done = subprocess.run(
-            [*self._command, *argv], cwd=self._folder, env=self._environ, capture_output=True, timeout=60, check=True
-        )
-        return done.stdout.decode()
-
-    def keys(self, *keys: str) -> None:
-        self.run("send-keys", "-t", "w", *keys)
-
-    def type(self, words: str) -> None:
-        self.run("send-keys", "-l", "-t", "w", words)
-
-    def screen(self) -> str:
-        return self.run("capture-pane", "-p", "-t", "w")
+    def keys(self, key: str) -> None:
+        self.tmux(f"send-keys {key}")
 
     def until(self, *words: str) -> str:
         """Wait until the screen shows all of these words."""
-        return until(lambda: shown if all(word in (shown := self.screen()) for word in words) else "", self.screen)
+        return until(
+            lambda: shown if all(word in (shown := self.screen) for word in words) else "", lambda: self.screen
+        )
 
     def answer(self, words: str, key: str) -> None:
         """Wait for a question with these words, and answer it once its keys count."""
         self.until(words, "y once")
         time.sleep(0.4)
         self.keys(key)
+
+
+Start = Callable[..., Terminal]
 
 
 @pytest.fixture
@@ -80,21 +63,29 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def tmux(person: Person, server: ModelServer, tmp_path: Path) -> Iterator[Tmux]:
-    terminal = Tmux(person, tmp_path / "tmux", provider_environment(server))
-    yield terminal
-    subprocess.run(["tmux", "-S", str(tmp_path / "tmux"), "kill-server"], capture_output=True, check=False)
+def tmux(person: Person, server: ModelServer) -> Iterator[Start]:
+    """A function that starts a run with these arguments in a terminal."""
+    if tmux_is_missing := why_not():
+        pytest.skip(tmux_is_missing)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with ExitStack() as exits:
+
+        def start(*argv: str, **environ: str) -> Terminal:
+            program = f"{shlex.join(('tildone', 'run', *argv))}; echo ended with $?; exec sleep 600"
+            given = person.environment({"PATH": path, **provider_environment(server), **environ})
+            return exits.enter_context(Terminal(["sh", "-c", program], person.folder, given))
+
+        yield start
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(person: Person, tmux: Tmux) -> None:
+def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(person: Person, tmux: Start) -> None:
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `touch two`\n")
 
-    tmux.start(name, "--session", "s")
-    tmux.answer("█    echo 1", "y")
-    tmux.answer("█    touch two", "y")
-    shown = tmux.until("ended with 0")
+    screen = tmux(name, "--session", "s")
+    screen.answer("█    echo 1", "y")
+    screen.answer("█    touch two", "y")
+    shown = screen.until("ended with 0")
 
     assert "All 2 tasks are done." in shown
     assert "✓ #2 Two" in shown
@@ -102,144 +93,131 @@ def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(perso
     assert statuses(person, "s") == "✓✓"
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
-    person: Person, server: ModelServer, tmux: Tmux
-) -> None:
+def test_a_proposed_check_is_asked_about_when_it_is_needed(person: Person, server: ModelServer, tmux: Start) -> None:
     """It is approved for the project after the key was pressed twice, as for other commands."""
     person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md made\n"))
     server.script = ({"tool": "todo", "args": {"done": 1}}, DONE)
 
-    tmux.start("Go", "--model", CHAT, "--dialect", "brief", "--session", str(person.folder))
-    tmux.until("Run this command as the check of task 1?", "cp plan.md made", "exactly this check, in this project")
+    screen = tmux("Go", "--model", CHAT, "--dialect", "brief", "--session", str(person.folder))
+    screen.until("Run this command as the check of task 1?", "cp plan.md made", "exactly this check, in this project")
     assert not (person.folder / "made").exists()
-    tmux.answer("Run this command as the check of task 1?", "a")
-    tmux.until("again: exactly this check, in this project")
-    tmux.keys("a")
-    tmux.until("It is done.")
+    screen.answer("Run this command as the check of task 1?", "a")
+    screen.until("again: exactly this check, in this project")
+    screen.keys("a")
+    screen.until("It is done.")
 
     assert (person.folder / "made").exists()
     assert statuses(person) == "✓"
     assert person.run("approve", "--json").json["checks"] == []
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmux: Tmux) -> None:
+def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmux: Start) -> None:
     server.script = ({"text": "A first line.\n\nA second line.", "hold": 4}, DONE)
-    tmux.start("Go", "--model", CHAT)
-    tmux.until("esc stop")
-    tmux.type("hello")
-    tmux.until("❯ hello")
-    tmux.run("resize-window", "-t", "w", "-x", "200", "-y", "50")
-    tmux.until("No plan yet.", "❯ hello", "─" * 190)
-    tmux.run("resize-window", "-t", "w", "-x", "40", "-y", "12")
-    tmux.until("❯ hello")
-    tmux.run("resize-window", "-t", "w", "-x", "80", "-y", "24")
-    tmux.keys("Escape")
-    tmux.until("Interrupted.")
-    tmux.keys("Enter")
-    tmux.until("It is done.")
-    tmux.keys("C-d")
-    shown = tmux.until("ended with 0")
+    screen = tmux("Go", "--model", CHAT)
+    screen.until("esc stop")
+    screen.send("hello")
+    screen.until("❯ hello")
+    screen.tmux("resize-window -x 200 -y 50")
+    screen.until("No plan yet.", "❯ hello", "─" * 190)
+    screen.tmux("resize-window -x 40 -y 12")
+    screen.until("❯ hello")
+    screen.tmux("resize-window -x 80 -y 24")
+    screen.keys("Escape")
+    screen.until("Interrupted.")
+    screen.keys("Enter")
+    screen.until("It is done.")
+    screen.keys("C-d")
+    shown = screen.until("ended with 0")
 
     assert "It is done." in shown
     assert "To go on: tildone run --continue" in shown
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Tmux) -> None:
+def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Start) -> None:
     server.script = (DONE,)
-    tmux.start("--model", CHAT)
-    tmux.type("early")
+    screen = tmux("--model", CHAT)
+    screen.send("early")
 
-    tmux.until("❯ early", "ready")
+    screen.until("❯ early", "ready")
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_a_run_that_cannot_start_leaves_one_line(tmux: Tmux) -> None:
-    tmux.start("Go", "--model", "nobody:none")
+def test_a_run_that_cannot_start_leaves_one_line(tmux: Start) -> None:
+    screen = tmux("Go", "--model", "nobody:none")
 
-    shown = tmux.until("ended with 2")
+    shown = screen.until("ended with 2")
     assert "tildone: " in shown
     assert "Traceback" not in shown
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Tmux) -> None:
+def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Start) -> None:
     server.script = ({"text": "Slow.", "hold": 1},)
-    tmux.start("Go", "--model", CHAT)
-    tmux.until("esc stop")
-    pids = tmux.run("list-panes", "-t", "w", "-F", "#{pane_pid}").split()
-    child = subprocess.run(["pgrep", "-P", pids[0]], capture_output=True, check=True).stdout.split()
+    screen = tmux("Go", "--model", CHAT)
+    screen.until("esc stop")
+    [pid] = screen.tmux("display-message -p '#{pane_pid}'")
+    child = subprocess.run(["pgrep", "-P", pid], capture_output=True, check=True).stdout.split()
     os.kill(int(child[0]), signal.SIGTERM)
 
-    shown = tmux.until("ended with 143")
+    shown = screen.until("ended with 143")
     assert "enter send" not in shown
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
-    person: Person, server: ModelServer, tmux: Tmux
-) -> None:
+def test_an_error_in_the_screen_restores_the_terminal(person: Person, server: ModelServer, tmux: Start) -> None:
     (person.folder / "broken.py").write_text(BREAKS_THE_SCREEN, encoding="utf-8")
     server.script = (DONE,)
-    tmux.start("--model", CHAT, "--extension", "broken.py")
-    tmux.until("ready")
-    tmux.type("/break")
-    tmux.keys("Enter")
+    screen = tmux("--model", CHAT, "--extension", "broken.py")
+    screen.until("ready")
+    screen.send("/break")
+    screen.keys("Enter")
     time.sleep(0.5)
-    tmux.type("x")
+    screen.send("x")
 
-    shown = tmux.until("ended with")
+    shown = screen.until("ended with")
     assert "ended with 1" in shown
     assert "RuntimeError: the screen is broken" in shown
     assert "locals" not in shown
-    assert "s3cret" not in tmux.run("capture-pane", "-p", "-S", "-500", "-t", "w")
+    assert "s3cret" not in "\n".join(screen.tmux("capture-pane -p -S -500"))
     assert "enter send" not in shown
-    assert tmux.run("display-message", "-p", "-t", "w", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]
+    assert screen.tmux("display-message -p '#{alternate_on} #{mouse_any_flag}'") == ["0 0"]
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: ModelServer, tmux: Tmux) -> None:
+def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: ModelServer, tmux: Start) -> None:
     server.script = (WRITE, DONE)
-    tmux.start("Plan it", "--model", CHAT, EDITOR="sed -i s/One/Three/")
-    tmux.until("Goes on by itself")
-    tmux.keys("Escape")
-    tmux.until("stopped")
-    tmux.type("/todo edit")
-    tmux.keys("Enter")
-    tmux.until("The plan, as Markdown", "Three")
-    tmux.type("a draft about One")
-    tmux.until("❯ a draft about One")
-    tmux.keys("C-g")
-    tmux.until("❯ a draft about Three")
+    screen = tmux("Plan it", "--model", CHAT, EDITOR="sed -i s/One/Three/")
+    screen.until("Goes on by itself")
+    screen.keys("Escape")
+    screen.until("stopped")
+    screen.send("/todo edit")
+    screen.keys("Enter")
+    screen.until("The plan, as Markdown", "Three")
+    screen.send("a draft about One")
+    screen.until("❯ a draft about One")
+    screen.keys("C-g")
+    screen.until("❯ a draft about Three")
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-@pytest.mark.parametrize("how", ["--plain", "TILDONE_ACCESSIBLE", "TERM"])
-def test_lines_are_printed_where_the_person_wants_them(person: Person, server: ModelServer, how: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "environ"), [(["--plain"], {}), ([], {"TILDONE_ACCESSIBLE": "true"}), ([], {"TERM": "dumb"})]
+)
+def test_lines_are_printed_where_the_person_wants_them(
+    person: Person, server: ModelServer, option: list[str], environ: dict[str, str]
+) -> None:
     server.script = (DONE,)
-    environ = {"TILDONE_ACCESSIBLE": {"TILDONE_ACCESSIBLE": "true"}, "TERM": {"TERM": "dumb"}}.get(how, {})
-    arguments = ["run", "Go", "--model", CHAT, *(["--plain"] if how == "--plain" else [])]
-    terminal = person.at_terminal(*arguments, **provider_environment(server), **environ)
-    answer = terminal.end()
+    run = ("run", "Go", "--model", CHAT, *option)
+    answer = person.at_terminal(*run, **provider_environment(server), **environ).end()
 
     assert answer.code == 0
     assert "\x1b[?1049h" not in answer.out
     assert "It is done." in answer.out
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
-def test_without_the_extra_lines_are_printed_and_nothing_is_said_about_it(
-    person: Person, server: ModelServer, tmp_path: Path
-) -> None:
+def test_without_the_extra_lines_are_printed_in_silence(person: Person, server: ModelServer, tmp_path: Path) -> None:
     """A finder that hides the package stands in for an environment without it."""
     hidden = tmp_path / "hidden"
     hidden.mkdir()
@@ -290,9 +268,9 @@ ANSWER = """Three things came out of this:
 I am going to give `watch` one JSON object a line, as `log` does."""
 TODOS = [{"text": "Read the grammar"}, {"text": "Wire up the command line"}, {"text": "Write the release notes"}]
 SCRIPT: tuple[Turn, ...] = (
-    {"tool": "write_todos", "args": {"mode": "replace", "todos": TODOS}},
-    {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}},
-    {"tool": "edit_todos", "args": {"action": "start", "indices": [1]}},
+    call("write_todos", mode="replace", todos=TODOS),
+    edit("complete", 0),
+    edit("start", 1),
     {"text": ANSWER, "tools": [["bash", {"command": "cargo fuzz run parse -- -max_total_time=600"}]]},
     {"text": "The rest of the plan can wait.", "repeat": True},
 )

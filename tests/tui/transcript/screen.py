@@ -74,6 +74,14 @@ class Shown:
     async def until(self, holds: Callable[[], bool]) -> None:
         await until(self.pilot, holds)
 
+    async def drawn(self, width: int = 0, height: int = 10) -> None:
+        """Give the terminal another width, if there is one, and wait until everything is drawn."""
+        if width:
+            await self.pilot.resize_terminal(width, height)
+            await self.until(lambda: self.transcript.document.columns == width - 4)
+        await self.until(lambda: self.transcript.document.is_drawn)
+        await self.pilot.pause()
+
     async def wheel(self, kind: type[MouseScrollUp | MouseScrollDown]) -> None:
         """Turn the wheel once, over the widget."""
         self.transcript.post_message(kind(self.transcript, 5, 5, 0, 0, 0, shift=False, meta=False, ctrl=False))

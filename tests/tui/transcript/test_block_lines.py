@@ -13,7 +13,7 @@ from tildone.base.keys import NO_KEYS
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, plain
 from tildone.run.kit.components import Container, KeyHint, RenderOptions, Text
-from tildone.run.kit.definition import ToolResult, draw, error_result, text_result
+from tildone.run.kit.definition import draw, error_result, text_result
 from tildone.screens.transcript.blocks import (
     MAX_AT_ONCE,
     MAX_CODE,
@@ -40,16 +40,12 @@ from tildone.screens.transcript.document import Document
 from tildone.screens.widgets.keys import PALETTES
 
 
-def test_a_message_has_a_sign_that_is_not_copied() -> None:
+def test_a_message_has_a_sign_that_is_not_copied_and_a_long_one_is_folded() -> None:
     lines = document(PersonMessage("do it\nnow, please"), columns=10).lines(0)
+    message = PersonMessage(numbered(20))
 
     assert [line.text for line in lines] == ["❯ do it", "  now,", "  please"]
     assert copied(lines) == ["do it", "now,", "please"]
-
-
-def test_a_long_message_is_folded() -> None:
-    message = PersonMessage(numbered(20))
-
     assert shown(message)[-2:] == ["  line 8", "  … 12 more lines · ctrl+o to expand"]
     assert shown(message, expanded=True)[-1] == "  line 20"
     assert len(shown(PersonMessage(numbered(9)))) == 9
@@ -61,12 +57,6 @@ def test_prose_is_wrapped_at_100_columns_and_code_is_not() -> None:
 
     assert max(map(len, lines[:2])) <= 100
     assert lines[2] == "  " + "code " * 29 + "code "
-
-
-def test_thinking_is_one_line_unless_it_is_shown() -> None:
-    assert shown(Thinking("a\nb\n")) == ["Thinking · 2 lines · ctrl+t to show"]
-    assert shown(Thinking("a\nb\n"), expanded=True) == ["a", "b"]
-    assert shown(Thinking("a"), keys=NO_KEYS) == ["Thinking · 1 line"]
 
 
 def test_a_call_is_drawn_by_the_components_of_plain_output() -> None:
@@ -92,26 +82,17 @@ def test_a_running_call_shows_its_fixed_line_and_the_last_lines_of_its_output() 
     assert shown(replace(call, since=None))[0] == 'Bash: "make" ⠋'
 
 
-@pytest.mark.parametrize(("seconds", "status"), [(None, ""), (0.12, " ✓ 0.1 s"), (12.4, " ✓ 12 s"), (75, " ✓ 1:15")])
-def test_the_time_that_a_call_took_is_behind_it(seconds: float | None, status: str) -> None:
-    assert shown(done("ls", "a", seconds))[0] == f'Bash: "ls"{status}'
+def test_the_time_that_a_call_took_is_behind_it_or_below_it_if_there_is_no_room_and_a_failed_call_says_so() -> None:
+    behind = {None: "", 0.12: " ✓ 0.1 s", 12.4: " ✓ 12 s", 75: " ✓ 1:15"}
+    failed = CallBlock(view("ls"), error_result("no such file"), CallState.FAILED)
 
-
-def test_a_failed_call_says_so() -> None:
-    call = CallBlock(view("ls"), error_result("no such file"), CallState.FAILED)
-
-    assert shown(call) == ['Bash: "ls" ✗', "  no such file"]
-
-
-def test_the_time_is_below_a_call_that_leaves_no_room() -> None:
+    assert {seconds: shown(done("ls", "a", seconds))[0].removeprefix('Bash: "ls"') for seconds in behind} == behind
     assert shown(done("lsx", "a", 3.0), 14) == ['Bash: "lsx"', "  ✓ 3.0 s", "  a"]
+    assert shown(failed) == ['Bash: "ls" ✗', "  no such file"]
 
 
 def test_the_result_of_a_merged_tool_takes_the_place_of_its_call() -> None:
-    def render(_result: ToolResult) -> Text:
-        return Text("merged\n\nresult")
-
-    tool = replace(BASH, merged=True, render_result=render)
+    tool = replace(BASH, merged=True, render_result=lambda _: Text("merged\n\nresult"))
     call = CallBlock(view("ls", tool), text_result("a"), CallState.DONE)
 
     assert shown(call) == ["merged", "result"]
@@ -127,31 +108,26 @@ def test_a_result_that_is_too_long_is_left_to_a_pager() -> None:
     assert len(shown(done("cat", numbered(MAX_EXPANDED_LINES)), expanded=True)) == MAX_EXPANDED_LINES + 1
 
 
-def test_a_separator_is_as_wide_as_prose() -> None:
+def test_the_lines_of_thoughts_separators_and_remarks() -> None:
+    """A thought is one line unless it is shown, a separator is as wide as prose, a remark is any component."""
+    assert shown(Thinking("a\nb\n")) == ["Thinking · 2 lines · ctrl+t to show"]
+    assert shown(Thinking("a\nb\n"), expanded=True) == ["a", "b"]
+    assert shown(Thinking("a"), keys=NO_KEYS) == ["Thinking · 1 line"]
     assert shown(Separator("told to go on (1 of 20)"), 40) == ["── told to go on (1 of 20) " + "─" * 13]
     assert len(shown(Separator("x"), 180)[0]) == 100
     assert shown(Separator("x" * 20), 8) == [f"── {'x' * 20} ──"]
-
-
-def test_a_remark_is_any_component() -> None:
     assert shown(Remark(Text("Team added a task"))) == ["Team added a task"]
     assert shown(Remark(Container())) == []
     assert shown(Remark(KeyHint("app.exit", "to leave"))) == ["ctrl+d to leave"]
 
 
 def test_a_notice_has_details_and_keys() -> None:
-    notice = NoticeBlock(
-        "The provider refused the key.",
-        (Span("401"), Span(" · 10:57")),
-        ("The key is not valid.",),
-        (Offer("r", "try again"), Offer("m", "another model")),
-    )
+    offers = (Offer("r", "try again"), Offer("m", "another model"))
+    title = (Span("401"), Span(" · 10:57"))
+    notice = NoticeBlock("The provider refused the key.", title, ("The key is not valid.",), offers)
+    lines = ["✗ The provider refused the key. 401 · 10:57", "  The key is not valid."]
 
-    assert shown(notice) == [
-        "✗ The provider refused the key. 401 · 10:57",
-        "  The key is not valid.",
-        "  r try again   m another model",
-    ]
+    assert shown(notice) == [*lines, "  r try again   m another model"]
     assert shown(notice, 24)[-2:] == ["  r try again", "  m another model"]
     assert shown(NoticeBlock("The connection broke.", role=Role.WARNING)) == ["! The connection broke."]
 
@@ -194,9 +170,6 @@ def test_a_block_has_its_text_as_it_was_written() -> None:
     assert source_text(Remark(Text("g"))) == ""
 
 
-CODE = 'def f():  # why\n\n    return "a" + 12'
-
-
 def colored(made: Document) -> Document:
     """The document, after what is coloured in a thread."""
     for index in range(len(made.entries)):
@@ -211,12 +184,9 @@ def roles(made: Document, index: int = 0) -> list[tuple[str, Role | None]]:
     return [(plain((span,)), span.role) for line in made.lines(index) for span in line.spans if plain((span,)).strip()]
 
 
-def texts(made: Document) -> list[str]:
-    return [line.text for line in made.lines(0)]
-
-
 def test_kinds_of_tokens_have_roles() -> None:
-    made = colored(document(AnswerBlock(f"See:\n\n```python\n{CODE}\n```\ndone")))
+    code = 'def f():  # why\n\n    return "a" + 12'
+    made = colored(document(AnswerBlock(f"See:\n\n```python\n{code}\n```\ndone")))
 
     assert roles(made) == [
         ("See:", Role.TEXT),
@@ -229,47 +199,38 @@ def test_kinds_of_tokens_have_roles() -> None:
         ("12", Role.WARNING),
         ("done", Role.TEXT),
     ]
-    assert texts(made) == ["See:", "", "  def f():  # why", "  ", '      return "a" + 12', "done"]
+    lines = [line.text for line in made.lines(0)]
+    assert lines == ["See:", "", "  def f():  # why", "  ", '      return "a" + 12', "done"]
 
 
-@pytest.mark.parametrize(
-    ("info", "code", "role"),
-    [
-        ("diff", "-a", Role.ERROR),
-        ("Diff title=x", "+a", Role.SUCCESS),
-        ("{.python}", "None", Role.WARNING),
-        ("rust,ignore", "fn", Role.ACCENT),
-        ("c++", "42", Role.WARNING),
-        ("", "None", Role.TEXT),
-        ("nonesuch", "None", Role.TEXT),
-        ("text", "None", Role.TEXT),
-    ],
-)
-def test_the_language_is_named_by_the_fence(info: str, code: str, role: Role) -> None:
-    assert roles(colored(document(AnswerBlock(f"~~~{info}\n{code}\n~~~")))) == [(code, role)]
+def test_the_language_is_named_by_the_fence() -> None:
+    named = {
+        ("diff", "-a"): Role.ERROR,
+        ("Diff title=x", "+a"): Role.SUCCESS,
+        ("{.python}", "None"): Role.WARNING,
+        ("rust,ignore", "fn"): Role.ACCENT,
+        ("c++", "42"): Role.WARNING,
+        ("", "None"): Role.TEXT,
+        ("nonesuch", "None"): Role.TEXT,
+        ("text", "None"): Role.TEXT,
+    }
+    made = {key: colored(document(AnswerBlock("~~~{}\n{}\n~~~".format(*key)))) for key in named}
+    assert {key: roles(each) for key, each in made.items()} == {key: [(key[1], role)] for key, role in named.items()}
 
 
-def test_code_is_coloured_when_its_fence_closes() -> None:
-    made = colored(document(AnswerBlock("```python\nNone\n```"), AnswerBlock()))
-    number = made.entries[1].id
-    made.append(number, "text\n```python\nNone\n``")
+def test_code_is_coloured_when_its_fence_closes_also_at_the_end_of_the_answer() -> None:
+    made = colored(document(AnswerBlock("```python\nNone\n```"), AnswerBlock(), AnswerBlock()))
+    _, going_on, ended = (entry.id for entry in made.entries)
+    made.append(going_on, "text\n```python\nNone\n``")
+    made.append(ended, "```python\nNone\n```")
     made.flush()
-    assert roles(made, 1)[1] == ("None", Role.TEXT)
-    made.append(number, "`\nmore\n")
+    assert (roles(made, 1)[1], roles(made, 2)) == (("None", Role.TEXT), [("None", Role.TEXT)])
+    made.finish(ended)
+    assert roles(made, 2) == [("None", Role.WARNING)]
 
+    made.append(going_on, "`\nmore\n")
     assert made.flush() == made.row(1, 1) - 1  # from the code on, less the empty row above the block
     assert roles(made, 1) == [("text", Role.TEXT), ("None", Role.WARNING), ("more", Role.TEXT)]
-
-
-def test_a_fence_that_ends_the_answer_closes_with_it() -> None:
-    made = colored(document(AnswerBlock("```python\nNone\n```"), AnswerBlock()))
-    number = made.entries[1].id
-    made.append(number, "```python\nNone\n```")
-    made.flush()
-    assert roles(made, 1) == [("None", Role.TEXT)]
-    made.finish(number)
-
-    assert roles(made, 1) == [("None", Role.WARNING)]
 
 
 def test_what_is_long_or_of_a_new_language_waits_and_short_code_does_not() -> None:
@@ -334,12 +295,9 @@ def test_colours_do_not_change_the_text() -> None:
         text = f"\n```{language}\n\n{code}\n\n{'word ' * 20}{code}\n\n```\nend"
         bare = StreamedMarkdown(40, Role.TEXT)
         bare.feed(text)
-        made = colored(document(AnswerBlock(text), columns=40))
-
-        assert (language, [(line.text, line.gutter, line.joint) for line in made.lines(0)]) == (
-            language,
-            [(line.text, line.gutter, line.joint) for line in bare.lines],
-        )
+        made = colored(document(AnswerBlock(text), columns=40)).lines(0)
+        plainly, colourful = ([(line.text, line.gutter, line.joint) for line in lines] for lines in (bare.lines, made))
+        assert (language, colourful) == (language, plainly)
 
 
 def test_a_lexer_that_fails_leaves_the_code_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,14 +338,11 @@ def test_pygments_is_not_imported_before_a_fence_closes() -> None:
     assert done.stdout == "False\n"
 
 
-@pytest.mark.parametrize("theme", list(PALETTES))
-def test_the_colours_differ_in_every_theme(theme: str) -> None:
-    made = colored(document(AnswerBlock('```python\nreturn "a" + 12 # why\n```')))
-    styles = [
-        segment.style for segment in line_strip(made.lines(0)[0].spans, 60, PALETTES[theme]) if segment.text.strip()
-    ]
-
-    assert len({str(style) for style in styles}) == 5
+def test_the_colours_differ_in_every_theme() -> None:
+    [line] = colored(document(AnswerBlock('```python\nreturn "a" + 12 # why\n```'))).lines(0)
+    for name, palette in PALETTES.items():
+        styles = {str(segment.style) for segment in line_strip(line.spans, 60, palette) if segment.text.strip()}
+        assert (name, len(styles)) == (name, 5)
 
 
 async def test_long_code_gets_its_colours_in_a_thread() -> None:
@@ -405,17 +360,14 @@ async def test_long_code_gets_its_colours_in_a_thread() -> None:
         assert screen.rows[-1] == "    fn▍"
 
 
-@pytest.mark.parametrize("theme", PALETTES)
-@pytest.mark.parametrize("kind", Highlight)
-def test_highlighted_characters_differ_from_the_others_in_every_palette(theme: str, kind: Highlight) -> None:
-    strip = line_strip((Span("one "), Span("two", Role.TOOL_OUTPUT)), 20, PALETTES[theme], marked=[(2, 6, kind)])
-    styles = {segment.text: segment.style for segment in strip}
+def test_highlighted_characters_differ_from_the_others_in_every_palette() -> None:
+    """The cursor is in the first column."""
+    for kind, theme in product(Highlight, PALETTES.values()):
+        strip = line_strip((Span("one "), Span("two", Role.TOOL_OUTPUT)), 20, theme, marked=[(2, 6, kind)])
+        styles = {segment.text: segment.style for segment in strip}
 
-    assert [segment.text for segment in strip][2:6] == ["on", "e ", "tw", "o"]
-    assert styles["on"] != styles["e "]
-    assert styles["tw"] != styles["o"]
-    assert strip.cell_length == 20
-
-
-def test_the_cursor_is_in_the_first_column() -> None:
+        assert [segment.text for segment in strip][2:6] == ["on", "e ", "tw", "o"]
+        assert styles["on"] != styles["e "]
+        assert styles["tw"] != styles["o"]
+        assert strip.cell_length == 20
     assert line_strip((Span("a"),), 5, PALETTES["dark"], cursor=True).text == "▎ a  "

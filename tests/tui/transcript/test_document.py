@@ -96,23 +96,15 @@ def test_the_cumulative_heights_are_the_rows_that_are_drawn(steps: list[tuple[An
 
 
 def test_there_is_an_empty_row_between_messages_and_none_in_a_run_of_calls() -> None:
+    """A block without rows takes no space. The gap below a block that is replaced follows its kind."""
     made = document(PersonMessage("go"), done("ls", "a"), done("cat", "b"), AnswerBlock("done"), Separator("end"))
-
     assert drawn(made) == ["❯ go", "", 'Bash: "ls"', "  a", 'Bash: "cat"', "  b", "", "done", "", "── end " + "─" * 53]
+    assert drawn(document(AnswerBlock("a"), Remark(Container()), AnswerBlock("b"))) == ["a", "", "b"]
 
-
-def test_a_block_without_rows_takes_no_space() -> None:
-    made = document(AnswerBlock("a"), Remark(Container()), AnswerBlock("b"))
-
-    assert drawn(made) == ["a", "", "b"]
-
-
-def test_the_gap_below_a_block_follows_its_kind() -> None:
     made = document(Remark(Text("a")), done("ls", "b"))
     drawn(made)
     made.replace(made.entries[0].id, done("cat", "a"))
     made.flush()
-
     assert drawn(made) == ['Bash: "cat"', "  a", 'Bash: "ls"', "  b"]
 
 
@@ -265,6 +257,7 @@ def test_every_top_is_the_sum_of_the_heights_before_it(first: list[int], changes
 
 @given(heights.filter(any))
 def test_a_row_is_found_in_the_block_that_covers_it(given_heights: list[int]) -> None:
+    """An empty index has no rows."""
     index = HeightIndex()
     owners = []
     for at, height in enumerate(given_heights):
@@ -273,13 +266,7 @@ def test_a_row_is_found_in_the_block_that_covers_it(given_heights: list[int]) ->
 
     assert [index.find(row) for row in range(len(owners))] == owners
     assert index.find(len(owners) + 5) == owners[-1]
-
-
-def test_an_empty_index_has_no_rows() -> None:
-    index = HeightIndex()
-    index.append(3)
     index.clear()
-
     assert (index.total, index.find(4)) == (0, 0)
 
 
@@ -287,46 +274,32 @@ TEN_WORDS = "one two three four five six seven eight nine ten"
 
 
 def test_copied_text_has_no_wrapping_breaks_no_gutter_and_no_padding() -> None:
-    made = document(
-        PersonMessage("go\non"),
-        AnswerBlock(f"{TEN_WORDS}\n\n- item\n\n```\n  code\n```"),
-        done("ls", "a\nb"),
-        columns=20,
-    )
-    drawn(made)
+    """Also a part of wrapped lines is copied as it is in the text."""
+    answer = AnswerBlock(f"{TEN_WORDS}\n\n- item\n\n```\n  code\n```")
+    made = document(PersonMessage("go\non"), answer, done("ls", "a\nb"), columns=20)
+    assert drawn(made)[3:6] == ["one two three four", "five six seven eight", "nine ten"]
 
-    assert selected_text(made, (0, 0, 0), (2, 2, 99)) == (
-        f'go\non\n\n{TEN_WORDS}\n\n• item\n\n  code\n\nBash: "ls"\na\nb'
-    )
-
-
-def test_a_part_of_wrapped_lines_is_copied_as_it_is_in_the_text() -> None:
-    made = document(AnswerBlock(TEN_WORDS), columns=20)
-    assert drawn(made) == ["one two three four", "five six seven eight", "nine ten"]
-
-    assert selected_text(made, (0, 0, 8), (0, 1, 8)) == "three four five six"
-    assert selected_text(made, (0, 1, 5), (0, 1, 8)) == "six"
-    assert selected_text(made, (0, 2, 5), (0, 2, 5)) == ""
+    everything = f'go\non\n\n{TEN_WORDS}\n\n• item\n\n  code\n\nBash: "ls"\na\nb'
+    assert selected_text(made, (0, 0, 0), (2, 2, 99)) == everything
+    assert selected_text(made, (1, 0, 8), (1, 1, 8)) == "three four five six"
+    assert selected_text(made, (1, 1, 5), (1, 1, 8)) == "six"
+    assert selected_text(made, (1, 2, 5), (1, 2, 5)) == ""
 
 
-@pytest.mark.parametrize(("column", "character"), [(0, 0), (1, 1), (2, 1), (3, 2), (9, 3)])
-def test_the_character_at_a_column_is_the_one_that_is_drawn_there(column: int, character: int) -> None:
-    assert character_at("a字b", column) == character
+def test_the_character_at_a_column_is_the_one_that_is_drawn_there_and_is_in_its_word() -> None:
+    assert [character_at("a字b", column) for column in (0, 1, 2, 3, 9)] == [0, 1, 1, 2, 3]
 
-
-@pytest.mark.parametrize(("character", "word"), [(0, "say"), (3, " "), (4, "grüß_Gott"), (13, "!?"), (99, "")])
-def test_a_word_is_found_at_each_of_its_characters(character: int, word: str) -> None:
-    text = "say grüß_Gott!?"
-    start, end = word_at(text, character)
-
-    assert text[start:end] == word
+    text, words = "say grüß_Gott!?", {0: "say", 3: " ", 4: "grüß_Gott", 13: "!?", 99: ""}
+    assert {at: text[slice(*word_at(text, at))] for at in words} == words
 
 
 def test_words_are_found_across_wrapped_lines() -> None:
     lines = document(AnswerBlock(f"{TEN_WORDS}\n- FOUR five a.c abc"), columns=20).lines(0)
-
-    assert matches(lines, "four five") == [[(0, 14, 18), (1, 0, 4)], [(3, 2, 11)]]
-    assert matches(lines, "FOUR") == [[(3, 2, 6)]]
-    assert matches(lines, "a.c") == [[(3, 12, 15)]]
-    assert matches(lines, "eleven") == []
+    found = {
+        "four five": [[(0, 14, 18), (1, 0, 4)], [(3, 2, 11)]],
+        "FOUR": [[(3, 2, 6)]],
+        "a.c": [[(3, 12, 15)]],
+        "eleven": [],
+    }
+    assert {words: matches(lines, words) for words in found} == found
     assert matches([], "x") == []

@@ -105,26 +105,23 @@ async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
         assert screen.transcript.selection.text.startswith("block 0\n")
 
 
-@pytest.mark.parametrize(
-    ("keys", "selected"),
-    [
-        ("e", "one"),
-        ("ee", "one two"),
-        ("w", "one t"),
-        ("wwe", "one two, three"),
-        ("wwwb", "one two,"),
-        ("eeeeeee", "one two, three four-five"),
-        ("eeeeeeee", "one two, three four-five six"),
-        ("wwwwwwwww", "one two, three four-five six\n\nl"),
-        ("wwwwwwwwwwwb", "one two, three four-five s"),
-        ("wwwwwwwwwbb", "one two, three four-f"),
-        ("b", "o"),
-    ],
-)
-async def test_keys_select_words(keys: str, selected: str) -> None:
+async def test_keys_select_words() -> None:
     """From line to line, and from block to block."""
+    selected = {
+        "e": "one",
+        "ee": "one two",
+        "w": "one t",
+        "wwe": "one two, three",
+        "wwwb": "one two,",
+        "eeeeeee": "one two, three four-five",
+        "eeeeeeee": "one two, three four-five six",
+        "wwwwwwwww": "one two, three four-five six\n\nl",
+        "wwwwwwwwwwwb": "one two, three four-five s",
+        "wwwwwwwwwbb": "one two, three four-f",
+        "b": "o",
+    }
     async with showing(AnswerBlock("one two, three four-five six"), AnswerBlock("last"), size=(24, 10)) as screen:
-        assert await screen.copied("v", *keys, "y") == selected
+        assert {keys: await screen.copied("v", *keys, "y") for keys in selected} == selected
 
 
 async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_another_meaning() -> None:
@@ -163,16 +160,13 @@ async def test_a_block_is_copied_as_it_was_written() -> None:
         assert len(screen.app.sent) == 4
 
 
-@pytest.mark.parametrize(
-    ("certain", "text", "words"),
-    [
-        (True, "a\nb\nc", "copied 3 lines"),
-        (True, "a", "copied 1 line"),
-        (False, "a", "copied, if the terminal allows it"),
-    ],
-)
-def test_the_person_is_told_what_was_copied(*, certain: bool, text: str, words: str) -> None:
-    assert TranscriptPane.Copied(text, certain=certain).words == words
+def test_the_person_is_told_what_was_copied() -> None:
+    words = {
+        ("a\nb\nc", True): "copied 3 lines",
+        ("a", True): "copied 1 line",
+        ("a", False): "copied, if the terminal allows it",
+    }
+    assert {(text, certain): TranscriptPane.Copied(text, certain=certain).words for text, certain in words} == words
 
 
 def tool(folder: Path, name: str, script: str) -> None:
@@ -190,24 +184,17 @@ def test_the_platforms_tool_copies_what_it_reads(tmp_path: Path) -> None:
     assert (tmp_path / "options").read_text() == "-selection clipboard\n"
 
 
-@pytest.mark.parametrize(
-    "environ",
-    [{}, {"DISPLAY": ":0", "SSH_CONNECTION": "1"}, {"WAYLAND_DISPLAY": "wayland-0"}],
-    ids=["no display", "another machine", "another display"],
-)
-def test_no_tool_is_used_where_there_is_none(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_no_tool_is_used_where_there_is_none_and_one_that_fails_has_not_copied(tmp_path: Path) -> None:
+    """Without a display, on another machine, and with another kind of display."""
     tool(tmp_path, "xclip", "cat")
+    elsewhere: list[dict[str, str]] = [{}, {"DISPLAY": ":0", "SSH_CONNECTION": "1"}, {"WAYLAND_DISPLAY": "wayland-0"}]
+    for environ in elsewhere:
+        assert platform_tool({"PATH": str(tmp_path), **environ}) == []
+        assert not copy_by_tool("a", {"PATH": str(tmp_path), **environ})
 
-    assert platform_tool({"PATH": str(tmp_path), **environ}) == []
-    assert not copy_by_tool("a", {"PATH": str(tmp_path), **environ})
-
-
-@pytest.mark.parametrize("script", ["exit 1", None])
-def test_a_tool_that_fails_has_not_copied(tmp_path: Path, script: str | None) -> None:
-    tool(tmp_path, "pbcopy", script or "")
-    if script is None:
-        (tmp_path / "pbcopy").write_text("#!/no/such/program\n")
-
+    tool(tmp_path, "pbcopy", "exit 1")
+    assert not copy_by_tool("a", {"PATH": str(tmp_path)})
+    (tmp_path / "pbcopy").write_text("#!/no/such/program\n")
     assert not copy_by_tool("a", {"PATH": str(tmp_path)})
 
 

@@ -28,22 +28,10 @@ from tildone.screens.transcript.widget import TranscriptPane
 from tildone.screens.widgets.keys import PALETTES
 
 
-async def test_it_opens_at_the_end_and_follows_it() -> None:
-    async with showing(AnswerBlock(numbered(30))) as screen:
-        assert screen.rows[-1] == "  line 30"
-        number = screen.transcript.add(AnswerBlock())
-        await screen.stream(number, "more\n", "and")
-
-        assert screen.rows[-2:] == ["  more", "  and▍"]
-        assert screen.transcript.viewport.follows
-        screen.transcript.finish_text(number)
-        await screen.pilot.pause()
-        assert screen.rows[-1] == "  and"
-
-
-async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> None:
+async def test_it_opens_at_the_end_and_follows_it_until_one_scrolls_up() -> None:
     """Nothing is announced until something is new; back at the end, it is followed again."""
     async with showing(AnswerBlock(numbered(30))) as screen:
+        assert screen.rows[-1] == "  line 30"
         assert (await screen.press("k"))[-1] == "  line 29"
         await screen.press("k")
         assert [(await screen.press("j"), screen.transcript.viewport.follows)[1] for _ in "jj"] == [False, True]
@@ -55,6 +43,12 @@ async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> Non
         assert screen.rows == [*before[:-1], "  ↓ 4 new lines · end"]
         assert (await screen.press("G"))[-1] == "  three▍"
         assert screen.transcript.viewport.follows
+        await screen.stream(number, " more\n", "and")
+        assert screen.rows[-2:] == ["  three more", "  and▍"]
+        assert screen.transcript.viewport.follows
+        screen.transcript.finish_text(number)
+        await screen.pilot.pause()
+        assert screen.rows[-1] == "  and"
 
 
 async def test_keys_the_wheel_and_a_click_on_the_announcement_scroll() -> None:
@@ -93,10 +87,7 @@ async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
         await screen.press("g", *["pagedown"] * 6)
         first = screen.rows[0].split()[0]
         screen.transcript.add(AnswerBlock("new"))
-        await screen.pilot.resize_terminal(width, 10)
-        await screen.until(lambda: screen.transcript.document.columns == width - 4)
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn(width)
 
         assert first in screen.rows[0].split()
         assert screen.transcript.viewport.new_lines == 2
@@ -113,14 +104,12 @@ async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tu
     async with showing(AnswerBlock(long), size=(60, 10)) as screen:
         await screen.press(*keys)
         first = screen.rows[0].split()[0]
-        number = screen.transcript.document.entries[0].id
-        await screen.stream(number, "\nnew\nlines")
+        await screen.stream(screen.transcript.document.entries[0].id, "\nnew\nlines")
         await screen.pilot.resize_terminal(width, 10)
         await screen.until(lambda: screen.transcript.document.columns == width - 4)
         await screen.pilot.pause()
         assert first in screen.rows[0].split()
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn()
 
         assert first in screen.rows[0].split()
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
@@ -140,9 +129,7 @@ async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> 
 
 async def test_another_width_keeps_the_end_in_view() -> None:
     async with showing(*(AnswerBlock("word " * 30) for _ in range(30)), AnswerBlock("end")) as screen:
-        await screen.pilot.resize_terminal(30, 12)
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn(30, 12)
 
         assert screen.rows[-1] == "  end"
         assert screen.transcript.viewport.follows
@@ -177,17 +164,19 @@ async def test_corrected_heights_do_not_move_the_viewport() -> None:
         before = screen.rows
         screen.transcript.document.resize(screen.transcript.document.columns)
         screen.transcript.on_resize()
-        await screen.until(lambda: screen.transcript.document.is_drawn)
-        await screen.pilot.pause()
+        await screen.drawn()
 
         assert screen.rows == before
 
 
-async def test_a_shorter_conversation_is_drawn_from_the_top() -> None:
-    async with showing(PersonMessage("hello")) as screen:
-        assert screen.rows == ["  ❯ hello", *[""] * 9]
+async def test_a_shorter_conversation_is_drawn_from_the_top_and_thinking_is_shown_and_folded() -> None:
+    async with showing(Thinking("first\nsecond")) as screen:
+        folded = ["  Thinking · 2 lines · ctrl+t to show", *[""] * 9]
+        assert screen.rows == folded
         await screen.press("k", "j", "pageup", "g", "G")
-        assert screen.rows == ["  ❯ hello", *[""] * 9]
+        assert screen.rows == folded
+        assert await screen.press("ctrl+t") == ["  first", "  second", *[""] * 8]
+        assert await screen.press("ctrl+t") == folded
 
 
 async def test_an_empty_transcript_takes_every_key() -> None:
@@ -285,12 +274,22 @@ def marked(rows: list[str]) -> list[str]:
 
 
 async def test_the_cursor_goes_from_block_to_block() -> None:
-    async with showing(PersonMessage("go"), done("ls", "a"), Remark(Container()), AnswerBlock("end")) as screen:
+    """A key opens the file of the call with the cursor, or of the last one."""
+    call = replace(done("cat", "a"), path="a b\x1b.py")
+    blocks = (PersonMessage("go"), done("ls", "x"), call, Remark(Container()), AnswerBlock("end"))
+    async with showing(*blocks) as screen:
         assert marked(screen.rows) == []
+        await screen.press("E")
+        assert paths(screen) == ["a b\x1b.py"]
         assert marked(await screen.press("K")) == ["end"]
-        assert marked(await screen.press("alt+up")) == ['Bash: "ls"', "  a"]
+        assert marked(await screen.press("alt+up")) == ['Bash: "cat"', "  a"]
+        await screen.press("E")
+        assert paths(screen) == ["a b\x1b.py"] * 2
+        assert marked(await screen.press("K")) == ['Bash: "ls"', "  x"]
+        await screen.press("E")
+        assert len(screen.app.sent) == 2
         assert marked(await screen.press("K", "K")) == ["❯ go"]
-        assert marked(await screen.press("alt+down", "J", "J")) == ["end"]
+        assert marked(await screen.press("alt+down", "J", "J", "J")) == ["end"]
 
 
 async def test_the_first_step_down_is_the_first_visible_block_and_the_viewport_goes_with_the_cursor() -> None:
@@ -314,36 +313,22 @@ async def test_a_call_is_expanded_where_it_is_and_folded_again() -> None:
         assert screen.rows == folded
 
 
-@pytest.mark.parametrize(("column", "opens"), [(12, False), (13, True), (16, True), (17, False), (20, False)])
-async def test_a_click_on_a_file_name_opens_it(column: int, *, opens: bool) -> None:
-    """A click beside it folds."""
-    async with showing(replace(done("cat a.py b.py", numbered(20)), path="a.py"), size=(50, 30)) as screen:
-        assert screen.rows[0] == '  Bash: "cat a.py b.py"'
-        await screen.click((column, 0))
+async def test_a_click_on_a_file_name_opens_it_and_beside_it_folds() -> None:
+    """A click below the header does not."""
+    call = replace(done("cat a.py b.py", numbered(20)), path="a.py")
+    for column, opens in {12: False, 13: True, 16: True, 17: False, 20: False}.items():
+        async with showing(call, size=(50, 30)) as screen:
+            assert screen.rows[0] == '  Bash: "cat a.py b.py"'
+            await screen.click((column, 0))
 
-        assert paths(screen) == ["a.py"] * opens
-        assert ("▎   line 20" in screen.rows) is not opens
-
-
-async def test_a_key_opens_the_file_of_a_call() -> None:
-    """Of the last one, or of that with the cursor."""
-    async with showing(done("ls", "x"), replace(done("cat", "x"), path="a b\x1b.py"), AnswerBlock("end")) as screen:
-        await screen.press("E")
-        assert paths(screen) == ["a b\x1b.py"]
-        await screen.press("J", "E")
-        assert len(screen.app.sent) == 1
+            assert paths(screen) == ["a.py"] * opens
+            assert ("▎   line 20" in screen.rows) is not opens
+            await screen.click((5, 3))
+            assert ("▎   line 20" in screen.rows) is not opens
 
 
 def paths(screen: Shown) -> list[str]:
     return [message.path for message in screen.app.sent if isinstance(message, TranscriptPane.FileWanted)]
-
-
-async def test_a_click_on_the_header_folds_and_one_below_it_does_not() -> None:
-    async with showing(done("ls", numbered(20)), size=(50, 30)) as screen:
-        await screen.pilot.click(screen.transcript, offset=(5, 0))
-        assert "▎   line 20" in screen.rows
-        await screen.click((5, 3))
-        assert "▎   line 20" in screen.rows
 
 
 async def test_all_calls_are_expanded_also_those_to_come_and_what_is_folded_is_not_found() -> None:
@@ -356,30 +341,19 @@ async def test_all_calls_are_expanded_also_those_to_come_and_what_is_folded_is_n
         assert (await screen.press("O")).count("    line 10") == 0
 
 
-async def test_thinking_is_shown_and_folded() -> None:
-    async with showing(Thinking("first\nsecond")) as screen:
-        assert screen.rows[0] == "  Thinking · 2 lines · ctrl+t to show"
-        assert (await screen.press("ctrl+t"))[:2] == ["  first", "  second"]
-        assert (await screen.press("ctrl+t"))[1] == ""
-
-
 async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere() -> None:
+    """Its lines are not new."""
     long = done("ls", numbered(12))
     async with showing(long, AnswerBlock(numbered(30)), long, size=(50, 12)) as screen:
         await screen.press("g", "J")
         assert screen.transcript.cursor == 1
-        assert (await screen.press("G", "space", "G"))[-1] == "    line 12"
-        await screen.press("g")
-        assert "  line 12" not in screen.rows
-
-
-async def test_lines_of_an_expanded_block_are_not_new() -> None:
-    async with showing(AnswerBlock(numbered(30)), done("ls", numbered(20)), size=(50, 20)) as screen:
-        await screen.press("space")
-
+        await screen.press("G", "space")
         assert screen.transcript.viewport.new_lines == 0
         screen.transcript.add(AnswerBlock("new"))
         assert screen.transcript.viewport.new_lines == 2
+        assert (await screen.press("G"))[-3:] == ["    line 12", "", "  new"]
+        await screen.press("g")
+        assert "  line 12" not in screen.rows
 
 
 async def test_a_result_that_is_too_long_is_offered_to_a_pager() -> None:
@@ -409,15 +383,13 @@ async def test_the_keys_of_a_notice_work_while_it_is_last() -> None:
         assert not screen.transcript.offer("r")
 
 
-@pytest.mark.parametrize(("key", "what"), [("f", "fork"), ("e", "edit")])
-async def test_a_block_is_chosen_to_go_another_way(key: str, what: str) -> None:
+async def test_a_block_is_chosen_to_go_another_way() -> None:
     async with showing(PersonMessage("go"), AnswerBlock("done")) as screen:
-        await screen.press(key)
+        await screen.press("f", "e")
         assert screen.app.sent == []
-        await screen.press("K", "K", key)
-        [message] = screen.app.sent
-        assert isinstance(message, TranscriptPane.BlockChosen)
-        assert (message.number, message.what) == (1, what)
+        await screen.press("K", "K", "f", "e")
+        chosen = [each for each in screen.app.sent if isinstance(each, TranscriptPane.BlockChosen)]
+        assert [(each.number, each.what) for each in chosen] == [(1, "fork"), (1, "edit")]
 
 
 async def test_keys_without_a_meaning_here_are_left_to_others() -> None:
@@ -438,20 +410,6 @@ def found(screen: Shown, color: str = DARK.warning) -> list[str]:
         marked = [text for text, style in styled if style.reverse and style.color and style.color.name == color.lower()]
         texts += ["".join(marked)] if marked else []
     return texts
-
-
-async def test_words_are_found_and_marked() -> None:
-    async with showing(AnswerBlock("one two one"), PersonMessage("One"), size=(40, 8)) as screen:
-        assert (await screen.press("slash", *"onx", "backspace"))[-1] == "  /on▍"
-        await screen.press("e", "enter")
-
-        assert found(screen, DARK.accent) == ["one"]
-        assert found(screen) == ["one", "One"]
-        await screen.press("n")
-        await screen.press("n")
-        assert found(screen, DARK.accent) == ["One"]
-        await screen.press("escape")
-        assert found(screen) == []
 
 
 async def test_the_next_match_is_scrolled_to_and_the_search_starts_over() -> None:
@@ -491,7 +449,18 @@ async def test_the_search_begins_at_the_viewport_and_words_that_are_nowhere_are_
         assert screen.transcript.search.match == (1, 13)
 
 
-async def test_a_word_across_a_wrapped_line_is_found() -> None:
+async def test_words_are_found_and_marked() -> None:
+    """Also a word across a wrapped line."""
+    async with showing(AnswerBlock("one two one"), PersonMessage("One"), size=(40, 8)) as screen:
+        assert (await screen.press("slash", *"onx", "backspace"))[-1] == "  /on▍"
+        await screen.press("e", "enter")
+
+        assert found(screen, DARK.accent) == ["one"]
+        assert found(screen) == ["one", "One"]
+        await screen.press("n", "n")
+        assert found(screen, DARK.accent) == ["One"]
+        await screen.press("escape")
+        assert found(screen) == []
     async with showing(AnswerBlock("one two three four five"), size=(16, 6)) as screen:
         assert screen.rows[:2] == ["  one two", "  three four"]
         assert screen.transcript.find("two three")

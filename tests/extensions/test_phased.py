@@ -328,9 +328,7 @@ async def test_a_finished_task_is_cleared_after_a_minute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "left"),
-    [({}, ITEMS), ({"clear_delay": 60}, ITEMS[1:])],
-    ids=["by default", "with a setting"],
+    ("settings", "left"), [({}, ITEMS), ({"clear_delay": 60}, ITEMS[1:])], ids=["by default", "with a setting"]
 )
 async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, left: list[str]) -> None:
     stage = Stage(PHASED, WIRE_AND_TEST, WIRED)

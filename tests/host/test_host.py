@@ -80,22 +80,13 @@ class Script:
 
 
 def host_with(
-    model: Script,
-    *tools: ToolDefinition,
-    retry: RetryPolicy | None = None,
-    abort_grace: float = ABORT_GRACE_SECONDS,
+    model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None, abort_grace: float = ABORT_GRACE_SECONDS
 ) -> tuple[Host, list[Json]]:
     """Return a host and the list of its events."""
     ids = itertools.count()
     transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
     made = Host(
-        model=model,
-        transcript=transcript,
-        cwd="/p",
-        now=lambda: 0,
-        tools=tools,
-        retry=retry,
-        abort_grace=abort_grace,
+        model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry, abort_grace=abort_grace
     )
     told: list[Json] = []
     made.listen(lambda event: told.append(messages.event(event)))

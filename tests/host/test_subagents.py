@@ -94,11 +94,7 @@ async def test_tools_without_inherit_and_inactive_tools_are_not_the_subagents() 
 
     model = Scripts(go=[[task("a")]], a=[])
     parent = Parent(
-        model,
-        tool("look"),
-        tool("todo_write", inherit=False),
-        tool("off"),
-        prepare=lambda host: extend(host, register),
+        model, tool("look"), tool("todo_write", inherit=False), tool("off"), prepare=lambda host: extend(host, register)
     )
     extend(parent.host, lambda api: api.set_active_tools(["look", "todo_write", "task"]))
 

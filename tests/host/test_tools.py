@@ -230,12 +230,7 @@ async def test_a_run_that_is_cancelled_while_a_tool_works_stays_cancelled() -> N
     assert "tool_execution_end" not in [event["type"] for event in told]
 
 
-HIDDEN = tool(
-    "todo_write",
-    discoverable=True,
-    prompt_snippet="Plan work in phases",
-    prompt_guidelines=("Plan first.",),
-)
+HIDDEN = tool("todo_write", discoverable=True, prompt_snippet="Plan work in phases", prompt_guidelines=("Plan first.",))
 OTHER = tool("weather", discoverable=True, prompt_snippet="Look up the weather")
 
 

@@ -25,14 +25,7 @@ from tildone.run.codec import (
     encode_message,
 )
 from tildone.run.events import CustomMessageEntry, EntryBody, UnknownEntry
-from tildone.run.messages import (
-    AssistantMessage,
-    Block,
-    Message,
-    ToolResultMessage,
-    UnknownBlock,
-    UnknownMessage,
-)
+from tildone.run.messages import AssistantMessage, Block, Message, ToolResultMessage, UnknownBlock, UnknownMessage
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.pi.session_file import format_timestamp, header
 

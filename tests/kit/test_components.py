@@ -241,11 +241,7 @@ def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
     """Nested spans have the styles of both."""
     text = Text((Span("first part ", Role.ACCENT), Span("second", bold=True)))
 
-    assert draw(text, 8) == [
-        [Span("first", Role.ACCENT)],
-        [Span("part", Role.ACCENT)],
-        [Span("second", bold=True)],
-    ]
+    assert draw(text, 8) == [[Span("first", Role.ACCENT)], [Span("part", Role.ACCENT)], [Span("second", bold=True)]]
 
     text = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
 

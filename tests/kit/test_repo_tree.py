@@ -139,12 +139,7 @@ def test_full_example_a_result_is_a_summary_with_a_preview_and_more_when_expande
     summary = ["Location: .", "Contents: 3 folders, 4 files"]
     first_five = ["📁 src/", "  📁 deep/", "    📁 er/", "      📄 x.py (1 B)", "  📄 app.py (10 B)"]
 
-    assert lines(result, COLLAPSED, tool) == [
-        *summary,
-        *first_five,
-        "",
-        "not shown: 2 entries | ctrl+o to expand",
-    ]
+    assert lines(result, COLLAPSED, tool) == [*summary, *first_five, "", "not shown: 2 entries | ctrl+o to expand"]
     assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
 
 

@@ -375,24 +375,12 @@ def test_valid_arguments_have_no_problems_and_a_long_value_is_clipped_in_the_mes
             {"kind": "three", "items": []},
             ["kind: expected one of one, two, got 'three'", "items: expected at least 1 items, got 0"],
         ),
-        (
-            {"kind": 5, "items": [{}] * 4},
-            ["kind: expected a string, got 5", "items: expected at most 3 items, got 4"],
-        ),
+        ({"kind": 5, "items": [{}] * 4}, ["kind: expected a string, got 5", "items: expected at most 3 items, got 4"]),
         ({"kind": "one", "items": ["x"]}, ["items[0]: expected an object, got 'x'"]),
         ({"kind": "one", "items": [{"size": 1}]}, ["items[0].name: required, a string"]),
-        (
-            {"kind": "one", "items": [{"name": "abcd"}]},
-            ["items[0].name: expected at most 3 characters, got 4"],
-        ),
-        (
-            {"kind": "one", "items": [{"name": "a", "size": 1.5}]},
-            ["items[0].size: expected an integer, got 1.5"],
-        ),
-        (
-            {"kind": "one", "items": [{"name": "a", "size": True}]},
-            ["items[0].size: expected an integer, got true"],
-        ),
+        ({"kind": "one", "items": [{"name": "abcd"}]}, ["items[0].name: expected at most 3 characters, got 4"]),
+        ({"kind": "one", "items": [{"name": "a", "size": 1.5}]}, ["items[0].size: expected an integer, got 1.5"]),
+        ({"kind": "one", "items": [{"name": "a", "size": True}]}, ["items[0].size: expected an integer, got true"]),
         (
             {"kind": "one", "items": [{"name": "a", "colour": 1}]},
             ["items[0].colour: unknown field; known are name, size"],

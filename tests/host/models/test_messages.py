@@ -158,10 +158,7 @@ SENT: dict[str, tuple[list[Message], list[Message]]] = {
         [{"role": role, "content": "x"} for role in ("system", "somebodyElses")],
         [],
     ),
-    "a call without a result": (
-        [BOTH, result("c1"), GO],
-        [BOTH, result("c1"), {**NONE_YET, "toolCallId": "c2"}, GO],
-    ),
+    "a call without a result": ([BOTH, result("c1"), GO], [BOTH, result("c1"), {**NONE_YET, "toolCallId": "c2"}, GO]),
     "a result without a call, which compaction removed": ([result("gone"), GO], [GO]),
     "a message that arrived while tools ran": (
         [BOTH, result("c2"), GO, result("c1")],
@@ -279,11 +276,7 @@ def test_a_signature_alone_is_stored_in_the_field_of_pi() -> None:
     block = block_of(ThinkingPart("Hm", signature="c2ln"))
 
     assert block is not None
-    assert encode_block(block) == {
-        "type": "thinking",
-        "thinking": "Hm",
-        "thinkingSignature": "c2ln",
-    }
+    assert encode_block(block) == {"type": "thinking", "thinking": "Hm", "thinkingSignature": "c2ln"}
 
 
 def test_other_provider_state_is_stored_in_a_field_of_our_own() -> None:

@@ -133,11 +133,7 @@ PROBLEMS: list[tuple[Any, Any, str]] = [
         [],
         "x: expected a string or null or an integer, got an array",
     ),
-    (
-        {"oneOf": [{"minimum": 5}, {"maximum": 0}]},
-        3,
-        "x: expected a value that matches one of 2 alternatives, got 3",
-    ),
+    ({"oneOf": [{"minimum": 5}, {"maximum": 0}]}, 3, "x: expected a value that matches one of 2 alternatives, got 3"),
     (
         {"oneOf": [{"type": "integer"}, {"minimum": 0}]},
         3,
@@ -148,18 +144,10 @@ PROBLEMS: list[tuple[Any, Any, str]] = [
     (SHAPES, {"kind": "line"}, "x.kind: expected 'circle' or 'square', got 'line'"),
     (SHAPES, 5, "x: expected an object, got 5"),
     ({"anyOf": [SHAPES, {"type": "null"}]}, {"kind": "line"}, "x.kind: expected 'circle' or 'square', got 'line'"),
-    (
-        {"anyOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/n"}]},
-        [],
-        "x: expected a string or a number, got an array",
-    ),
+    ({"anyOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/n"}]}, [], "x: expected a string or a number, got an array"),
     ({"anyOf": [False, {"type": "integer"}]}, [], "x: expected an integer, got an array"),
     ({"anyOf": [False, False]}, [], "x: expected a value that matches one of 2 alternatives, got an array"),
-    (
-        {"type": "array", "items": {"required": ["n"], "properties": {"n": {"const": 1}}}},
-        [{}],
-        "x[0].n: required, 1",
-    ),
+    ({"type": "array", "items": {"required": ["n"], "properties": {"n": {"const": 1}}}}, [{}], "x[0].n: required, 1"),
     ({"properties": {"a": True}, "additionalProperties": False}, {"b": 1}, "x.b: unknown field; known are a"),
     ({"patternProperties": {"^a": True}, "additionalProperties": False}, {"ab": 1, "b": 1}, "x.b: unknown field"),
     (False, 1, "not allowed: 1"),
@@ -224,10 +212,7 @@ def test_a_required_null_is_a_problem() -> None:
 def test_values_are_converted_where_only_their_type_is_wrong() -> None:
     given = {"name": 5, "size": "7", "child": {"name": 2.0}, "shape": {"r": "3"}}
 
-    assert checked(NESTED, given) == (
-        {"name": "5", "size": 7, "child": {"name": "2"}, "shape": {"r": 3}},
-        [],
-    )
+    assert checked(NESTED, given) == ({"name": "5", "size": 7, "child": {"name": "2"}, "shape": {"r": 3}}, [])
     assert found(NESTED, {"name": "a", "level": 5}) == ["level: expected at least 10, got 5"]
     _, problems = checked(NESTED, {"name": 5}, strict=True)
     assert [str(problem) for problem in problems] == ["name: expected a string, got 5"]
@@ -290,10 +275,7 @@ async def test_a_schema_with_unions_constants_and_references_is_checked_in_a_run
 
     assert await results(SEND, good, {"to": "", "mode": "slow"}, {"to": True}, {"to": 5, "size": "3"}) == [
         (repr(good), False),
-        (
-            "Error: to: expected at least 1 characters, got 0; mode: expected 'fast', got 'slow'",
-            True,
-        ),
+        ("Error: to: expected at least 1 characters, got 0; mode: expected 'fast', got 'slow'", True),
         ("Error: to: expected a string or an array, got true", True),
         ("{'to': '5', 'size': 3}", False),
     ]

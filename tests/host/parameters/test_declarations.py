@@ -249,12 +249,7 @@ def test_the_schema_of_a_function_is_its_signature() -> None:
         "additionalProperties": False,
         "properties": {
             "query": {"type": "string", "description": "Words to look for"},
-            "json": {
-                "type": "string",
-                "description": "How much of it",
-                "enum": ["short", "long"],
-                "default": "short",
-            },
+            "json": {"type": "string", "description": "How much of it", "enum": ["short", "long"], "default": "short"},
             "order": {"type": "string", "enum": ["newest", "oldest"], "default": "newest"},
             "lines": {**lines, "description": "Only these"},
             "tags": {"type": "array", "items": {"type": "string"}},

@@ -246,8 +246,7 @@ async def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
-    [("folder", "folder is not a regular file"), ("file/x", "file/x: (Not a directory|File exists)")],
+    ("path", "said"), [("folder", "folder is not a regular file"), ("file/x", "file/x: (Not a directory|File exists)")]
 )
 async def test_a_path_that_cannot_be_a_file_is_refused(bench: ToolBench, path: str, said: str) -> None:
     (bench.folder / "folder").mkdir()

@@ -23,11 +23,7 @@ ALWAYS, NO, ONCE, PLAN = PermissionAnswer.ALWAYS, PermissionAnswer.NO, Permissio
 
 each_file_tool = pytest.mark.parametrize(
     ("tool", "params"),
-    [
-        ("read", {}),
-        ("write", {"content": "mine"}),
-        ("edit", {"old_text": "secret", "new_text": "mine"}),
-    ],
+    [("read", {}), ("write", {"content": "mine"}), ("edit", {"old_text": "secret", "new_text": "mine"})],
 )
 
 
@@ -338,8 +334,7 @@ def test_labels_say_what_each_answer_covers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "params"),
-    [("write", {"content": "mine\n"}), ("edit", {"old_text": "old", "new_text": "mine"})],
+    ("tool", "params"), [("write", {"content": "mine\n"}), ("edit", {"old_text": "old", "new_text": "mine"})]
 )
 async def test_without_a_person_a_change_needs_a_pattern(folder: Path, tool: str, params: dict[str, Any]) -> None:
     (folder / "a b.txt").write_text("old\n", encoding="utf-8")

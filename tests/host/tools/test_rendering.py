@@ -42,11 +42,7 @@ def test_the_tools_can_be_registered() -> None:
 CALLS: list[tuple[str, Any, str]] = [
     ("read", {"path": "a.py", "limit": 5, "offset": 2}, "Read: <accent>a.py</accent> offset=2 limit=5"),
     ("write", {"path": "a.py", "content": "x\n"}, "Write: <accent>a.py</accent>\n  x"),
-    (
-        "edit",
-        {"path": "a.py", "old_text": "x", "new_text": "y", "all": True},
-        "Edit: <accent>a.py</accent> all=true",
-    ),
+    ("edit", {"path": "a.py", "old_text": "x", "new_text": "y", "all": True}, "Edit: <accent>a.py</accent> all=true"),
     ("bash", {"command": "make -j2", "timeout": 5}, "Bash: <accent>make -j2</accent> timeout=5s"),
     ("bash", {"command": "cd x\nmake"}, "Bash\n  cd x\nmake"),
     ("read", {}, "Read"),
@@ -112,10 +108,7 @@ async def test_a_read_file_is_shown_as_a_preview_or_in_full(bench: ToolBench) ->
     expanded = shown(bench, "read", result, EXPANDED).split("\n")
 
     assert (collapsed[0], collapsed[1], collapsed[8]) == ("20 lines", "<toolOutput>0", "7</toolOutput>")
-    assert collapsed[9:] == [
-        "",
-        "<muted>12 more lines</muted><dim> | </dim><dim>ctrl+o</dim><muted> to expand</muted>",
-    ]
+    assert collapsed[9:] == ["", "<muted>12 more lines</muted><dim> | </dim><dim>ctrl+o</dim><muted> to expand</muted>"]
     assert expanded == ["20 lines", "<toolOutput>0", *map(str, range(1, 19)), "19</toolOutput>"]
 
 

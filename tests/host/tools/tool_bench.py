@@ -48,11 +48,7 @@ class ToolBench:
     """The built-in tools in a folder."""
 
     def __init__(
-        self,
-        folder: Path,
-        policy: PermissionPolicy = ANY_COMMAND,
-        ui: UI | None = None,
-        plan_of: PlanOf | None = None,
+        self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None, plan_of: PlanOf | None = None
     ) -> None:
         self.folder = folder
         self.tools = {tool.name: tool for tool in builtin_tools(policy, plan_of)}

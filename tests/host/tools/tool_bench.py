@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.host.records import SilentModel
 from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.host import Host
 from tildone.run.kit.definition import AbortSignal, OnUpdate, ToolResult
 from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.files import ToolFailure
 from tildone.run.tools.permissions import PermissionPolicy, PlanOf
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
@@ -66,6 +69,16 @@ class ToolBench:
 
     async def bash(self, command: str, **more: Any) -> ToolResult:
         return await self.call("bash", command=command, **more)
+
+    async def read(self, path: str, **more: Any) -> str:
+        """Return the text of a file."""
+        return (await self.call("read", path=path, **more)).text
+
+    async def refusal(self, tool: str, **params: Any) -> str:
+        """Return why a call fails."""
+        with pytest.raises(ToolFailure) as refused:
+            await self.call(tool, **params)
+        return str(refused.value)
 
 
 def unique_duration() -> str:

@@ -12,7 +12,6 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json
-from tests.host.tools.test_rendering import Scripted
 from tildone.base.schema import SchemaProblem
 from tildone.run.events import AgentStart, AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.run.extension import (
@@ -587,11 +586,11 @@ async def test_a_request_waits_for_the_limit_and_says_why() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    inner = Scripted()
+    inner = Script()
     model = LimitedModel(inner, lambda: waits.pop(0), told.append, RetryPolicy(sleep=sleep))
     events = [event async for event in model.stream(REQUEST)]
 
-    assert (slept, len(inner.requests), len(events)) == ([2.0, 0.5], 1, 1)
+    assert (slept, len(inner.requests), type(events[-1])) == ([2.0, 0.5], 1, AnswerDone)
     assert told == [
         "waits for the limit of requests to script, 2.0 s",
         "waits for the limit of requests to script, 0.5 s",
@@ -602,7 +601,7 @@ async def test_a_request_waits_for_the_limit_and_says_why() -> None:
 
 async def test_a_request_that_waits_can_be_aborted() -> None:
     told: list[str | None] = []
-    inner, controller = Scripted(), AbortController()
+    inner, controller = Script(), AbortController()
     model = LimitedModel(inner, lambda: 3_600_000, told.append)
 
     async def read() -> None:
@@ -622,7 +621,7 @@ async def test_a_request_that_waits_can_be_aborted() -> None:
 
 async def test_without_a_limit_nothing_is_said() -> None:
     told: list[str | None] = []
-    model = LimitedModel(Scripted(), lambda: 0, told.append)
+    model = LimitedModel(Script(), lambda: 0, told.append)
 
     assert [event async for event in model.stream(REQUEST)]
     await model.close()

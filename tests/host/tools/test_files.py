@@ -257,16 +257,18 @@ async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
 
 
 SIMILAR = {
-    "def great(name):\n    pass": "old_text is not in a.py. Most like it is line 3: def greet(name):",
-    "  def greet(name):\n\treturn name": "old_text is not in a.py. Only its white space differs from what begins on line 3.",
-    "@@@@": "old_text is not in a.py. Read the file, and copy the text from there.",
+    "def great(name):\n    pass": "Most like it is line 3: def greet(name):",
+    "  def greet(name):\n\treturn name": "Only its white space differs from what begins on line 3.",
+    "@@@@": "Read the file, and copy the text from there.",
 }
 
 
 async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: ToolBench) -> None:
     path = put(bench, "a.py", "import os\n\ndef greet(name):\n    return name\n")
 
-    assert {old: await bench.refusal("edit", path="a.py", old_text=old, new_text="") for old in SIMILAR} == SIMILAR
+    for old, hint in SIMILAR.items():
+        said = await bench.refusal("edit", path="a.py", old_text=old, new_text="")
+        assert said == f"old_text is not in a.py. {hint}"
     assert path.read_text(encoding="utf-8").count("greet") == 1
 
 

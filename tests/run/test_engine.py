@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.host.tools.test_rendering import Scripted
+from tests.host.test_host import Script as Scripted
 from tests.plans import plan_of
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, run_model, statuses, write_plan
 from tests.suite.forking import PROGRAM

@@ -92,6 +92,15 @@ def host_with(
     return made, told
 
 
+def asked(model: Script) -> list[str]:
+    """Return the texts of the messages of the newest request."""
+    return [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
+
+
+def last_stored(host: Host) -> Json:
+    return messages.said_in(host.transcript)[-1]
+
+
 def tool(name: str, run: Callable[..., Any] | None = None, **more: Any) -> ToolDefinition:
     async def execute(call_id: str, params: Any, signal: Any, on_update: Any, ctx: Any) -> ToolResult:
         del call_id, ctx
@@ -136,51 +145,33 @@ def kinds(told: list[Json]) -> list[str]:
     return [event["type"] for event in told]
 
 
+EVENTS = """
+agent_start turn_start message_start message_end message_start message_end tool_execution_start tool_execution_end
+message_start message_end turn_end turn_start message_start message_update message_end turn_end agent_end agent_settled
+"""
+
+
 async def test_the_events_of_a_turn_are_published_in_order_and_stored() -> None:
     """They range from the prompt to the settled event."""
     host, told = await ran(Script([("look", {})], "found it"), tool("look"))
 
-    assert kinds(told) == [
-        "agent_start",
-        "turn_start",
-        *["message_start", "message_end"] * 2,
-        "tool_execution_start",
-        "tool_execution_end",
-        "message_start",
-        "message_end",
-        "turn_end",
-        "turn_start",
-        "message_start",
-        "message_update",
-        "message_end",
-        "turn_end",
-        "agent_end",
-        "agent_settled",
-    ]
+    assert kinds(told) == EVENTS.split()
     roles = [message["role"] for message in messages.said_in(host.transcript)]
     assert roles == ["user", "assistant", "toolResult", "assistant"]
 
 
 async def test_the_system_prompt_describes_each_active_tool_once() -> None:
     """Their snippets and guidelines are in the system prompt; a guideline that two tools share appears once."""
-    model = Script()
+    model, names = Script(), ["one", "two", "silent"]
     one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
     two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
-    await ran(
-        model,
-        one,
-        two,
-        tool("silent"),
-        tool("off", prompt_snippet="Third"),
-        plug=lambda api: api.set_active_tools(["one", "two", "silent"]),
-    )
+    tools = one, two, tool("silent"), tool("off", prompt_snippet="Third")
+    await ran(model, *tools, plug=lambda api: api.set_active_tools(names))
 
-    system = model.requests[0].system
-    assert "- one: First" in system
-    assert "- two: Second" in system
-    assert "Third" not in system
-    assert system.count("Be brief.") == 1
-    assert [spec.name for spec in model.requests[0].tools] == ["one", "two", "silent"]
+    [request] = model.requests
+    said = [part in request.system for part in ("- one: First", "- two: Second", "Third")]
+    assert (said, request.system.count("Be brief.")) == ([True, True, False], 1)
+    assert [spec.name for spec in request.tools] == names
 
 
 async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
@@ -273,9 +264,8 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_other
         heard.append("second")
 
     def plug(api: ExtensionAPI) -> None:
-        api.on(AgentStart, lambda *_: heard.append("first"))
-        api.on(AgentStart, broken)
-        api.on(AgentStart, second)
+        for handler in (lambda *_: heard.append("first"), broken, second):
+            api.on(AgentStart, handler)
 
     host, told = host_with(Script())
     extend(host, plug)
@@ -284,9 +274,7 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_other
     await talk(host)
 
     assert heard == ["first", "second"]
-    complaints = [
-        (one["extensionPath"], one["event"], one["error"]) for one in told if one["type"] == "extension_error"
-    ]
+    complaints = [(one["extensionPath"], one["event"], one["error"]) for one in of_kind(told, "extension_error")]
     assert complaints == [("bad", "load", "cannot load"), ("test", "agent_start", "oops")]
 
 
@@ -320,26 +308,27 @@ async def test_nothing_stays_registered_of_an_extension_that_raises() -> None:
 async def test_extensions_can_add_messages_and_replace_the_system_prompt() -> None:
     """The person's message is first, then the added one, then those queued for the next turn."""
     model = Script()
-    host, _ = host_with(model)
 
     def plug(api: ExtensionAPI) -> None:
         reply = AgentStartReply(CustomMessage("hint", "psst"), "Be somebody else.")
         api.on(BeforeAgentStart, lambda *_: reply)
         api.send_message(CustomMessage("late", "later"), deliver_as=Delivery.NEXT_TURN)
 
-    extend(host, plug)
-    await talk(host)
+    await ran(model, plug=plug)
 
     assert model.requests[0].system == "Be somebody else."
-    assert [messages.text_of(said) for said in messages.shown(model.requests[0].messages)] == ["go", "psst", "later"]
+    assert asked(model) == ["go", "psst", "later"]
 
 
 async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_the_stop() -> None:
-    """One message is delivered at a time."""
+    """One message is delivered at a time. The queues can be cleared, which returns their texts."""
+    cleared: list[Any] = []
 
     async def busy(*_: Any) -> ToolResult:
-        await host.steer("left")
-        await host.follow_up("and then this")
+        for _time in range(2):
+            cleared.append(await host.clear_queues())
+            await host.steer("left")
+            await host.follow_up("and then this")
         with pytest.raises(HostBusy, match="a turn is running"):
             await host.prompt("hello?")
         return text_result("ok")
@@ -349,28 +338,11 @@ async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_t
 
     await talk(host)
 
-    last = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
-    assert last == ["go", "", "ok", "left", "turned left", "and then this"]
-    queues = [(event["steering"], event["followUp"]) for event in told if event["type"] == "queue_update"]
-    assert queues[0] == (["left"], [])
+    assert cleared == [([], []), (["left"], ["and then this"])]
+    assert asked(model) == ["go", "", "ok", "left", "turned left", "and then this"]
+    queues = [(event["steering"], event["followUp"]) for event in of_kind(told, "queue_update")]
+    assert (["left"], []) in queues
     assert queues[-1] == ([], [])
-
-
-async def test_a_queue_can_be_cleared() -> None:
-    """The queued texts are returned."""
-
-    async def busy(*_: Any) -> ToolResult:
-        await host.steer("left")
-        await host.follow_up("later")
-        cleared.append(await host.clear_queues())
-        return text_result("ok")
-
-    cleared: list[Any] = []
-    host, _ = host_with(Script([("busy", {})]), tool("busy", busy))
-
-    await talk(host)
-
-    assert cleared == [(["left"], ["later"])]
 
 
 async def test_an_abort_ends_the_turn_at_once() -> None:
@@ -384,7 +356,7 @@ async def test_an_abort_ends_the_turn_at_once() -> None:
 
     await talk(host)
 
-    assert messages.said_in(host.transcript)[-1]["stopReason"] == "aborted"
+    assert last_stored(host)["stopReason"] == "aborted"
     assert kinds(told)[-3:] == ["turn_end", "agent_end", "agent_settled"]
     assert not host.is_running
 
@@ -402,8 +374,7 @@ async def test_an_abort_reaches_the_running_tool() -> None:
 
     await talk(host)
 
-    assert tool_texts(host) == ["Error: aborted", "Error: aborted"]
-    assert len(model.requests) == 1
+    assert (tool_texts(host), len(model.requests)) == (["Error: aborted"] * 2, 1)
 
 
 async def test_a_transient_failure_is_retried() -> None:
@@ -417,8 +388,8 @@ async def test_a_transient_failure_is_retried() -> None:
     _, told = await ran(model, retry=RetryPolicy(sleep=sleep))
 
     assert pauses == [2.0, 4.0]
-    assert [event["willRetry"] for event in told if event["type"] == "agent_end"] == [True, True, False]
-    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == ["go"]
+    assert [event["willRetry"] for event in of_kind(told, "agent_end")] == [True, True, False]
+    assert asked(model) == ["go"]
     assert of_kind(told, "auto_retry_end") == [{"type": "auto_retry_end", "success": True, "attempt": 3}]
 
 
@@ -430,47 +401,33 @@ async def test_a_permanent_failure_is_reported_and_ends_the_run() -> None:
 
     failing = [ModelFailure(f"busy {i}", transient=True) for i in range(5)]
     host, told = await ran(Script(*failing), retry=RetryPolicy(attempts=2, sleep=sleep))
-    final, more = host_with(Script(ModelFailure("no key", transient=False)))
-    await talk(final)
+    final, more = await ran(Script(ModelFailure("no key", transient=False)))
 
-    ended = of_kind(told, "auto_retry_end")
-    assert [(event["success"], event["finalError"]) for event in ended] == [(False, "busy 2")]
-    assert messages.said_in(host.transcript)[-1]["errorMessage"] == "busy 2"
-    assert "auto_retry_start" not in kinds(more)
-    assert messages.said_in(final.transcript)[-1]["stopReason"] == "error"
+    [ended] = of_kind(told, "auto_retry_end")
+    assert (ended["success"], ended["finalError"], last_stored(host)["errorMessage"]) == (False, "busy 2", "busy 2")
+    assert (of_kind(more, "auto_retry_start"), last_stored(final)["stopReason"]) == ([], "error")
 
 
 async def test_an_abort_ends_the_pause_before_a_retry() -> None:
-    """No further request is sent."""
+    """No further request is sent. A failure after an abort is not retried at all."""
 
     async def sleep(_seconds: float) -> None:
         host.request_abort("enough")
         await asyncio.Event().wait()
 
-    model = Script(ModelFailure("overloaded", transient=True))
-    host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
-
-    await talk(host)
-
-    assert len(model.requests) == 1
-    [end] = of_kind(told, "auto_retry_end")
-    assert (end["success"], end["finalError"]) == (False, "Aborted")
-
-
-async def test_a_failure_after_an_abort_is_not_retried() -> None:
-    """No pause is published."""
-
     async def aborted(_signal: AbortSignal) -> None:
         host.request_abort("enough")
         raise ModelFailure("cut", transient=True)
 
-    model = Script(aborted)
-    host, told = host_with(model)
+    ends = list[Json]()
+    for answer, starts in ((ModelFailure("overloaded", transient=True), 1), (aborted, 0)):
+        model = Script(answer)
+        host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
+        await talk(host)
+        assert (len(model.requests), len(of_kind(told, "auto_retry_start"))) == (1, starts)
+        ends += of_kind(told, "auto_retry_end")
 
-    await talk(host)
-
-    assert len(model.requests) == 1
-    assert "auto_retry_start" not in kinds(told)
+    assert [(end["success"], end["finalError"]) for end in ends] == [(False, "Aborted")]
 
 
 async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
@@ -483,14 +440,8 @@ async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
     model = Script("a", "b", "c")
     _, told = await ran(model, plug=lambda api: api.on(BeforeSettle, before_settle))
 
-    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == [
-        "go",
-        "a",
-        "one more",
-        "b",
-        "last one",
-    ]
-    assert kinds(told).count("agent_settled") == 1
+    assert asked(model) == ["go", "a", "one more", "b", "last one"]
+    assert len(of_kind(told, "agent_settled")) == 1
 
 
 async def test_commands_are_run_and_not_sent_to_the_model() -> None:
@@ -512,7 +463,7 @@ async def test_commands_are_run_and_not_sent_to_the_model() -> None:
 
     assert ran == ["the world", "", "fail"]
     assert len(model.requests) == 1
-    assert [one["error"] for one in told if one["type"] == "extension_error"] == ["cannot"]
+    assert [one["error"] for one in of_kind(told, "extension_error")] == ["cannot"]
 
 
 async def test_custom_messages_are_added_at_once_or_queued() -> None:
@@ -532,8 +483,7 @@ async def test_custom_messages_are_added_at_once_or_queued() -> None:
     api.send_user_message("and this", deliver_as=Delivery.FOLLOW_UP)
     await host.settled()
 
-    texts = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
-    assert texts == ["fyi", "work", "done", "while you are at it", "done", "and this"]
+    assert asked(model) == ["fyi", "work", "done", "while you are at it", "done", "and this"]
 
 
 async def test_closing_aborts_the_turn_and_notifies_extensions() -> None:

@@ -28,15 +28,7 @@ from tildone.run.extension import (
 )
 from tildone.run.host import ABORT_GRACE_SECONDS, ExtensionAPI, Host, HostBusy
 from tildone.run.kit.components import Text
-from tildone.run.kit.definition import (
-    AbortController,
-    Aborted,
-    AbortSignal,
-    TextContent,
-    ToolDefinition,
-    ToolResult,
-    text_result,
-)
+from tildone.run.kit.definition import AbortController, Aborted, AbortSignal, ToolDefinition, ToolResult, text_result
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, Usage, tool_call
 from tildone.run.model import ChatRequest, LimitedModel, ModelFailure, RetryPolicy, assistant_message
 from tildone.run.transcript import Transcript
@@ -160,20 +152,6 @@ async def test_the_events_of_a_turn_are_published_in_order_and_stored() -> None:
     assert roles == ["user", "assistant", "toolResult", "assistant"]
 
 
-async def test_the_system_prompt_describes_each_active_tool_once() -> None:
-    """Their snippets and guidelines are in the system prompt; a guideline that two tools share appears once."""
-    model, names = Script(), ["one", "two", "silent"]
-    one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
-    two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
-    tools = one, two, tool("silent"), tool("off", prompt_snippet="Third")
-    await ran(model, *tools, plug=lambda api: api.set_active_tools(names))
-
-    [request] = model.requests
-    said = [part in request.system for part in ("- one: First", "- two: Second", "Third")]
-    assert (said, request.system.count("Be brief.")) == ([True, True, False], 1)
-    assert [spec.name for spec in request.tools] == names
-
-
 async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
     """Results are in the order of the calls, whichever ended first."""
     order: list[str] = []
@@ -219,22 +197,6 @@ async def test_a_call_that_cannot_be_executed_has_an_error_result(call: Any, sai
     assert ended["isError"]
     assert ended["result"]["details"] == {}
     assert said in ended["result"]["content"][0]["text"]
-
-
-async def test_an_exception_of_a_tool_becomes_an_error_result() -> None:
-    """Its partial results are published."""
-
-    async def fails(_params: Any, _signal: Any, on_update: Callable[[ToolResult], None]) -> ToolResult:
-        on_update(ToolResult((TextContent("half"),), {"done": 50}))
-        raise LookupError("No such thing. Try another.")
-
-    _, told = await ran(Script([("look", {})]), tool("look", fails))
-
-    (update,) = of_kind(told, "tool_execution_update")
-    (ended,) = of_kind(told, "tool_execution_end")
-    assert update["partialResult"]["details"] == {"done": 50}
-    assert ended["result"]["content"][0]["text"] == "No such thing. Try another."
-    assert ended["isError"]
 
 
 async def test_extensions_can_block_calls_and_change_arguments_and_results() -> None:

@@ -56,14 +56,12 @@ async def test_a_subagent_has_a_conversation_of_its_own_and_its_result_is_that_o
     parent = await worked(model, tool("look"))
 
     [result] = parent.results
+    first, *more = model.requests["docs"]
     assert (text_of(result), result.is_error) == ("12 pages", False)
-    first = model.requests["docs"][0]
     assert [text_of(message) for message in first.messages] == ["docs"]
     assert first.system.startswith("You are a subagent")
-    assert offered(first) == ["look", "yield"]
-    assert offered(model.requests["go"][0]) == ["look", "task"]
-    assert len(model.requests["docs"]) == 2
-    assert (len(parent.children), parent.ended) == (1, 1)
+    assert (offered(first), offered(model.requests["go"][0])) == (["look", "yield"], ["look", "task"])
+    assert (len(more), len(parent.children), parent.ended) == (1, 1, 1)
 
 
 def full(child: Host) -> None:
@@ -114,15 +112,14 @@ async def test_a_subagent_may_yield_an_error() -> None:
 
 async def test_tools_without_inherit_and_inactive_tools_are_not_the_subagents() -> None:
     """A host with yield does not register them at all, so an extension of the subagent cannot add one either."""
+    plan, off = tool("todo_write", inherit=False), tool("off")
 
     def register(api: ExtensionAPI) -> None:
-        for late in (tool("todo_write", inherit=False), tool("own"), tool("off")):
+        for late in (plan, tool("own"), off):
             api.register_tool(late)
 
     model = Scripts(go=[[task("a")]], a=[])
-    parent = Parent(
-        model, tool("look"), tool("todo_write", inherit=False), tool("off"), prepare=lambda host: extend(host, register)
-    )
+    parent = Parent(model, tool("look"), plan, off, prepare=lambda host: extend(host, register))
     extend(parent.host, lambda api: api.set_active_tools(["look", "todo_write", "task"]))
 
     await talk(parent.host)
@@ -369,25 +366,22 @@ async def test_permissions_are_asked_for_with_the_subagents_name_and_hold_for_th
 
 
 async def test_questions_and_notices_of_a_subagent_go_to_the_person_but_panels_do_not() -> None:
-    parent = Parent(Scripts(), ui=Asked())
+    person = Asked()
+    parent = Parent(Scripts(), ui=person)
     ui = subagent_host(parent.host, parent.transcript("c"), "s").ctx.ui
 
     ui.set_status("key", "text")
     ui.set_widget("key", ["line"])
     ui.notify("hello", "warning")
 
-    assert ui.has_ui
-    assert isinstance(parent.host.ctx.ui, Asked)
-    assert parent.host.ctx.ui.notices == ["warning Subagent “s”: hello"]
+    assert (ui.has_ui, person.notices) == (True, ["warning Subagent “s”: hello"])
     assert await ui.select("t", ["a"], 2) == "Subagent “s”: t ['a'] 2"
     assert await ui.confirm("t", "m", 1)
-    assert await ui.input("t", "p") == "Subagent “s”: t p"
-    assert await ui.editor("t", "p") == "Subagent “s”: t p"
+    assert [await ask("t", "p") for ask in (ui.input, ui.editor)] == ["Subagent “s”: t p"] * 2
 
 
 async def test_an_ordinary_host_has_no_yield() -> None:
-    model = Script([("yield", {"result": "x"})])
-    parent = await worked(model)
+    parent = await worked(Script([("yield", {"result": "x"})]))
 
     assert "unknown tool 'yield'" in text_of(parent.results[0])
     assert parent.host.yielded is None
@@ -405,8 +399,7 @@ async def test_waiting_ends_when_the_last_hold_is_released() -> None:
     second()
     await waiting
 
-    assert held
-    assert not holds
+    assert (held, bool(holds)) == (True, False)
 
 
 def counting_host() -> tuple[Host, FakeClock]:

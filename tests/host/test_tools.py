@@ -224,10 +224,8 @@ async def test_a_run_that_is_cancelled_while_a_tool_works_stays_cancelled() -> N
 
 
 HIDDEN = tool("todo_write", discoverable=True, prompt_snippet="Plan work in phases", prompt_guidelines=("Plan first.",))
-OTHER = tool("weather", discoverable=True, prompt_snippet="Look up the weather")
-
-
 PLAN = [("find_tools", {"query": "plan"})]
+OTHER = tool("weather", discoverable=True, prompt_snippet="Look up the weather")
 
 
 def names(request: ChatRequest) -> list[str]:
@@ -405,10 +403,9 @@ async def test_output_is_bounded_and_the_program_runs_to_its_end(
 ) -> None:
     monkeypatch.setattr(command_exec, "MAX_OUTPUT_BYTES", 10)
     program = "import sys; print('x' * 300_000); print('e' * 300_000, file=sys.stderr); sys.exit(4)"
+    bounded = ExecResult("x" * 10, "e" * 10, 4, killed=False, truncated=True)
 
-    assert await execute(sys.executable, ["-c", program]) == ExecResult(
-        "x" * 10, "e" * 10, 4, killed=False, truncated=True
-    )
+    assert await execute(sys.executable, ["-c", program]) == bounded
 
 
 async def test_a_timeout_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:

@@ -1,7 +1,4 @@
-"""The declared and the indexed list in a host, and the skeleton alone.
-
-With a dialect that has no extension of its own.
-"""
+"""The declared and the indexed list in a host, and the skeleton alone, for a dialect that has no extension."""
 
 from pathlib import Path
 from typing import Any

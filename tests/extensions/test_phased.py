@@ -1,7 +1,4 @@
-"""The phased extension in a host.
-
-The tool, its panel, reminders, clearing of finished tasks, and conversations opened again.
-"""
+"""The phased extension in a host: the tool, its panel, reminders, finished tasks, and conversations opened again."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`/todo` in a host: a person's changes are applied, recorded and reported to the model.
-
-Copying to the clipboard.
-"""
+"""`/todo` in a host: a person's changes are applied, recorded and reported to the model; copying the plan."""
 
 import os
 from collections.abc import Callable

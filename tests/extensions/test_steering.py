@@ -1,7 +1,4 @@
-"""The host's agent among others.
-
-Its presence, its steering, and a shared plan that a conversation follows as far as it may.
-"""
+"""The host's agent among others: its presence, its steering, and a shared plan that a conversation follows."""
 
 import os
 from pathlib import Path

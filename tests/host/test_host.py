@@ -1,7 +1,4 @@
-"""The host.
-
-Turns, tools, queues, failures and aborts, with a model that answers from a script, or whose rate is limited.
-"""
+"""The host: turns, tools, queues, failures and aborts, with a model of a script, or one whose rate is limited."""
 
 import asyncio
 import itertools

@@ -1,7 +1,4 @@
-"""Subagents in a host.
-
-Tools, results, aborts, bounds, what they share with their parent, and work pending after a turn.
-"""
+"""Subagents: tools, results, aborts, bounds, what they share with their parent, and work pending after a turn."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

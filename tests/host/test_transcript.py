@@ -1,7 +1,4 @@
-"""Conversations in pi's format.
-
-Written, read by other programs, started, found and forked, with nothing lost or added.
-"""
+"""Conversations in pi's format: written, read by other programs, started, found and forked; nothing is lost."""
 
 import itertools
 import json

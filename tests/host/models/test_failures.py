@@ -1,7 +1,4 @@
-"""Errors become failures that are transient or not, requests are retried after a delay, aborts take effect at once.
-
-Prices.
-"""
+"""Failures that are transient or not, requests that are retried, aborts that take effect at once, and prices."""
 
 import asyncio
 import os

@@ -1,7 +1,4 @@
-"""The records of a conversation, the requests built from them.
-
-Opaque provider state, which goes back to its provider only.
-"""
+"""The records of a conversation, the requests built from them, and provider state, which only its provider gets."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,7 +1,4 @@
-"""Requests to a provider represent our messages exactly.
-
-Its streams are decoded to events and one message, in both formats.
-"""
+"""Requests represent our messages exactly; streams are decoded to events and one message, in both formats."""
 
 import asyncio
 import base64

@@ -1,7 +1,4 @@
-"""Arguments checked against schemas of any kind.
-
-The verdict, the conversion and the words; and such tools in a host.
-"""
+"""Arguments checked against schemas of any kind: the verdict, the conversion and the words; such tools in a host."""
 
 from typing import Annotated, Any
 

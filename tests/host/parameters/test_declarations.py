@@ -1,7 +1,4 @@
-"""Parameters declared as Python types or schemas.
-
-What the model reads, what comes in, and what is refused at registration.
-"""
+"""Parameters declared as Python types or schemas: what the model reads, what comes in, what is refused."""
 
 import subprocess
 import sys

@@ -1,7 +1,4 @@
-"""Which commands a pattern covers, the ways to run other programs that a wildcard never covers.
-
-How shell lines are split.
-"""
+"""Which commands a pattern covers, what a wildcard never covers, and how shell lines are split."""
 
 import os
 import subprocess

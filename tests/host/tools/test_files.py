@@ -1,7 +1,4 @@
-"""The `read`, `write` and `edit` tools.
-
-Parts of files, whole changes or none, diffs, and no way out through swapped links.
-"""
+"""The `read`, `write` and `edit` tools: parts of files, whole changes or none, diffs, no way out by links."""
 
 import asyncio
 import base64

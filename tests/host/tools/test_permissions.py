@@ -1,7 +1,4 @@
-"""Permissions of the tools.
-
-What is allowed, how the person is asked, what "always" covers, and the diff of a change.
-"""
+"""Permissions of the tools: what is allowed, how the person is asked, what "always" covers, the diff of a change."""
 
 import asyncio
 import os

@@ -91,7 +91,7 @@ async def test_an_agent_that_stops_too_early_is_reminded_up_to_the_limit() -> No
     ],
     ids=["a finished plan", "a setting", "an abort", "an error"],
 )
-async def test_what_causes_no_reminder(end: Answer, settings: dict[str, bool]) -> None:
+async def test_what_causes_no_reminder(end: Answer, settings: dict[str, Any]) -> None:
     stage = await on_stage(PLAN, end, **settings)
 
     await stage.says("go")

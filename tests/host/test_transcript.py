@@ -210,7 +210,7 @@ def test_a_conversation_can_be_found_again_and_continued_in_the_same_file(tmp_pa
     for found in (kept.latest(), kept.load(begun.file), kept.find("session0"), kept.find(begun.file)):
         assert found is not None
         assert (found.id, found.messages()) == (begun.id, begun.messages())
-    add(found, "message", message=messages.user("two", 0))
+    add(kept.find("session0"), "message", message=messages.user("two", 0))
 
     assert texts(kept.load(begun.file)) == ["one", "two"]
 

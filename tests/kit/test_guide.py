@@ -246,7 +246,7 @@ async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path
 async def test_return_value_content_is_for_the_model_and_details_for_the_renderer() -> None:
     """Details are optional."""
     model = Script([("my_tool", {})], "done")
-    content = [TextContent("[1]"), ImageContent("aGk=", "image/png")]
+    content: list[TextContent | ImageContent] = [TextContent("[1]"), ImageContent("aGk=", "image/png")]
     _, told = await ran(model, returning(content, {"results": [1]}))
     end, _ = await called(returning([TextContent("ok")]))
 

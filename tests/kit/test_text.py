@@ -435,7 +435,12 @@ def test_spans_are_values() -> None:
 
 SIZES = {0: "0 B", 1023: "1023 B", 1024: "1.0 KB", 1536: "1.5 KB", 1_048_530: "1.0 MB", 1024**2 - 1: "1.0 MB"}
 SIZES |= {2_411_725: "2.3 MB", 5 * 1024**3: "5.0 GB", 1024**4: "1.0 TB", 3000 * 1024**5: "3000.0 PB"}
-COUNTS = {(1234567,): "1,234,567", (0, "file"): "0 files", (1, "file"): "1 file", (1200, "file"): "1,200 files"}
+COUNTS: dict[tuple[Any, ...], str] = {
+    (1234567,): "1,234,567",
+    (0, "file"): "0 files",
+    (1, "file"): "1 file",
+    (1200, "file"): "1,200 files",
+}
 COUNTS |= {(1, "entry", "entries"): "1 entry", (2, "entry", "entries"): "2 entries"}
 DURATIONS = {0: "0ms", 999: "999ms", 1000: "1.0s", 3240: "3.2s", 59_949: "59.9s", 59_960: "1m 0s", 75_000: "1m 15s"}
 DURATIONS |= {3_599_700: "1h 0m", 7_500_000: "2h 5m", 100_800_000: "1d 4h"}

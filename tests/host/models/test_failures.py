@@ -308,14 +308,16 @@ async def test_a_cancelled_pause_cancels_its_sleep() -> None:
 
 def test_the_cost_of_a_request() -> None:
     """Tokens of the cache have prices of their own, if given; missing numbers cost nothing."""
-    million = Usage(*[1_000_000] * 4)
+    million = 1_000_000
     totals = {
         Price(2.0, 10.0): 2.0 + 10.0 + 2.0 + 2.0,
         Price(2.0, 10.0, cache_read=0.2, cache_write=2.5): 2.0 + 10.0 + 0.2 + 2.5,
         Price(0, 0): 0,
     }
 
-    assert {price: cost_of(million, price).total for price in totals} == pytest.approx(totals)
+    assert {
+        price: cost_of(Usage(million, million, million, million), price).total for price in totals
+    } == pytest.approx(totals)
     assert cost_of(Usage(None, None, None, None), Price(1, 1)) == Cost(total=0)
 
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import time
 import timeit
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.host.tools.tool_bench import COMMANDS
 from tildone.base import UsageError
 from tildone.plan.shell.danger import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
 from tildone.plan.shell.syntax import MAX_CHARACTERS, split_line
@@ -78,10 +78,6 @@ def test_a_pattern_means_words() -> None:
     assert (refused_ones, allowed_ones) == ([], [])
 
 
-COMMANDS = {
-    kind: lines.splitlines()
-    for kind, lines in tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")).items()
-}
 HARMLESS = COMMANDS["ordinary"]
 
 

@@ -145,8 +145,8 @@ async def test_what_no_model_can_read_is_refused(bench: ToolBench, monkeypatch: 
     }
     for data in BINARY:
         put(bench, "a", data)
-        said = await bench.refusal("read", path="a")
-        assert said == f"a is a binary file ({len(data)} B); look into it with bash (file, strings, xxd)"
+        words = await bench.refusal("read", path="a")
+        assert words == f"a is a binary file ({len(data)} B); look into it with bash (file, strings, xxd)"
 
 
 SUGGESTIONS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
+from tests.host.tools.tool_bench import ANY_COMMAND, COMMANDS, AnsweringUI, ToolBench
 from tests.plans import plan_of
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest, answer_labels
@@ -206,30 +206,7 @@ COVERS = {
     "pwd": "pwd",
     "cd src && pytest -q | tail -3": "cd *, pytest *, tail *",
     "echo hi > out.txt": "> out.txt, echo *",
-    **dict.fromkeys(
-        [
-            "git push --receive-pack=x y",
-            "git -c alias.x='!id' x",
-            "git x",
-            "find . -exec rm {} +",
-            "npm run build",
-            "make all",
-            "python -c 1",
-            "sed -i s/a/b/ x",
-            "echo $HOME",
-            "rm -rf build",
-            "cd src && rm -rf build",
-            "/bin/rm x",
-            "sudo ls /",
-            "X=1 make all",
-            "./*.sh a",
-            "echo hi > *",
-            "*",
-            "bash",
-            "for x in 1; do echo $x; done",
-        ],
-        "exactly this command",
-    ),
+    **dict.fromkeys(COMMANDS["exact"], "exactly this command"),
 }
 
 

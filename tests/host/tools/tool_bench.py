@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("*",), allow_write=("*",))
+
+COMMANDS = {
+    kind: lines.splitlines()
+    for kind, lines in tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")).items()
+}
+"""Command lines by what patterns do with them."""
 
 _durations = itertools.count(1)
 

@@ -139,12 +139,7 @@ class Stage:
             header("conversation", cwd, 0), chained(entries), now=self.clock.now, new_id=self.new_id
         )
         self.host = Host(
-            model=self.model,
-            transcript=transcript,
-            cwd=cwd,
-            now=self.clock.now,
-            ui=self.screen,
-            after=self.clock.after,
+            model=self.model, transcript=transcript, cwd=cwd, now=self.clock.now, ui=self.screen, after=self.clock.after
         )
         self.host.listen(self._record_event)
 

@@ -1,7 +1,4 @@
-"""The declared and the indexed list in a host, and the skeleton alone.
-
-With a dialect that has no extension of its own.
-"""
+"""The declared and the indexed list in a host, and the skeleton alone, for a dialect that has no extension."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from tildone.plan import codec
 from tildone.plan.dialects import DIALECTS, changed_in_details, dialect_named
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.declared import DIALECT as DECLARED
-from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.events import Bound, Directive, Event
 from tildone.plan.gate import GiveUp, GoOn
 from tildone.plan.model import Phase, Plan, Status, Task, flat, without_numbers
@@ -26,7 +22,6 @@ from tildone.plan.text.styles import Role
 from tildone.run.events import ToolExecutionEnd
 from tildone.run.extensions import EXTENSIONS, extension_of
 from tildone.run.extensions.declared import declared
-from tildone.run.extensions.indexed import indexed
 from tildone.run.extensions.skeleton import LIMIT_NOTICE, PLAN_CONTEXT, STATUS, skeleton
 from tildone.run.kit.components import RenderOptions, Text
 from tildone.run.kit.definition import TextContent, ToolResult, markup, text_result
@@ -111,23 +106,20 @@ async def test_every_conversation_has_its_own_log(tmp_path: Path) -> None:
     assert [log.read_text(encoding="utf-8").count("# task1-") for log in logs] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+async def test_an_invalid_call_gets_an_error_envelope(tmp_path: Path) -> None:
+    """The reply has the same form whether the schema or the rules refuse the call."""
+    invalid: list[Any] = [
         {"todos": []},
         {"summary": "s", "todos": [{"content": "x", "status": "pending", "priority": 1}]},
         {"summary": "s", "todos": [{"content": "x", "status": "in_progress"}] * 2},
-    ],
-)
-async def test_an_invalid_call_gets_an_error_envelope(tmp_path: Path, arguments: Any) -> None:
-    """The reply has the same form whether the schema or the rules refuse the call."""
-    stage = await on_stage(tmp_path, BEGUN, {"call": ("TodoWrite", arguments)})
+    ]
+    stage = await on_stage(tmp_path, BEGUN, *({"call": ("TodoWrite", arguments)} for arguments in invalid))
 
     await stage.says("go")
 
-    refusal = envelopes(stage)[1]
-    assert (refusal["status"], refusal["error"]["code"]) == ("error", "INVALID_PARAM")
-    assert refusal["context"]["params_input"] == arguments
+    refusals = envelopes(stage)[1:]
+    assert [(each["status"], each["error"]["code"]) for each in refusals] == [("error", "INVALID_PARAM")] * 3
+    assert [each["context"]["params_input"] for each in refusals] == invalid
     assert plan_on(stage) == LIST
 
 
@@ -156,16 +148,17 @@ async def test_an_existing_completion_log_is_used(tmp_path: Path, *, broken: boo
         assert ended["data"]["persisted_to"] == "elsewhere.md"
 
 
+class HeldStore(MemoryStore):
+    held = False
+
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
+        if self.held:
+            raise StoreBusy("held by somebody else")
+        super().append(session, event, seen_by)
+
+
 async def test_a_busy_or_unreadable_store_is_an_internal_error(tmp_path: Path) -> None:
-    class HeldStore(MemoryStore):
-        held = False
-
-        def append(self, session: str, event: Event, seen_by: str = "") -> None:
-            if self.held:
-                raise StoreBusy("held by somebody else")
-            super().append(session, event, seen_by)
-
-    store = HeldStore()
+    store, closed = HeldStore(), SqliteStore(str(tmp_path / "plans.db"))
 
     async def finish_meanwhile() -> Any:
         store.held = True
@@ -174,15 +167,13 @@ async def test_a_busy_or_unreadable_store_is_an_internal_error(tmp_path: Path) -
     stage = await on_stage(tmp_path, BEGUN, finish_meanwhile, store=store)
     stage.host.load([("free", lambda api: api.on(ToolExecutionEnd, lambda *_: setattr(store, "held", False)))])
     await stage.says("go")
+    unreadable = await on_stage(tmp_path, store=closed)
+    closed.close()
+    arguments, host = {"summary": "s", "todos": []}, unreadable.host
+    result = await host.tools["TodoWrite"].execute("c", arguments, None, None, host.ctx)
 
     assert envelopes(stage)[1]["error"]["code"] == "INTERNAL_ERROR"
     assert plan_on(stage) == LIST
-
-    closed = SqliteStore(str(tmp_path / "plans.db"))
-    stage = await on_stage(tmp_path, store=closed)
-    closed.close()
-    arguments = {"summary": "s", "todos": []}
-    result = await stage.host.tools["TodoWrite"].execute("c", arguments, None, None, stage.host.ctx)
     assert (result.is_error, result.details["error"]["code"]) == (True, "INTERNAL_ERROR")
 
 
@@ -197,60 +188,55 @@ async def test_without_a_user_interface_nothing_is_shown(tmp_path: Path) -> None
 
 
 async def test_the_text_for_people_is_rendered(tmp_path: Path) -> None:
-    stage = await on_stage(tmp_path)
-    render = stage.host.tools["TodoWrite"].render_result
+    render = (await on_stage(tmp_path)).host.tools["TodoWrite"].render_result
     assert render
+    text = "--- TODO UPDATE ---"
+    result = text_result("{}", {"text": text})
 
-    result = text_result("{}", {"text": "--- TODO UPDATE ---"})
-
-    assert render(result, RenderOptions()) == Text("--- TODO UPDATE ---", Role.TOOL_OUTPUT)
-    assert render(result, RenderOptions(is_error=True)) == Text("--- TODO UPDATE ---", Role.ERROR)
-    assert render(text_result("{}"), RenderOptions()) is None
-    assert render(result, RenderOptions(is_partial=True)) is None
+    assert render(result, RenderOptions()) == Text(text, Role.TOOL_OUTPUT)
+    assert render(result, RenderOptions(is_error=True)) == Text(text, Role.ERROR)
+    assert render(text_result("{}"), RenderOptions()) is render(result, RenderOptions(is_partial=True)) is None
 
 
-async def test_the_nudge_is_built_when_the_countdown_ends() -> None:
-    """It shows the plan of that moment, and is not sent if no task is open."""
-    stage = await in_dialect("indexed", adding("indexed", "one", "two"), {"text": "I stop."}, {"text": "Still here."})
-    await stage.says("go")
-    stage.open_session("conversation").change([Append((Task("three"),))])
+def users(stage: Stage) -> list[str]:
+    return [messages.text_of(said) for said in stage.messages("user")]
 
-    stage.clock.advance(3000)
+
+async def elapsed(stage: Stage, milliseconds: int = 3000) -> None:
+    """Let the time of a countdown pass."""
+    stage.clock.advance(milliseconds)
     await stage.host.settled()
-
-    assert "– [2] three" in messages.text_of(stage.messages("user")[-1])
-    stage.open_session("conversation").call("edit_todos", {"action": "abandon", "indices": [0, 1, 2]})
-    before = len(stage.messages("user"))
-    stage.clock.advance(10_000)
-    await stage.host.settled()
-    assert len(stage.messages("user")) == before
 
 
 @pytest.mark.parametrize(
     ("change", "listed"),
     [
-        ([Rename(Numbered((1,)), "another name")], "– [0] another name"),
-        ([Write((Phase("", (Task("other"),)),))], "– [0] other"),
+        (Append((Task("two"),)), "– [1] two"),
+        (Rename(Numbered((1,)), "another name"), "– [0] another name"),
+        (Write((Phase("", (Task("other"),)),)), "– [0] other"),
     ],
-    ids=["renamed", "replaced"],
+    ids=["added", "renamed", "replaced"],
 )
-async def test_a_nudge_is_sent_whenever_a_task_is_open(change: list[Op], listed: str) -> None:
-    """Whatever has become of the tasks during the countdown."""
+async def test_the_nudge_is_built_when_the_countdown_ends(change: Op, listed: str) -> None:
+    """It shows the plan of that moment, whatever has become of the tasks, and is not sent if no task is open."""
     stage = await in_dialect("indexed", adding("indexed", "one"), {"text": "I stop."}, {"text": "Still here."})
     await stage.says("go")
+    session = stage.open_session("conversation")
+    session.change([change])
 
-    stage.open_session("conversation").change(change)
-    stage.clock.advance(3000)
-    await stage.host.settled()
+    await elapsed(stage)
 
-    assert listed in messages.text_of(stage.messages("user")[-1])
+    assert listed in users(stage)[-1]
+    everything = list(range(len(session.plan.tasks)))
+    session.call("edit_todos", {"action": "abandon", "indices": everything})
+    before = len(users(stage))
+    await elapsed(stage, 10_000)
+    assert len(users(stage)) == before
 
 
 async def test_the_log_has_the_nudges_that_were_sent() -> None:
     """Not one whose countdown was interrupted, nor one that the host did not accept."""
-    stage = await in_dialect(
-        "indexed", adding("indexed", "one"), {"text": "I stop."}, {"text": "I stop."}, {"text": "I stop."}
-    )
+    stage = await in_dialect("indexed", adding("indexed", "one"), *[{"text": "I stop."}] * 3)
     session = stage.open_session("conversation")
 
     await stage.says("go")
@@ -259,42 +245,37 @@ async def test_the_log_has_the_nudges_that_were_sent() -> None:
     assert session.state.nudges == 0
 
     await stage.says("go")
-    stage.clock.advance(3000)
-    await stage.host.settled()
+    await elapsed(stage)
     assert session.state.nudges == 1
 
     with mock.patch.object(stage.host, "send_user", side_effect=RuntimeError):
         stage.clock.advance(3000)
-    assert session.state.nudges == 1
-    assert len(stage.messages("user")) == 3
+    assert (session.state.nudges, len(users(stage))) == (1, 3)
 
 
 async def test_an_abort_cancels_the_countdown() -> None:
     """No nudge is sent after the person aborted the turn."""
-    stage = await in_dialect(
-        "indexed", adding("indexed", "one"), {"text": "I stop."}, {"text": "stopped", "stopReason": "aborted"}
-    )
+    aborted = {"text": "stopped", "stopReason": "aborted"}
+    stage = await in_dialect("indexed", adding("indexed", "one"), {"text": "I stop."}, aborted)
     await stage.says("go")
 
     await stage.says("wait")
-    stage.clock.advance(10_000)
-    await stage.host.settled()
+    await elapsed(stage, 10_000)
 
-    assert [messages.text_of(said) for said in stage.messages("user")] == ["go", "wait"]
+    assert users(stage) == ["go", "wait"]
 
 
-@pytest.mark.parametrize("details", [None, {}, {"action": "list"}, {"todos": None}, {"todos": [None, {"text": 5}]}])
-async def test_a_result_with_any_details_is_rendered(details: Any) -> None:
+async def test_a_result_with_any_details_is_rendered() -> None:
     """A failed call of another host has no details, or empty ones; then its text is rendered."""
-    stage = Stage(INDEXED)
-    await stage.start(indexed(stage.open_session))
-    render = stage.host.tools["write_todos"].render_result
+    render = hosted("indexed").host.tools["write_todos"].render_result
     assert render
+    broken: Any = {"todos": [None, {"text": 5}]}
 
-    drawn = render(ToolResult((TextContent("Tool crashed"),), details), RenderOptions())
+    for details in (None, {}, {"action": "list"}, {"todos": None}, broken):
+        drawn = render(ToolResult((TextContent("Tool crashed"),), details), RenderOptions())
 
-    assert drawn
-    assert "Tool crashed" in markup(drawn) or details == {"todos": [None, {"text": 5}]}
+        assert drawn
+        assert "Tool crashed" in markup(drawn) or details is broken
 
 
 @pytest.mark.parametrize("opened", ["restart", "branch"])
@@ -329,18 +310,14 @@ def numbered_plan_on(stage: Stage) -> Plan:
     return stage.open_session("conversation").plan
 
 
-def texts(plan: Plan) -> list[tuple[str, Status]]:
-    return [(task.text, task.status) for task in plan.tasks]
-
-
 async def test_an_agent_that_stops_is_continued_until_the_plan_is_done() -> None:
     done: Answer = {"call": ("todo", {"done": [1, 2]})}
     stage = await on_skeleton(ADDED, STOPS, STOPS, done, {"text": "All done."})
 
     await stage.says("go")
 
-    assert [task.status for task in numbered_plan_on(stage).tasks] == [Status.COMPLETED] * 2
     nudge = "Your plan is not done:\n1 one\n2 two\nGo on;"
+    assert plan_on(stage) == flat(Task("one", Status.COMPLETED), Task("two", Status.COMPLETED))
     assert [nudge in text for text in stage.told()].count(True) == 2
     assert stage.told()[-1] == "ok, all done"
     assert stage.screen.statuses[STATUS] == "✓ Done (2 items)"
@@ -350,10 +327,9 @@ async def test_a_chain_of_nudges_ends_and_the_person_is_told() -> None:
     stage = await on_skeleton(ADDED)
     await stage.says("go")
 
-    limits = [entry for entry in stage.entries if entry.get("customType") == LIMIT_NOTICE]
+    [limit] = [entry for entry in stage.entries if entry.get("customType") == LIMIT_NOTICE]
 
-    assert len(limits) == 1
-    assert limits[0]["content"].startswith("Auto-continue limit reached (20 iterations).")
+    assert limit["content"].startswith("Auto-continue limit reached (20 iterations).")
     assert len(stage.model.requests) == 22
 
 
@@ -379,9 +355,8 @@ async def test_arguments_in_another_form_are_interpreted() -> None:
 
     await stage.says("go")
 
-    assert texts(numbered_plan_on(stage)) == [("one", Status.PENDING), ("two", Status.PENDING)]
-    understood, refused = stage.messages("toolResult")
-    assert (understood["isError"], refused["isError"]) == (False, True)
+    assert plan_on(stage) == flat(Task("one"), Task("two"))
+    assert [result["isError"] for result in stage.messages("toolResult")] == [False, True]
 
 
 async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None:
@@ -400,9 +375,8 @@ async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None
 
 async def test_at_another_point_of_the_conversation_every_task_is_shown_again() -> None:
     """What was shown on another branch is not on the screen."""
-    stage = await on_skeleton(
-        ADDED, STOPS, {"call": ("todo", {"done": 1})}, STOPS, {"call": ("todo", {"start": 2})}, STOPS
-    )
+    done, start = {"call": ("todo", {"done": 1})}, {"call": ("todo", {"start": 2})}
+    stage = await on_skeleton(ADDED, STOPS, done, STOPS, start, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("first")
     leaf = stage.host.transcript.leaf

@@ -1,7 +1,4 @@
-"""`/todo` in a host: a person's changes are applied, recorded and reported to the model.
-
-Copying to the clipboard.
-"""
+"""`/todo` in a host: a person's changes are applied, recorded and reported to the model; copying the plan."""
 
 import os
 from collections.abc import Callable
@@ -44,7 +41,8 @@ def overtake(stage: Stage, step: Step) -> None:
 async def on_stage(
     *script: Answer, cwd: str = ".", store: MemoryStore | None = None, copy: Copy = lambda _: False
 ) -> Stage:
-    stage = Stage(PHASED, *script, cwd=cwd, store=store)
+    """Return a host with a plan."""
+    stage = Stage(PHASED, PLAN, *script, cwd=cwd, store=store)
     await stage.start(phases(stage.open_session, PhasedSettings(reminders=False), copy))
     await stage.says("go")
     return stage
@@ -54,9 +52,13 @@ def plan_on(stage: Stage) -> Plan:
     return without_numbers(stage.open_session("conversation").plan)
 
 
+def texts(stage: Stage) -> list[str]:
+    return [task.text for task in plan_on(stage).tasks]
+
+
 async def test_a_persons_change_is_recorded_and_reported() -> None:
     """The edit is recorded for the next start, and reported with the next request."""
-    stage = await on_stage(PLAN)
+    stage = await on_stage()
 
     await stage.says("/todo done wire")
     await stage.says("go on")
@@ -71,56 +73,53 @@ async def test_a_persons_change_is_recorded_and_reported() -> None:
 
 async def test_a_change_during_a_turn_continues_the_agent() -> None:
     """The model was about to stop, and reads the change first."""
+    stage = await on_stage()
 
     async def person_types() -> Json:
         await stage.host.prompt("/todo append A ship")
         return {"text": "I stop."}
 
-    stage = Stage(PHASED, PLAN, person_types)
-    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False)))
+    stage.model.script[:] = [person_types]
 
-    await stage.says("go")
+    await stage.says("go on")
 
     assert "- [ ] Ship" in stage.told()[-1]
-    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test", "Ship"]
+    assert texts(stage) == ["wire", "test", "Ship"]
+
+
+async def edited(*typed: str | Callable[[str], str] | None, says_yes: bool = False) -> Stage:
+    """Return a host in which a person has typed these texts in an editor, one after another."""
+    stage = await on_stage()
+    stage.screen.types, stage.screen.says_yes = list(typed), says_yes
+    await stage.says("/todo edit")
+    return stage
 
 
 async def test_an_edited_plan_replaces_the_old_one() -> None:
-    stage = await on_stage(PLAN)
-    stage.screen.types = [lambda draft: draft.replace("wire", "rewire")]
-
-    await stage.says("/todo edit")
+    stage = await edited(lambda draft: draft.replace("wire", "rewire"))
 
     assert stage.screen.edits == [(EDITOR_TITLE, "# A\n- [/] wire\n- [ ] test\n")]
-    assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test"]
+    assert texts(stage) == ["rewire", "test"]
 
 
 @pytest.mark.parametrize(("typed", "notice"), [(None, "warning"), ("# A\nnonsense\n", "error")])
 async def test_an_editor_that_is_closed_and_invalid_text_change_nothing(typed: str | None, notice: str) -> None:
-    stage = await on_stage(PLAN)
-    stage.screen.types = [typed]
+    stage = await edited(typed)
 
-    await stage.says("/todo edit")
-
-    assert stage.screen.notices[0][0] == notice
-    assert plan_on(stage) == BEGUN
+    assert (stage.screen.notices[0][0], plan_on(stage)) == (notice, BEGUN)
 
 
 async def test_invalid_text_can_be_edited_again() -> None:
     """The editor opens with the text that was typed."""
-    stage = await on_stage(PLAN)
-    stage.screen.types = ["# A\nnonsense\n", "# A\n- [ ] sense\n"]
-    stage.screen.says_yes = True
-
-    await stage.says("/todo edit")
+    stage = await edited("# A\nnonsense\n", "# A\n- [ ] sense\n", says_yes=True)
 
     assert stage.screen.edits[1] == (EDITOR_TITLE, "# A\nnonsense\n")
-    assert [task.text for task in plan_on(stage).tasks] == ["sense"]
+    assert texts(stage) == ["sense"]
 
 
 async def test_an_edit_that_conflicts_is_shown_again() -> None:
     """The agent adds a task while the person is typing; neither change is lost."""
-    stage = await on_stage(PLAN)
+    stage = await on_stage()
 
     def overtaken(draft: str) -> str:
         stage.open_session("conversation").change((Append((Task("new"),), "A"),))
@@ -130,26 +129,23 @@ async def test_an_edit_that_conflicts_is_shown_again() -> None:
     await stage.says("/todo edit")
 
     assert stage.screen.edits[1] == (CONFLICT_TITLE, "# A\n- [/] rewire\n- [ ] test\n")
-    assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test", "new"]
+    assert texts(stage) == ["rewire", "test", "new"]
 
 
 async def test_a_conflicting_command_is_applied_to_the_changed_plan() -> None:
     """Another process writes between our read and our write; its change remains."""
-    stage = await on_stage(PLAN, store=OvertakenStore())
+    stage = await on_stage(store=OvertakenStore())
 
     overtake(stage, Append((Task("new"),), "A"))
     await stage.says("/todo done wire")
 
-    assert [(task.text, task.status.value) for task in plan_on(stage).tasks] == [
-        ("wire", "completed"),
-        ("test", "in_progress"),
-        ("new", "pending"),
-    ]
+    tasks = (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS), Task("new"))
+    assert plan_on(stage).tasks == tasks
 
 
 async def test_a_command_whose_task_was_removed_is_refused() -> None:
     """The task is removed before it can be marked; an error is shown and nothing is written."""
-    stage = await on_stage(PLAN, store=OvertakenStore())
+    stage = await on_stage(store=OvertakenStore())
 
     overtake(stage, Remove(Named("wire")))
     await stage.says("/todo done wire")
@@ -160,7 +156,7 @@ async def test_a_command_whose_task_was_removed_is_refused() -> None:
 
 
 async def test_a_plan_is_exported_and_imported(tmp_path: Path) -> None:
-    stage = await on_stage(PLAN, cwd=str(tmp_path))
+    stage = await on_stage(cwd=str(tmp_path))
 
     await stage.says("/todo export")
     await stage.says("/todo rm")
@@ -171,7 +167,7 @@ async def test_a_plan_is_exported_and_imported(tmp_path: Path) -> None:
 
 
 async def test_a_file_with_other_content_is_not_overwritten_and_file_errors_are_reported(tmp_path: Path) -> None:
-    stage = await on_stage(PLAN, cwd=str(tmp_path))
+    stage = await on_stage(cwd=str(tmp_path))
     held = {"notes.md": b"My notes\n", "photo": b"\xff\xd8", "latin": b"# \xe9\n"}
     for name, content in held.items():
         (tmp_path / name).write_bytes(content)
@@ -192,15 +188,14 @@ async def test_the_plan_is_copied_to_the_clipboard() -> None:
         copied.append(text)
         return True
 
-    stage = await on_stage(PLAN, copy=copy)
+    stage = await on_stage(copy=copy)
+    without = await on_stage()
 
     await stage.says("/todo copy")
+    await without.says("/todo copy")
 
     assert copied == ["# A\n- [/] wire\n- [ ] test\n"]
     assert stage.screen.notices == [("info", "Copied the plan as Markdown")]
-
-    without = await on_stage(PLAN)
-    await without.says("/todo copy")
     assert without.screen.notices[0][0] == "error"
 
 
@@ -208,43 +203,36 @@ async def test_an_export_to_the_default_name_follows_no_link_out_of_the_folder(t
     """A repository may contain one; a file that the person names is their own choice."""
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "TODO.md").symlink_to(tmp_path / "outside.md")
-    stage = await on_stage(PLAN, cwd=str(tmp_path / "project"))
+    stage = await on_stage(cwd=str(tmp_path / "project"))
 
     await stage.says("/todo export")
 
-    assert not (tmp_path / "outside.md").exists()
     [(kind, text)] = stage.screen.notices
-    assert kind == "error"
-    assert "TODO.md is a symbolic link to" in text
+    assert (kind, "TODO.md is a symbolic link to" in text) == ("error", True)
+    assert not (tmp_path / "outside.md").exists()
 
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
-
-
-def install(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    (folder / name).chmod(0o755)
 
 
 @on_posix
 def test_the_first_working_program_receives_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This includes text with lone surrogates."""
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    monkeypatch.setenv("DISPLAY", ":0")
-    install(tmp_path, "xclip", "exit 1")
-    install(tmp_path, "xsel", f'cat > "{tmp_path}/clipboard"')
+    for name, setting in {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}.items():
+        monkeypatch.setenv(name, setting)
+    for name, script in {"xclip": "exit 1", "xsel": f'cat > "{tmp_path}/clipboard"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
 
     done = copy_to_clipboard("ünïcode \ud800")
 
     assert (done, (tmp_path / "clipboard").read_text(encoding="utf-8")) == (True, "ünïcode \\ud800")
-    (tmp_path / "nothing").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert not copy_to_clipboard("text")
 
 
 def test_every_platform_has_its_own_programs() -> None:
-    assert programs("darwin", {}) == [("pbcopy",)]
-    assert programs("win32", {}) == [("clip",)]
-    assert programs("linux", {}) == []
+    found = {platform: programs(platform, {}) for platform in ("darwin", "win32", "linux")}
+
+    assert found == {"darwin": [("pbcopy",)], "win32": [("clip",)], "linux": []}

@@ -1,7 +1,4 @@
-"""The host's agent among others.
-
-Its presence, its steering, and a shared plan that a conversation follows as far as it may.
-"""
+"""The host's agent among others: its presence, its steering, and a shared plan that a conversation follows."""
 
 import os
 from pathlib import Path
@@ -23,7 +20,7 @@ from tildone.plan.dialects.native import STOPPED
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.events import Actor, Author, Directive
 from tildone.plan.gate import RestReason
-from tildone.plan.model import Phase, Status, Task
+from tildone.plan.model import Phase, Status, Task, without_numbers
 from tildone.plan.ops import Append, Write
 from tildone.run.extension import ConversationStart, SubagentTurn
 from tildone.run.extensions import extension_of
@@ -47,51 +44,6 @@ def steer(stage: Stage, directive: Directive) -> None:
     stage.open_session("conversation").set_directive(directive)
 
 
-def users(stage: Stage) -> list[str]:
-    return [messages.text_of(said) for said in stage.messages("user")]
-
-
-async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stage:
-    stage = Stage(INDEXED, *script)
-    stage.host.load([("steering", steering(stage.open_session, agents))])
-    await stage.start(indexed(stage.open_session))
-    return stage
-
-
-async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None:
-    """There is no further request to the model, and the call is not executed."""
-
-    async def meanwhile() -> dict[str, Any]:
-        steer(stage, Directive.STOP)
-        return START
-
-    stage = await on_stage(WRITE, meanwhile)
-
-    await stage.says("go")
-
-    results = [messages.text_of(said) for said in stage.messages("toolResult")]
-    assert results[-1] == STOPPED
-    assert len(stage.model.requests) == 2
-    assert stage.messages("assistant")[-1]["stopReason"] == "aborted"
-    assert stage.screen.notices[0] == ("warning", NOTICE)
-    assert stage.open_session("conversation").plan.tasks[0].status.value == "pending"
-
-
-async def test_a_stopped_agent_sends_no_request_until_it_is_resumed() -> None:
-    """A new prompt does not resume the agent."""
-    stage = await on_stage(WRITE, WORDS)
-    await stage.says("go")
-    steer(stage, Directive.STOP)
-
-    await stage.says("go on")
-    asked = len(stage.model.requests)
-    steer(stage, Directive.GO)
-    await stage.says("now")
-
-    assert asked == 2
-    assert len(stage.model.requests) == 3
-
-
 @pytest.mark.parametrize(
     ("directive", "early"), [(Directive.PAUSE, True), (Directive.PAUSE, False), (Directive.STOP, False)]
 )
@@ -106,7 +58,45 @@ async def test_a_directive_prevents_the_nudge(directive: Directive, *, early: bo
     stage.clock.advance(10_000)
     await stage.host.settled()
 
-    assert users(stage) == ["go"]
+    assert [messages.text_of(said) for said in stage.messages("user")] == ["go"]
+
+
+async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stage:
+    stage = Stage(INDEXED, *script)
+    stage.host.load([("steering", steering(stage.open_session, agents))])
+    await stage.start(indexed(stage.open_session))
+    return stage
+
+
+async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None:
+    """There is no further request to the model, and the call is not executed."""
+
+    async def meanwhile() -> Json:
+        steer(stage, Directive.STOP)
+        return START
+
+    stage = await on_stage(WRITE, meanwhile)
+
+    await stage.says("go")
+
+    assert messages.text_of(stage.messages("toolResult")[-1]) == STOPPED
+    assert stage.messages("assistant")[-1]["stopReason"] == "aborted"
+    assert (len(stage.model.requests), stage.screen.notices[0]) == (2, ("warning", NOTICE))
+    assert stage.open_session("conversation").plan.tasks[0].status is Status.PENDING
+
+
+async def test_a_stopped_agent_sends_no_request_until_it_is_resumed() -> None:
+    """A new prompt does not resume the agent."""
+    stage = await on_stage(WRITE, WORDS)
+    await stage.says("go")
+    steer(stage, Directive.STOP)
+
+    await stage.says("go on")
+    asked = len(stage.model.requests)
+    steer(stage, Directive.GO)
+    await stage.says("now")
+
+    assert (asked, len(stage.model.requests)) == (2, 3)
 
 
 @pytest.mark.parametrize("directive", list(Directive))
@@ -122,24 +112,19 @@ async def test_only_an_agent_with_the_go_directive_is_reminded(directive: Direct
 
 
 async def test_the_agent_is_registered_while_its_conversation_is_open(tmp_path: Path) -> None:
+    """It works without a registry that can be written, too."""
     agents = AgentRegistry(str(tmp_path), "/project")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
     stage = await on_stage(agents=agents)
 
     (agent,) = agents.active(stage.clock.now())
     await stage.host.close()
+    without = await on_stage(WRITE, WORDS, agents=AgentRegistry(str(tmp_path / "file"), "/project"))
+    await without.says("go")
+    await without.host.close()
 
     assert (str(agent.id), agent.session, agent.pid) == ("tildone:conversation", "conversation", os.getpid())
-    assert list(agents.all()) == []
-
-
-async def test_an_agent_works_without_a_writable_registry(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    stage = await on_stage(WRITE, WORDS, agents=AgentRegistry(str(tmp_path / "file"), "/project"))
-
-    await stage.says("go")
-    await stage.host.close()
-
-    assert len(stage.model.requests) == 2
+    assert (list(agents.all()), len(without.model.requests)) == ([], 2)
 
 
 async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> None:
@@ -226,9 +211,7 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
     before = len(store.told)
     stage.clock.advance(AT_MOST_EVERY_MS)
 
-    assert before == 1
-    assert len(store.told) == 2
-    assert only(stage).why == RestReason.ALL_DONE.value
+    assert (before, len(store.told), only(stage).why) == (1, 2, RestReason.ALL_DONE.value)
 
 
 @pytest.mark.parametrize(
@@ -247,12 +230,11 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
     stage.clock.advance(AT_MOST_EVERY_MS)
 
     resting = only(stage)
-    assert resting.why == why.value
-    assert resting.doing == ""
+    assert (resting.why, resting.doing) == (why.value, "")
     stage.clock.advance(3 * EVERY_MS)
     assert only(stage) == resting
 
-    async def again() -> dict[str, Any]:
+    async def again() -> Json:
         stage.clock.advance(AT_MOST_EVERY_MS)
         assert only(stage).why == ""
         return {"text": "ok"}
@@ -264,14 +246,14 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
 
 async def test_an_agent_has_a_presence_from_its_first_turn_to_the_end_of_its_conversation() -> None:
     stage = await seen_at_work({"text": "Hello."})
-    assert list(stage.store.records.presences()) == []
+    counts = [len(stage.store.records.presences())]
     await stage.says("go")
-    assert len(stage.store.records.presences()) == 1
+    counts.append(len(stage.store.records.presences()))
 
     await stage.host.close()
     stage.clock.advance(10 * EVERY_MS)
 
-    assert list(stage.store.records.presences()) == []
+    assert [*counts, len(stage.store.records.presences())] == [0, 1, 0]
 
 
 async def test_a_store_that_cannot_be_written_changes_nothing_for_the_agent() -> None:
@@ -311,12 +293,8 @@ def others(stage: Stage) -> Session:
     return session_on(stage.store, stage.dialect, name=PLAN, prefix=f"o{stage.new_id()}")
 
 
-def content(stage: Stage) -> list[tuple[str, list[tuple[str, Status, tuple[str, ...]]]]]:
-    """Return phases and tasks without numbers."""
-    return [
-        (phase.name, [(task.text, task.status, task.notes) for task in phase.tasks])
-        for phase in others(stage).plan.phases
-    ]
+def content(stage: Stage) -> tuple[Phase, ...]:
+    return without_numbers(others(stage).plan).phases
 
 
 @every_dialect
@@ -330,7 +308,7 @@ async def test_a_branch_restores_the_plan_with_phases_and_notes(name: str, *, fo
 
     await stage.host.dispatcher.emit(ConversationStart("resume"))
     assert content(stage) == changed
-    assert changed[0][1][0][1] is Status.COMPLETED
+    assert changed[0].tasks[0].status is Status.COMPLETED
     if fork:
         stage.host.transcript.move(None)
         await stage.host.start("fork")

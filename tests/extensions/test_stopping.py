@@ -43,13 +43,10 @@ MANY = 30
 NAMES = sorted(DIALECTS)
 
 
-def told(cell: str) -> int:
-    """Return the number in a cell; 0 if there is none."""
+def told(name: str, column: int) -> int:
+    """Return the number in a cell of the row of a dialect; 0 if there is none."""
+    cell = ROWS[f"`{name}`"][column]
     return int(cell.split(maxsplit=1)[0]) if cell[0].isdigit() else 0
-
-
-def row(name: str) -> list[str]:
-    return ROWS[f"`{name}`"]
 
 
 def test_every_dialect_has_a_row() -> None:
@@ -59,16 +56,14 @@ def test_every_dialect_has_a_row() -> None:
 @pytest.mark.parametrize("name", NAMES)
 async def test_in_a_run(name: str, tmp_path: Path) -> None:
     stage = await on_stage(name, tmp_path)
-    times, countdown = told(row(name)[0]), told(row(name)[1]) * 1000
+    times, countdown = told(name, 0), told(name, 1) * 1000
     await stage.says("Go")
 
     for number in range(MANY if countdown else 0):
         before = len(stage.model.requests)
-        stage.clock.advance(countdown - 1)
-        await stage.host.settled()
+        await elapsed(stage, countdown - 1)
         assert len(stage.model.requests) == before
-        stage.clock.advance(1)
-        await stage.host.settled()
+        await elapsed(stage, 1)
         assert len(stage.model.requests) == before + (number < times)
 
     assert len(stage.model.requests) == 1 + times
@@ -81,11 +76,10 @@ async def test_a_prompt_begins_the_count_again(name: str, tmp_path: Path) -> Non
     for _ in range(2):
         await stage.says("Go")
         for _ in range(MANY):
-            stage.clock.advance(3000)
-            await stage.host.settled()
+            await elapsed(stage, 3000)
         stage.open_session("conversation").reset_counts()
 
-    assert len(stage.model.requests) == 2 * (1 + told(row(name)[0]))
+    assert len(stage.model.requests) == 2 * (1 + told(name, 0))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -97,7 +91,7 @@ def test_in_hooks(name: str, tmp_path: Path) -> None:
 
     answers = [agent.stops(f"Words {number}.") for number in range(MANY)]
 
-    assert sum("One" in answer for answer in answers) == told(row(name)[2])
+    assert sum("One" in answer for answer in answers) == told(name, 2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,7 +101,7 @@ def test_in_the_library(name: str) -> None:
 
     decisions = [session.turn_ended().decision for _ in range(MANY)]
 
-    assert sum(isinstance(decision, GoOn) for decision in decisions) == told(row(name)[3])
+    assert sum(isinstance(decision, GoOn) for decision in decisions) == told(name, 3)
 
 
 async def on_stage(name: str, folder: Path) -> Stage:
@@ -117,6 +111,11 @@ async def on_stage(name: str, folder: Path) -> Stage:
     await stage.start(extension_of(stage.dialect, stage.open_session, settings))
     stage.open_session("conversation").change([Append((Task("One"),))])
     return stage
+
+
+async def elapsed(stage: Stage, milliseconds: int) -> None:
+    stage.clock.advance(milliseconds)
+    await stage.host.settled()
 
 
 LIST: Answer = {"call": ("list_todos", {})}
@@ -130,8 +129,8 @@ def write(*texts: str) -> Answer:
     return {"call": ("write_todos", {"mode": "append", "todos": [{"text": text} for text in texts]})}
 
 
-async def bounded_by(patience: Patience, *script: Answer) -> Stage:
-    """A host whose sessions have these bounds."""
+async def bounded_by(patience: Patience, *script: Answer, says: int = 1) -> tuple[Stage, list[int]]:
+    """Return a host whose sessions have these bounds, after so many prompts, and the requests after each of them."""
     stage = Stage(INDEXED, *script)
 
     def bounded(conversation: str) -> Session:
@@ -142,7 +141,11 @@ async def bounded_by(patience: Patience, *script: Answer) -> Stage:
     stage.host.load([("request bounds", request_bounds(bounded))])
     await stage.host.dispatcher.emit(SubagentTurn("before a conversation is open"))
     await stage.start(indexed(bounded))
-    return stage
+    requests = list[int]()
+    for _ in range(says):
+        await stage.says("go")
+        requests.append(len(stage.model.requests))
+    return stage, requests
 
 
 def tripped(stage: Stage) -> list[Any]:
@@ -151,12 +154,9 @@ def tripped(stage: Stage) -> list[Any]:
 
 
 async def test_a_model_that_only_lists_is_ended_when_its_plan_makes_no_progress() -> None:
-    stage = await bounded_by(Patience(idle_requests=7), write("One"), *[LIST] * 30)
+    stage, requests = await bounded_by(Patience(idle_requests=7), write("One"), *[LIST] * 30)
 
-    await stage.says("go")
-
-    assert len(stage.model.requests) == 8
-    assert tripped(stage) == [Tripped(Bound.IDLE_REQUESTS, 7)]
+    assert (requests, tripped(stage)) == ([8], [Tripped(Bound.IDLE_REQUESTS, 7)])
     assert [message for _, message in stage.screen.notices] == [
         f"Stopped: 7 requests to the model, and no task was closed or added. {GO_ON}"
     ]
@@ -164,45 +164,32 @@ async def test_a_model_that_only_lists_is_ended_when_its_plan_makes_no_progress(
 
 async def test_closing_and_reopening_a_task_is_no_progress() -> None:
     toggle = [edit("complete", 0), edit("start", 0)] * 20
-    stage = await bounded_by(Patience(idle_requests=7), write("One", "Two"), *toggle)
+    stage, requests = await bounded_by(Patience(idle_requests=7), write("One", "Two"), *toggle)
 
-    await stage.says("go")
-
-    assert len(stage.model.requests) == 9
-    assert tripped(stage) == [Tripped(Bound.IDLE_REQUESTS, 7)]
+    assert (requests, tripped(stage)) == ([9], [Tripped(Bound.IDLE_REQUESTS, 7)])
 
 
 async def test_progress_starts_the_count_again_up_to_all_requests() -> None:
     closing = [step for index in range(20) for step in (LIST, LIST, edit("complete", index))]
     texts = [f"Task {number}" for number in range(20)]
-    stage = await bounded_by(Patience(idle_requests=5, requests=31), write(*texts), *closing)
+    stage, requests = await bounded_by(Patience(idle_requests=5, requests=31), write(*texts), *closing)
 
-    await stage.says("go")
-
-    assert len(stage.model.requests) == 31
-    assert tripped(stage) == [Tripped(Bound.REQUESTS, 31)]
+    assert (requests, tripped(stage)) == ([31], [Tripped(Bound.REQUESTS, 31)])
 
 
 async def test_a_persons_message_starts_every_count_again() -> None:
-    stage = await bounded_by(Patience(idle_requests=3), write("One"), *[LIST] * 30)
-    await stage.says("go")
-    first = len(stage.model.requests)
+    stage, requests = await bounded_by(Patience(idle_requests=3), write("One"), *[LIST] * 30, says=2)
 
-    await stage.says("go on")
-
-    assert (first, len(stage.model.requests)) == (4, 7)
-    assert tripped(stage) == [Tripped(Bound.IDLE_REQUESTS, 3)] * 2
+    assert (requests, tripped(stage)) == ([4, 7], [Tripped(Bound.IDLE_REQUESTS, 3)] * 2)
 
 
 async def test_the_time_since_a_person_spoke_is_bounded() -> None:
-    stage = await bounded_by(Patience(hours=2), write("One"), *[LIST] * 3)
-    clock = stage.clock
-
     async def an_hour_later() -> dict[str, Any]:
-        clock.advance(3_600_000)
+        stage.clock.advance(3_600_000)
         return {"call": ("list_todos", {})}
 
-    stage.model.script[1:1] = [an_hour_later] * 9
+    stage, _ = await bounded_by(Patience(hours=2), write("One"), says=0)
+    stage.model.script[1:] = [an_hour_later] * 9
     await stage.says("go")
     first = len(stage.model.requests)
     await stage.says("go on")
@@ -220,12 +207,11 @@ async def test_requests_of_subagents_count_towards_the_absolute_bound_only() -> 
             await stage.host.dispatcher.emit(SubagentTurn("c"))
         return {"call": ("list_todos", {})}
 
-    stage = await bounded_by(Patience(requests=10, idle_requests=5), work, work, work)
+    stage, _ = await bounded_by(Patience(requests=10, idle_requests=5), work, work, work, says=0)
 
     await stage.says("go")
 
-    assert tripped(stage) == [Tripped(Bound.REQUESTS, 10)]
-    assert len(stage.model.requests) == 2
+    assert (len(stage.model.requests), tripped(stage)) == (2, [Tripped(Bound.REQUESTS, 10)])
 
 
 DONE: Answer = {"call": ("todo", {"done": 1})}

@@ -71,13 +71,7 @@ class Parent:
         self._prepare = prepare
         retry = RetryPolicy(attempts=0)
         self.host = Host(
-            model=model,
-            transcript=self.transcript("parent"),
-            cwd=cwd,
-            now=lambda: 0,
-            ui=ui,
-            tools=tools,
-            retry=retry,
+            model=model, transcript=self.transcript("parent"), cwd=cwd, now=lambda: 0, ui=ui, tools=tools, retry=retry
         )
         self.host.add_tool(task_tool(Subagents(self.host, self.open, most)))
         self.told: list[Json] = []

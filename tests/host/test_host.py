@@ -1,7 +1,4 @@
-"""The host.
-
-Turns, tools, queues, failures and aborts, with a model that answers from a script, or whose rate is limited.
-"""
+"""The host: turns, tools, queues, failures and aborts, with a model of a script, or one whose rate is limited."""
 
 import asyncio
 import itertools
@@ -12,7 +9,6 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json
-from tests.host.tools.test_rendering import Scripted
 from tildone.base.schema import SchemaProblem
 from tildone.run.events import AgentStart, AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.run.extension import (
@@ -29,15 +25,7 @@ from tildone.run.extension import (
 )
 from tildone.run.host import ABORT_GRACE_SECONDS, ExtensionAPI, Host, HostBusy
 from tildone.run.kit.components import Text
-from tildone.run.kit.definition import (
-    AbortController,
-    Aborted,
-    AbortSignal,
-    TextContent,
-    ToolDefinition,
-    ToolResult,
-    text_result,
-)
+from tildone.run.kit.definition import AbortController, Aborted, AbortSignal, ToolDefinition, ToolResult, text_result
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, Usage, tool_call
 from tildone.run.model import ChatRequest, LimitedModel, ModelFailure, RetryPolicy, assistant_message
 from tildone.run.transcript import Transcript
@@ -80,26 +68,26 @@ class Script:
 
 
 def host_with(
-    model: Script,
-    *tools: ToolDefinition,
-    retry: RetryPolicy | None = None,
-    abort_grace: float = ABORT_GRACE_SECONDS,
+    model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None, abort_grace: float = ABORT_GRACE_SECONDS
 ) -> tuple[Host, list[Json]]:
     """Return a host and the list of its events."""
     ids = itertools.count()
     transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
     made = Host(
-        model=model,
-        transcript=transcript,
-        cwd="/p",
-        now=lambda: 0,
-        tools=tools,
-        retry=retry,
-        abort_grace=abort_grace,
+        model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry, abort_grace=abort_grace
     )
     told: list[Json] = []
     made.listen(lambda event: told.append(messages.event(event)))
     return made, told
+
+
+def asked(model: Script) -> list[str]:
+    """Return the texts of the messages of the newest request."""
+    return [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
+
+
+def last_stored(host: Host) -> Json:
+    return messages.said_in(host.transcript)[-1]
 
 
 def tool(name: str, run: Callable[..., Any] | None = None, **more: Any) -> ToolDefinition:
@@ -146,51 +134,19 @@ def kinds(told: list[Json]) -> list[str]:
     return [event["type"] for event in told]
 
 
+EVENTS = """
+agent_start turn_start message_start message_end message_start message_end tool_execution_start tool_execution_end
+message_start message_end turn_end turn_start message_start message_update message_end turn_end agent_end agent_settled
+"""
+
+
 async def test_the_events_of_a_turn_are_published_in_order_and_stored() -> None:
     """They range from the prompt to the settled event."""
     host, told = await ran(Script([("look", {})], "found it"), tool("look"))
 
-    assert kinds(told) == [
-        "agent_start",
-        "turn_start",
-        *["message_start", "message_end"] * 2,
-        "tool_execution_start",
-        "tool_execution_end",
-        "message_start",
-        "message_end",
-        "turn_end",
-        "turn_start",
-        "message_start",
-        "message_update",
-        "message_end",
-        "turn_end",
-        "agent_end",
-        "agent_settled",
-    ]
+    assert kinds(told) == EVENTS.split()
     roles = [message["role"] for message in messages.said_in(host.transcript)]
     assert roles == ["user", "assistant", "toolResult", "assistant"]
-
-
-async def test_the_system_prompt_describes_each_active_tool_once() -> None:
-    """Their snippets and guidelines are in the system prompt; a guideline that two tools share appears once."""
-    model = Script()
-    one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
-    two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
-    await ran(
-        model,
-        one,
-        two,
-        tool("silent"),
-        tool("off", prompt_snippet="Third"),
-        plug=lambda api: api.set_active_tools(["one", "two", "silent"]),
-    )
-
-    system = model.requests[0].system
-    assert "- one: First" in system
-    assert "- two: Second" in system
-    assert "Third" not in system
-    assert system.count("Be brief.") == 1
-    assert [spec.name for spec in model.requests[0].tools] == ["one", "two", "silent"]
 
 
 async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
@@ -240,22 +196,6 @@ async def test_a_call_that_cannot_be_executed_has_an_error_result(call: Any, sai
     assert said in ended["result"]["content"][0]["text"]
 
 
-async def test_an_exception_of_a_tool_becomes_an_error_result() -> None:
-    """Its partial results are published."""
-
-    async def fails(_params: Any, _signal: Any, on_update: Callable[[ToolResult], None]) -> ToolResult:
-        on_update(ToolResult((TextContent("half"),), {"done": 50}))
-        raise LookupError("No such thing. Try another.")
-
-    _, told = await ran(Script([("look", {})]), tool("look", fails))
-
-    (update,) = of_kind(told, "tool_execution_update")
-    (ended,) = of_kind(told, "tool_execution_end")
-    assert update["partialResult"]["details"] == {"done": 50}
-    assert ended["result"]["content"][0]["text"] == "No such thing. Try another."
-    assert ended["isError"]
-
-
 async def test_extensions_can_block_calls_and_change_arguments_and_results() -> None:
     """They do so before and after a tool runs."""
 
@@ -283,9 +223,8 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_other
         heard.append("second")
 
     def plug(api: ExtensionAPI) -> None:
-        api.on(AgentStart, lambda *_: heard.append("first"))
-        api.on(AgentStart, broken)
-        api.on(AgentStart, second)
+        for handler in (lambda *_: heard.append("first"), broken, second):
+            api.on(AgentStart, handler)
 
     host, told = host_with(Script())
     extend(host, plug)
@@ -294,9 +233,7 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_other
     await talk(host)
 
     assert heard == ["first", "second"]
-    complaints = [
-        (one["extensionPath"], one["event"], one["error"]) for one in told if one["type"] == "extension_error"
-    ]
+    complaints = [(one["extensionPath"], one["event"], one["error"]) for one in of_kind(told, "extension_error")]
     assert complaints == [("bad", "load", "cannot load"), ("test", "agent_start", "oops")]
 
 
@@ -330,26 +267,27 @@ async def test_nothing_stays_registered_of_an_extension_that_raises() -> None:
 async def test_extensions_can_add_messages_and_replace_the_system_prompt() -> None:
     """The person's message is first, then the added one, then those queued for the next turn."""
     model = Script()
-    host, _ = host_with(model)
 
     def plug(api: ExtensionAPI) -> None:
         reply = AgentStartReply(CustomMessage("hint", "psst"), "Be somebody else.")
         api.on(BeforeAgentStart, lambda *_: reply)
         api.send_message(CustomMessage("late", "later"), deliver_as=Delivery.NEXT_TURN)
 
-    extend(host, plug)
-    await talk(host)
+    await ran(model, plug=plug)
 
     assert model.requests[0].system == "Be somebody else."
-    assert [messages.text_of(said) for said in messages.shown(model.requests[0].messages)] == ["go", "psst", "later"]
+    assert asked(model) == ["go", "psst", "later"]
 
 
 async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_the_stop() -> None:
-    """One message is delivered at a time."""
+    """One message is delivered at a time. The queues can be cleared, which returns their texts."""
+    cleared: list[Any] = []
 
     async def busy(*_: Any) -> ToolResult:
-        await host.steer("left")
-        await host.follow_up("and then this")
+        for _time in range(2):
+            cleared.append(await host.clear_queues())
+            await host.steer("left")
+            await host.follow_up("and then this")
         with pytest.raises(HostBusy, match="a turn is running"):
             await host.prompt("hello?")
         return text_result("ok")
@@ -359,28 +297,11 @@ async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_t
 
     await talk(host)
 
-    last = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
-    assert last == ["go", "", "ok", "left", "turned left", "and then this"]
-    queues = [(event["steering"], event["followUp"]) for event in told if event["type"] == "queue_update"]
-    assert queues[0] == (["left"], [])
+    assert cleared == [([], []), (["left"], ["and then this"])]
+    assert asked(model) == ["go", "", "ok", "left", "turned left", "and then this"]
+    queues = [(event["steering"], event["followUp"]) for event in of_kind(told, "queue_update")]
+    assert (["left"], []) in queues
     assert queues[-1] == ([], [])
-
-
-async def test_a_queue_can_be_cleared() -> None:
-    """The queued texts are returned."""
-
-    async def busy(*_: Any) -> ToolResult:
-        await host.steer("left")
-        await host.follow_up("later")
-        cleared.append(await host.clear_queues())
-        return text_result("ok")
-
-    cleared: list[Any] = []
-    host, _ = host_with(Script([("busy", {})]), tool("busy", busy))
-
-    await talk(host)
-
-    assert cleared == [(["left"], ["later"])]
 
 
 async def test_an_abort_ends_the_turn_at_once() -> None:
@@ -394,7 +315,7 @@ async def test_an_abort_ends_the_turn_at_once() -> None:
 
     await talk(host)
 
-    assert messages.said_in(host.transcript)[-1]["stopReason"] == "aborted"
+    assert last_stored(host)["stopReason"] == "aborted"
     assert kinds(told)[-3:] == ["turn_end", "agent_end", "agent_settled"]
     assert not host.is_running
 
@@ -412,8 +333,7 @@ async def test_an_abort_reaches_the_running_tool() -> None:
 
     await talk(host)
 
-    assert tool_texts(host) == ["Error: aborted", "Error: aborted"]
-    assert len(model.requests) == 1
+    assert (tool_texts(host), len(model.requests)) == (["Error: aborted"] * 2, 1)
 
 
 async def test_a_transient_failure_is_retried() -> None:
@@ -427,8 +347,8 @@ async def test_a_transient_failure_is_retried() -> None:
     _, told = await ran(model, retry=RetryPolicy(sleep=sleep))
 
     assert pauses == [2.0, 4.0]
-    assert [event["willRetry"] for event in told if event["type"] == "agent_end"] == [True, True, False]
-    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == ["go"]
+    assert [event["willRetry"] for event in of_kind(told, "agent_end")] == [True, True, False]
+    assert asked(model) == ["go"]
     assert of_kind(told, "auto_retry_end") == [{"type": "auto_retry_end", "success": True, "attempt": 3}]
 
 
@@ -440,47 +360,33 @@ async def test_a_permanent_failure_is_reported_and_ends_the_run() -> None:
 
     failing = [ModelFailure(f"busy {i}", transient=True) for i in range(5)]
     host, told = await ran(Script(*failing), retry=RetryPolicy(attempts=2, sleep=sleep))
-    final, more = host_with(Script(ModelFailure("no key", transient=False)))
-    await talk(final)
+    final, more = await ran(Script(ModelFailure("no key", transient=False)))
 
-    ended = of_kind(told, "auto_retry_end")
-    assert [(event["success"], event["finalError"]) for event in ended] == [(False, "busy 2")]
-    assert messages.said_in(host.transcript)[-1]["errorMessage"] == "busy 2"
-    assert "auto_retry_start" not in kinds(more)
-    assert messages.said_in(final.transcript)[-1]["stopReason"] == "error"
+    [ended] = of_kind(told, "auto_retry_end")
+    assert (ended["success"], ended["finalError"], last_stored(host)["errorMessage"]) == (False, "busy 2", "busy 2")
+    assert (of_kind(more, "auto_retry_start"), last_stored(final)["stopReason"]) == ([], "error")
 
 
 async def test_an_abort_ends_the_pause_before_a_retry() -> None:
-    """No further request is sent."""
+    """No further request is sent. A failure after an abort is not retried at all."""
 
     async def sleep(_seconds: float) -> None:
         host.request_abort("enough")
         await asyncio.Event().wait()
 
-    model = Script(ModelFailure("overloaded", transient=True))
-    host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
-
-    await talk(host)
-
-    assert len(model.requests) == 1
-    [end] = of_kind(told, "auto_retry_end")
-    assert (end["success"], end["finalError"]) == (False, "Aborted")
-
-
-async def test_a_failure_after_an_abort_is_not_retried() -> None:
-    """No pause is published."""
-
     async def aborted(_signal: AbortSignal) -> None:
         host.request_abort("enough")
         raise ModelFailure("cut", transient=True)
 
-    model = Script(aborted)
-    host, told = host_with(model)
+    ends = list[Json]()
+    for answer, starts in ((ModelFailure("overloaded", transient=True), 1), (aborted, 0)):
+        model = Script(answer)
+        host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
+        await talk(host)
+        assert (len(model.requests), len(of_kind(told, "auto_retry_start"))) == (1, starts)
+        ends += of_kind(told, "auto_retry_end")
 
-    await talk(host)
-
-    assert len(model.requests) == 1
-    assert "auto_retry_start" not in kinds(told)
+    assert [(end["success"], end["finalError"]) for end in ends] == [(False, "Aborted")]
 
 
 async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
@@ -493,14 +399,8 @@ async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
     model = Script("a", "b", "c")
     _, told = await ran(model, plug=lambda api: api.on(BeforeSettle, before_settle))
 
-    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == [
-        "go",
-        "a",
-        "one more",
-        "b",
-        "last one",
-    ]
-    assert kinds(told).count("agent_settled") == 1
+    assert asked(model) == ["go", "a", "one more", "b", "last one"]
+    assert len(of_kind(told, "agent_settled")) == 1
 
 
 async def test_commands_are_run_and_not_sent_to_the_model() -> None:
@@ -522,7 +422,7 @@ async def test_commands_are_run_and_not_sent_to_the_model() -> None:
 
     assert ran == ["the world", "", "fail"]
     assert len(model.requests) == 1
-    assert [one["error"] for one in told if one["type"] == "extension_error"] == ["cannot"]
+    assert [one["error"] for one in of_kind(told, "extension_error")] == ["cannot"]
 
 
 async def test_custom_messages_are_added_at_once_or_queued() -> None:
@@ -542,8 +442,7 @@ async def test_custom_messages_are_added_at_once_or_queued() -> None:
     api.send_user_message("and this", deliver_as=Delivery.FOLLOW_UP)
     await host.settled()
 
-    texts = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
-    assert texts == ["fyi", "work", "done", "while you are at it", "done", "and this"]
+    assert asked(model) == ["fyi", "work", "done", "while you are at it", "done", "and this"]
 
 
 async def test_closing_aborts_the_turn_and_notifies_extensions() -> None:
@@ -596,11 +495,11 @@ async def test_a_request_waits_for_the_limit_and_says_why() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    inner = Scripted()
+    inner = Script()
     model = LimitedModel(inner, lambda: waits.pop(0), told.append, RetryPolicy(sleep=sleep))
     events = [event async for event in model.stream(REQUEST)]
 
-    assert (slept, len(inner.requests), len(events)) == ([2.0, 0.5], 1, 1)
+    assert (slept, len(inner.requests), type(events[-1])) == ([2.0, 0.5], 1, AnswerDone)
     assert told == [
         "waits for the limit of requests to script, 2.0 s",
         "waits for the limit of requests to script, 0.5 s",
@@ -611,7 +510,7 @@ async def test_a_request_waits_for_the_limit_and_says_why() -> None:
 
 async def test_a_request_that_waits_can_be_aborted() -> None:
     told: list[str | None] = []
-    inner, controller = Scripted(), AbortController()
+    inner, controller = Script(), AbortController()
     model = LimitedModel(inner, lambda: 3_600_000, told.append)
 
     async def read() -> None:
@@ -631,7 +530,7 @@ async def test_a_request_that_waits_can_be_aborted() -> None:
 
 async def test_without_a_limit_nothing_is_said() -> None:
     told: list[str | None] = []
-    model = LimitedModel(Scripted(), lambda: 0, told.append)
+    model = LimitedModel(Script(), lambda: 0, told.append)
 
     assert [event async for event in model.stream(REQUEST)]
     await model.close()

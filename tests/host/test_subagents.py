@@ -1,7 +1,4 @@
-"""Subagents in a host.
-
-Tools, results, aborts, bounds, what they share with their parent, and work pending after a turn.
-"""
+"""Subagents: tools, results, aborts, bounds, what they share with their parent, and work pending after a turn."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +10,7 @@ from tests.clock import FakeClock
 from tests.host import records as messages
 from tests.host.records import Json
 from tests.host.subagent_bench import USAGE, Parent, Scripts, offered, task
-from tests.host.test_host import Script, extend, host_with, of_kind, talk, tool
+from tests.host.test_host import Script, extend, host_with, of_kind, ran, talk, tool
 from tests.suite.waiting import until_async
 from tildone.base import StoreError
 from tildone.run.codec import encode_usage
@@ -56,22 +53,47 @@ async def test_a_subagent_has_a_conversation_of_its_own_and_its_result_is_that_o
     parent = await worked(model, tool("look"))
 
     [result] = parent.results
+    first, *more = model.requests["docs"]
     assert (text_of(result), result.is_error) == ("12 pages", False)
-    first = model.requests["docs"][0]
     assert [text_of(message) for message in first.messages] == ["docs"]
     assert first.system.startswith("You are a subagent")
-    assert offered(first) == ["look", "yield"]
-    assert offered(model.requests["go"][0]) == ["look", "task"]
-    assert len(model.requests["docs"]) == 2
-    assert (len(parent.children), parent.ended) == (1, 1)
+    assert (offered(first), offered(model.requests["go"][0])) == (["look", "yield"], ["look", "task"])
+    assert (len(more), len(parent.children), parent.ended) == (1, 1, 1)
 
 
-async def test_without_yield_the_last_answer_is_the_result() -> None:
-    model = Scripts(go=[[task("a"), task("b")]], a=["found it"], b=[" "])
-    parent = await worked(model)
+def full(child: Host) -> None:
+    """Give the host a conversation that cannot be stored."""
 
-    texts = [text_of(result) for result in parent.results]
-    assert texts == ["found it", "The subagent ended without an answer."]
+    def write(_record: Any) -> None:
+        raise StoreError("the disk is full")
+
+    child.use(Transcript(header("full", "/p", 0), now=lambda: 0, new_id=lambda: "e", write=write))
+
+
+def stopping(child: Host) -> None:
+    extend(child, lambda api: api.on(ToolCallRequest, lambda _event, ctx: ctx.abort()))
+
+
+FAILURE = ModelFailure("no such key", transient=False)
+OUTCOMES: dict[str, tuple[list[Any], Callable[[Host], None], str, bool]] = {
+    "an answer": (["found it"], lambda _: None, "found it", False),
+    "no answer": ([" "], lambda _: None, "The subagent ended without an answer.", False),
+    "a failure": ([FAILURE], lambda _: None, "Error: the subagent's model failed: no such key", True),
+    "a stop": ([[("look", {})]], stopping, "Error: the subagent was stopped before it had finished", True),
+    "no storage": ([], full, "the disk is full", True),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+async def test_the_end_of_a_subagent_is_the_result_of_the_call(case: str) -> None:
+    """The parent goes on."""
+    script, prepare, text, is_error = OUTCOMES[case]
+    model = Scripts(go=[[task("a")], "I see"], a=script)
+    parent = await worked(model, tool("look"), prepare=prepare)
+
+    [result] = parent.results
+    assert (text_of(result), result.is_error) == (text, is_error)
+    assert (parent.ended, len(model.requests["go"])) == (1, 2)
 
 
 async def test_a_subagent_may_yield_an_error() -> None:
@@ -87,19 +109,14 @@ async def test_a_subagent_may_yield_an_error() -> None:
 
 async def test_tools_without_inherit_and_inactive_tools_are_not_the_subagents() -> None:
     """A host with yield does not register them at all, so an extension of the subagent cannot add one either."""
+    plan, off = tool("todo_write", inherit=False), tool("off")
 
     def register(api: ExtensionAPI) -> None:
-        for late in (tool("todo_write", inherit=False), tool("own"), tool("off")):
+        for late in (plan, tool("own"), off):
             api.register_tool(late)
 
     model = Scripts(go=[[task("a")]], a=[])
-    parent = Parent(
-        model,
-        tool("look"),
-        tool("todo_write", inherit=False),
-        tool("off"),
-        prepare=lambda host: extend(host, register),
-    )
+    parent = Parent(model, tool("look"), plan, off, prepare=lambda host: extend(host, register))
     extend(parent.host, lambda api: api.set_active_tools(["look", "todo_write", "task"]))
 
     await talk(parent.host)
@@ -110,19 +127,18 @@ async def test_tools_without_inherit_and_inactive_tools_are_not_the_subagents() 
 
 async def test_several_subagents_work_at_the_same_time() -> None:
     """Each waits until both have begun; the results are in the order of the calls."""
-    begun, both = [], asyncio.Event()
+    both = asyncio.Barrier(2)
 
-    async def meet(_signal: AbortSignal) -> str:
-        begun.append(1)
-        if len(begun) == 2:
-            both.set()
-        await asyncio.wait_for(both.wait(), 10)
-        return f"met {len(begun)}"
+    def meeting(name: str) -> Callable[[AbortSignal], Awaitable[str]]:
+        async def meet(_signal: AbortSignal) -> str:
+            await asyncio.wait_for(both.wait(), 10)
+            return f"{name} met"
 
-    model = Scripts(go=[[task("a"), task("b")]], a=[meet], b=[meet])
-    parent = await worked(model)
+        return meet
 
-    assert [text_of(result) for result in parent.results] == ["met 2", "met 2"]
+    parent = await worked(Scripts(go=[[task("a"), task("b")]], a=[meeting("a")], b=[meeting("b")]))
+
+    assert [text_of(result) for result in parent.results] == ["a met", "b met"]
 
 
 async def test_no_more_than_the_maximum_work_at_the_same_time() -> None:
@@ -144,22 +160,25 @@ async def test_no_more_than_the_maximum_work_at_the_same_time() -> None:
     assert [text_of(result) for result in parent.results] == ["ok"] * 5
 
 
+async def until_aborted(signal: AbortSignal) -> str:
+    over = asyncio.Event()
+    signal.on_abort(over.set)
+    await asyncio.wait_for(over.wait(), 10)
+    signal.raise_if_aborted()
+    return "never"
+
+
 async def test_an_abort_reaches_subagents_and_their_tools() -> None:
     """One is in a tool, one waits for its model, one has not begun; all end, and what they used is counted."""
     in_tool, at_model = asyncio.Event(), asyncio.Event()
 
     async def sleep(_params: Any, signal: AbortSignal, _update: Any) -> ToolResult:
         in_tool.set()
-        await forever(signal)
-        return text_result("never")
+        return text_result(await until_aborted(signal))
 
     async def forever(signal: AbortSignal) -> str:
         at_model.set()
-        over = asyncio.Event()
-        signal.on_abort(over.set)
-        await asyncio.wait_for(over.wait(), 10)
-        signal.raise_if_aborted()
-        return "never"
+        return await until_aborted(signal)
 
     model = Scripts(go=[[task("a"), task("b"), task("c")]], a=[[("sleep", {})]], b=[forever], c=["never"])
     parent = Parent(model, tool("sleep", sleep), most=2)
@@ -207,18 +226,21 @@ async def test_a_turn_that_a_subagent_begins_after_the_abort_is_aborted() -> Non
 
 
 async def test_the_usage_of_subagents_is_reported_as_it_arises_and_in_the_result() -> None:
-    model = Scripts(go=[[task("a")]], a=[[("look", {})], "done"])
+    """Updates show only the number of tool calls."""
+    model = Scripts(go=[[task("a")]], a=[[("look", {}), ("look", {})], "done"])
     parent = await worked(model, tool("look"))
 
-    reports = [event for event in parent.told if event["type"] == "subagent_usage"]
-    assert reports == [{"type": "subagent_usage", "toolCallId": "go10", "usage": encode_usage(USAGE)}] * 2
+    updates = [event["partialResult"]["content"] for event in of_kind(parent.told, "tool_execution_update")]
+    assert [content[0]["text"] for content in updates] == ["Task: 1 tool call", "Task: 2 tool calls"]
+    report = {"type": "subagent_usage", "toolCallId": "go10", "usage": encode_usage(USAGE)}
+    assert of_kind(parent.told, "subagent_usage") == [report] * 2
     [result] = parent.results
     used = usage_of_subagents(result)
     assert used is not None
     assert (used.total_tokens, used.cost and used.cost.total) == (220, 0.6)
     assert isinstance(result.details, dict)
-    assert (result.details["requests"], result.details["toolCalls"]) == (2, 1)
-    assert (result.details["description"], result.details["conversation"]) == ("look at a", "child0")
+    details = [result.details[name] for name in ("requests", "toolCalls", "description", "conversation")]
+    assert details == [2, 2, "look at a", "child0"]
 
 
 def test_results_of_other_tools_have_no_usage_of_subagents() -> None:
@@ -227,49 +249,6 @@ def test_results_of_other_tools_have_no_usage_of_subagents() -> None:
     assert usage_of_subagents(ToolResultMessage("c", "bash", (), details)) is None
     assert usage_of_subagents(ToolResultMessage("c", "task", ())) is None
     assert usage_of_subagents(ToolResultMessage("c", "task", (), {"usage": 1})) is None
-
-
-async def test_updates_show_only_the_number_of_tool_calls() -> None:
-    model = Scripts(go=[[task("a")]], a=[[("look", {}), ("look", {})], "done"])
-    parent = await worked(model, tool("look"))
-
-    updates = [event["partialResult"] for event in parent.told if event["type"] == "tool_execution_update"]
-    assert [update["content"][0]["text"] for update in updates] == ["Task: 1 tool call", "Task: 2 tool calls"]
-
-
-async def test_a_failure_of_the_model_is_a_failed_result_with_the_reason() -> None:
-    """The parent goes on."""
-    failure = ModelFailure("no such key", transient=False)
-    model = Scripts(go=[[task("a")], "I see"], a=[failure])
-    parent = await worked(model)
-
-    [result] = parent.results
-    assert (text_of(result), result.is_error) == ("Error: the subagent's model failed: no such key", True)
-    assert len(model.requests["go"]) == 2
-
-
-async def test_a_subagent_that_an_extension_stops_has_failed() -> None:
-    def stop(child: Host) -> None:
-        extend(child, lambda api: api.on(ToolCallRequest, lambda _event, ctx: ctx.abort()))
-
-    model = Scripts(go=[[task("a")]], a=[[("look", {})]])
-    parent = await worked(model, tool("look"), prepare=stop)
-
-    [result] = parent.results
-    assert (text_of(result), result.is_error) == ("Error: the subagent was stopped before it had finished", True)
-
-
-async def test_a_conversation_that_cannot_be_stored_is_a_failed_result() -> None:
-    def write(_record: Any) -> None:
-        raise StoreError("the disk is full")
-
-    def full(child: Host) -> None:
-        child.use(Transcript(header("full", "/p", 0), now=lambda: 0, new_id=lambda: "e", write=write))
-
-    parent = await worked(Scripts(go=[[task("a")]], a=[]), prepare=full)
-
-    [result] = parent.results
-    assert (text_of(result), result.is_error, parent.ended) == ("the disk is full", True, 1)
 
 
 async def test_a_subagent_that_has_yielded_begins_no_turn() -> None:
@@ -317,15 +296,15 @@ async def test_extensions_of_the_parent_block_and_change_the_calls_of_subagents(
 
 
 async def test_an_error_of_a_subagents_extension_is_reported_by_the_parent() -> None:
-    def broken(child: Host) -> None:
-        def fail(*_: object) -> None:
-            raise ValueError("broken")
+    def fail(*_: object) -> None:
+        raise ValueError("broken")
 
+    def broken(child: Host) -> None:
         extend(child, lambda api: api.on(ToolCallRequest, fail))
 
     parent = await worked(Scripts(go=[[task("a")]], a=[[("look", {})]]), tool("look"), prepare=broken)
 
-    assert [event["error"] for event in parent.told if event["type"] == "extension_error"] == ["broken"]
+    assert [event["error"] for event in of_kind(parent.told, "extension_error")] == ["broken"]
 
 
 async def test_a_long_report_is_cut_and_the_list_follows_it() -> None:
@@ -384,25 +363,22 @@ async def test_permissions_are_asked_for_with_the_subagents_name_and_hold_for_th
 
 
 async def test_questions_and_notices_of_a_subagent_go_to_the_person_but_panels_do_not() -> None:
-    parent = Parent(Scripts(), ui=Asked())
+    person = Asked()
+    parent = Parent(Scripts(), ui=person)
     ui = subagent_host(parent.host, parent.transcript("c"), "s").ctx.ui
 
     ui.set_status("key", "text")
     ui.set_widget("key", ["line"])
     ui.notify("hello", "warning")
 
-    assert ui.has_ui
-    assert isinstance(parent.host.ctx.ui, Asked)
-    assert parent.host.ctx.ui.notices == ["warning Subagent “s”: hello"]
+    assert (ui.has_ui, person.notices) == (True, ["warning Subagent “s”: hello"])
     assert await ui.select("t", ["a"], 2) == "Subagent “s”: t ['a'] 2"
     assert await ui.confirm("t", "m", 1)
-    assert await ui.input("t", "p") == "Subagent “s”: t p"
-    assert await ui.editor("t", "p") == "Subagent “s”: t p"
+    assert [await ask("t", "p") for ask in (ui.input, ui.editor)] == ["Subagent “s”: t p"] * 2
 
 
 async def test_an_ordinary_host_has_no_yield() -> None:
-    model = Script([("yield", {"result": "x"})])
-    parent = await worked(model)
+    parent = await worked(Script([("yield", {"result": "x"})]))
 
     assert "unknown tool 'yield'" in text_of(parent.results[0])
     assert parent.host.yielded is None
@@ -420,8 +396,7 @@ async def test_waiting_ends_when_the_last_hold_is_released() -> None:
     second()
     await waiting
 
-    assert held
-    assert not holds
+    assert (held, bool(holds)) == (True, False)
 
 
 def counting_host() -> tuple[Host, FakeClock]:
@@ -443,7 +418,7 @@ async def test_a_holding_timer_keeps_the_run_alive_until_its_turn_is_over() -> N
 
     assert waited
     assert not host.is_running
-    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant"]
+    assert roles(host) == ["user", "assistant"]
 
 
 async def test_a_cancelled_timer_does_not_keep_the_run_alive() -> None:
@@ -457,6 +432,14 @@ async def test_a_cancelled_timer_does_not_keep_the_run_alive() -> None:
     other()
 
     assert host.transcript.messages() == []
+
+
+def roles(host: Host) -> list[str]:
+    return [message["role"] for message in messages.said_in(host.transcript)]
+
+
+def stop_reasons(host: Host) -> list[str | None]:
+    return [message.get("stopReason") for message in messages.said_in(host.transcript)]
 
 
 async def open_another(host: Host) -> None:
@@ -523,7 +506,7 @@ async def test_an_abort_that_comes_too_late_stops_what_the_end_of_the_turn_start
 
     assert not host.pending
     clock.advance(3000)
-    assert [message.get("stopReason") for message in messages.said_in(host.transcript)] == [None, "stop"]
+    assert stop_reasons(host) == [None, "stop"]
     assert await host.clear_queues() == ([], ["Later"])
 
 
@@ -603,19 +586,13 @@ async def stopped(host: Host) -> None:
 
 async def test_a_message_of_an_extension_at_the_end_is_added_at_once() -> None:
     """It needs no turn."""
-    host, _ = host_with(Script("one"))
     said = CustomMessage("notice", "That was it.", display=True)
-    extend(host, lambda api: api.on(AgentEnd, lambda *_: api.send_message(said)))
+    host, _ = await ran(Script("one"), plug=lambda api: api.on(AgentEnd, lambda *_: api.send_message(said)))
 
-    await host.prompt("Go")
-    await host.settled()
-
-    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant", "custom"]
+    assert roles(host) == ["user", "assistant", "custom"]
 
 
 async def test_messages_queued_at_the_end_are_answered_before_the_agent_settles() -> None:
-    host, told = host_with(Script("one", "two"))
-
     left = ["More", "And more"]
 
     def plug(api: ExtensionAPI) -> None:
@@ -625,13 +602,11 @@ async def test_messages_queued_at_the_end_are_answered_before_the_agent_settles(
 
         api.on(AgentEnd, say)
 
-    extend(host, plug)
-    await host.prompt("Go")
-    await host.settled()
+    host, told = await ran(Script("one", "two"), plug=plug)
 
-    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant"] * 3
-    assert [event["type"] for event in told].count("agent_settled") == 1
-    assert "auto_retry_end" not in {event["type"] for event in told}
+    assert roles(host) == ["user", "assistant"] * 3
+    assert len(of_kind(told, "agent_settled")) == 1
+    assert of_kind(told, "auto_retry_end") == []
 
 
 async def test_a_run_aborted_during_a_tool_ends_with_an_aborted_message() -> None:
@@ -645,14 +620,8 @@ async def test_a_run_aborted_during_a_tool_ends_with_an_aborted_message() -> Non
         return text_result("ended")
 
     host, told = host_with(Script([("hang", {})], "never"), tool("hang", hang))
-    await host.prompt("Go")
-    await host.settled()
+    await talk(host)
 
-    assert [message.get("stopReason") for message in messages.said_in(host.transcript)] == [
-        None,
-        "toolUse",
-        None,
-        "aborted",
-    ]
+    assert stop_reasons(host) == [None, "toolUse", None, "aborted"]
     [end] = of_kind(told, "agent_end")
     assert end["messages"][-1]["stopReason"] == "aborted"

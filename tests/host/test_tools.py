@@ -15,7 +15,7 @@ from tests.host.test_host import Script, extend, host_with, of_kind, ran, talk, 
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
 from tildone.run.extension import AgentStartReply, BeforeAgentStart, ReplaceResult, ToolCallRequest, ToolResultReady
-from tildone.run.host import ExtensionAPI
+from tildone.run.host import ABORT_GRACE_SECONDS, ExtensionAPI, Host
 from tildone.run.kit.definition import AbortController, AbortSignal, ImageContent, TextContent, ToolResult, text_result
 from tildone.run.model import ChatRequest
 from tildone.run.tools import commands as command_exec
@@ -27,8 +27,7 @@ HI = (TextContent("hi"),)
 
 async def ended(run: Any) -> tuple[Json, list[Json]]:
     """Call a tool in a host; return the event of its end, and all events."""
-    host, told = host_with(Script([("look", {})], "fine"), tool("look", run))
-    await talk(host)
+    host, told = await ran(Script([("look", {})], "fine"), tool("look", run))
     assert messages.text_of(messages.said_in(host.transcript)[-1]) == "fine"
     json.dumps(told)
     json.dumps([entry.record for entry in host.transcript.entries], allow_nan=False)
@@ -36,55 +35,57 @@ async def ended(run: Any) -> tuple[Json, list[Json]]:
     return event, told
 
 
-@pytest.mark.parametrize(
-    ("returned", "problem"),
-    [
-        ("text", "a tool must return a ToolResult, not a str"),
-        (None, "a tool must return a ToolResult, not a NoneType"),
-        ({"content": []}, "a tool must return a ToolResult, not a dict"),
-        (ToolResult("text"), "the content of a result must be"),  # type: ignore[arg-type]  # what tools may do
-        (ToolResult(None), "the content of a result must be"),  # type: ignore[arg-type]  # the same
-        (ToolResult(("text",)), "the content of a result must be"),  # type: ignore[arg-type]  # the same
-        (ToolResult((TextContent(5),)), "the content of a result must be"),  # type: ignore[arg-type]  # the same
-        (ToolResult((ImageContent(b"x", "image/png"),)), "the content"),  # type: ignore[arg-type]  # the same
-    ],
-)
-async def test_something_that_is_not_a_result_is_a_failed_call(returned: Any, problem: str) -> None:
+async def ended_with(returned: Any) -> Json:
     async def run(*_: Any) -> Any:
         return returned
 
-    event, _ = await ended(run)
+    return (await ended(run))[0]
 
-    assert event["isError"]
-    assert problem in event["result"]["content"][0]["text"]
+
+def said(event: Json) -> tuple[bool, str]:
+    """Return whether a call has failed, and the text of its result."""
+    return event["isError"], event["result"]["content"][0]["text"]
+
+
+NO_RESULT = "a tool must return a ToolResult, not a "
+NO_CONTENT = "the content of a result must be"
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        ("text", f"{NO_RESULT}str"),
+        (None, f"{NO_RESULT}NoneType"),
+        ({"content": []}, f"{NO_RESULT}dict"),
+        (ToolResult("text"), NO_CONTENT),  # type: ignore[arg-type]  # what tools may do
+        (ToolResult(None), NO_CONTENT),  # type: ignore[arg-type]  # the same
+        (ToolResult(("text",)), NO_CONTENT),  # type: ignore[arg-type]  # the same
+        (ToolResult((TextContent(5),)), NO_CONTENT),  # type: ignore[arg-type]  # the same
+        (ToolResult((ImageContent(b"x", "image/png"),)), NO_CONTENT),  # type: ignore[arg-type]  # the same
+    ],
+)
+async def test_something_that_is_not_a_result_is_a_failed_call(returned: Any, problem: str) -> None:
+    is_error, text = said(await ended_with(returned))
+
+    assert (is_error, problem in text) == (True, True)
 
 
 async def test_details_that_json_cannot_represent_are_converted() -> None:
-    """The call has not failed: the tool has done its work."""
+    """The call has not failed: the tool has done its work. Other details are passed on as they are."""
     circular: Json = {}
     circular["me"] = circular
+    pair = {"pair": (1, 2)}
 
-    async def run(*_: Any) -> ToolResult:
-        details = {"set": {1}, 5: (1, 2.5), "nan": float("nan"), "type": int, "ok": [None, True, "x"]}
-        return ToolResult(HI, {**details, "circular": circular})
+    odd = {"set": {1}, 5: (1, 2.5), "nan": float("nan"), "type": int, "ok": [None, True, "x"], "circular": circular}
+    event = await ended_with(ToolResult(HI, odd))
+    image = [TextContent("hi"), ImageContent("aGk=", "image/png")]
+    plain = await ended_with(ToolResult(image, pair))  # type: ignore[arg-type]  # a list works, too
 
-    event, _ = await ended(run)
-
-    assert not event["isError"]
     details = event["result"]["details"]
+    assert not event["isError"]
     assert "…" in json.dumps(details.pop("circular"), ensure_ascii=False)
     assert details == {"set": [1], "5": [1, 2.5], "nan": None, "type": "<class 'int'>", "ok": [None, True, "x"]}
-
-
-async def test_other_details_are_passed_on_as_they_are() -> None:
-    details = {"pair": (1, 2)}
-
-    async def run(*_: Any) -> ToolResult:
-        return ToolResult([TextContent("hi"), ImageContent("aGk=", "image/png")], details)  # type: ignore[arg-type]  # a list works, too
-
-    event, _ = await ended(run)
-
-    assert event["result"]["details"] is details
+    assert plain["result"]["details"] is pair
 
 
 async def test_updates_are_checked_and_converted_too() -> None:
@@ -97,52 +98,63 @@ async def test_updates_are_checked_and_converted_too() -> None:
 
     [update] = of_kind(told, "tool_execution_update")
     assert update["partialResult"]["details"] == {"set": [1]}
-    assert event["result"]["content"][0]["text"] == "a tool must return a ToolResult, not a dict"
+    assert said(event) == (True, f"{NO_RESULT}dict")
 
 
-async def test_the_result_of_an_extension_is_checked_too() -> None:
-    host, told = host_with(Script([("look", {})], "fine"), tool("look"))
-    extend(host, lambda api: api.on(ToolResultReady, lambda *_: ReplaceResult("mine")))  # type: ignore[arg-type]  # what extensions may do
-    await talk(host)
-
-    [event] = of_kind(told, "tool_execution_end")
-    assert event["isError"]
-    assert event["result"]["content"][0]["text"] == "Error: a tool must return a ToolResult, not a str"
+async def cancelled_work() -> None:
+    work = asyncio.ensure_future(asyncio.Event().wait())
+    work.cancel()
+    await work
 
 
 async def test_a_tool_whose_own_work_is_cancelled_fails_and_the_run_goes_on() -> None:
-    async def run(*_: Any) -> ToolResult:
-        work = asyncio.ensure_future(asyncio.Event().wait())
-        work.cancel()
-        await work
-        return text_result("not reached")
+    event, _ = await ended(lambda *_: cancelled_work())
 
-    event, _ = await ended(run)
+    assert said(event) == (True, "Error: cancelled")
 
-    assert event["isError"]
-    assert event["result"]["content"][0]["text"] == "Error: cancelled"
+
+async def test_the_result_of_an_extension_is_checked_too() -> None:
+    text: Any = "mine"
+    model = Script([("look", {})])
+    _, told = await ran(model, tool("look"), plug=lambda api: api.on(ToolResultReady, lambda *_: ReplaceResult(text)))
+
+    [event] = of_kind(told, "tool_execution_end")
+    assert said(event) == (True, f"Error: {NO_RESULT}str")
+
+
+async def begun_turn(run: Any = None, *, plug: Any = None) -> tuple[Host, list[Json]]:
+    """Return a host in which a tool, or a handler before it, is at work for ever; both are given an event to set."""
+    begun = asyncio.Event()
+    look = tool("look", None if run is None else lambda *given: run(begun, *given))
+    host, told = host_with(Script([("look", {})]), look, abort_grace=GRACE if plug else ABORT_GRACE_SECONDS)
+    if plug:
+        extend(host, lambda api: api.on(ToolCallRequest, lambda *_: plug(begun)))
+    await host.prompt("go")
+    await begun.wait()
+    return host, told
+
+
+async def wait_for_ever(begun: asyncio.Event, *_: Any) -> Any:
+    begun.set()
+    await asyncio.Event().wait()
 
 
 async def test_work_that_the_abort_signal_cancels_is_an_aborted_call() -> None:
     """Also if the tool passes the cancellation on."""
-    begun = asyncio.Event()
 
-    async def run(_params: Any, signal: AbortSignal, _on_update: Any) -> ToolResult:
+    async def run(begun: asyncio.Event, _params: Any, signal: AbortSignal, _on_update: Any) -> None:
         work = asyncio.ensure_future(asyncio.Event().wait())
         signal.on_abort(work.cancel)
         begun.set()
         await work
-        return text_result("not reached")
 
-    host, told = host_with(Script([("look", {})]), tool("look", run))
-    await host.prompt("go")
-    await begun.wait()
+    host, told = await begun_turn(run)
     host.request_abort("Escape")
     async with asyncio.timeout(30):
         await host.settled()
 
     [event] = of_kind(told, "tool_execution_end")
-    assert event["result"]["content"][0]["text"] == "Error: aborted"
+    assert said(event) == (True, "Error: aborted")
 
 
 GRACE = 0.01
@@ -184,58 +196,35 @@ async def test_a_call_that_ignores_the_abort_is_cancelled_and_then_left_behind(*
     updates.append(1)
     await over.wait()
     await asyncio.sleep(0)
-    assert "tool_execution_update" not in {event["type"] for event in told}
-    results = [event["result"]["content"][0]["text"] for event in told if event["type"] == "tool_execution_end"]
-    assert results == ["Error: aborted"] * 2
+    assert of_kind(told, "tool_execution_update") == []
+    assert [said(event) for event in of_kind(told, "tool_execution_end")] == [(True, "Error: aborted")] * 2
     assert messages.said_in(host.transcript)[-1]["stopReason"] == "aborted"
     assert len(model.requests) == 1
 
 
 async def test_a_handler_that_ignores_the_abort_does_not_hold_up_the_call() -> None:
     """Such as one that asks the person."""
-    begun = asyncio.Event()
-
-    async def ask(*_: Any) -> None:
-        begun.set()
-        await asyncio.Event().wait()
-
-    host, told = host_with(Script([("look", {})]), tool("look"), abort_grace=GRACE)
-    extend(host, lambda api: api.on(ToolCallRequest, ask))
-    await host.prompt("go")
-    await begun.wait()
+    host, told = await begun_turn(plug=wait_for_ever)
 
     await host.abort()
 
     [event] = of_kind(told, "tool_execution_end")
-    assert event["result"]["content"][0]["text"] == "Error: aborted"
+    assert said(event) == (True, "Error: aborted")
 
 
 async def test_a_run_that_is_cancelled_while_a_tool_works_stays_cancelled() -> None:
-    begun = asyncio.Event()
-
-    async def run(*_: Any) -> ToolResult:
-        begun.set()
-        await asyncio.Event().wait()
-        return text_result("not reached")
-
-    host, told = host_with(Script([("look", {})]), tool("look", run))
-    await host.prompt("go")
-    await begun.wait()
+    host, told = await begun_turn(wait_for_ever)
     task = host.task
     assert task is not None
     task.cancel()
     await asyncio.wait({task}, timeout=30)
 
     assert task.cancelled()
-    assert "tool_execution_end" not in [event["type"] for event in told]
+    assert of_kind(told, "tool_execution_end") == []
 
 
-HIDDEN = tool(
-    "todo_write",
-    discoverable=True,
-    prompt_snippet="Plan work in phases",
-    prompt_guidelines=("Plan first.",),
-)
+HIDDEN = tool("todo_write", discoverable=True, prompt_snippet="Plan work in phases", prompt_guidelines=("Plan first.",))
+PLAN = [("find_tools", {"query": "plan"})]
 OTHER = tool("weather", discoverable=True, prompt_snippet="Look up the weather")
 
 
@@ -248,7 +237,12 @@ def search_text(request: ChatRequest) -> str:
 
 
 def results(told: list[Json]) -> list[Json]:
-    return [event["result"] for event in told if event["type"] == "tool_execution_end"]
+    return [event["result"] for event in of_kind(told, "tool_execution_end")]
+
+
+def words(result: Json) -> str:
+    text: str = result["content"][0]["text"]
+    return text
 
 
 async def test_a_discoverable_tool_is_in_no_request_before_it_is_found() -> None:
@@ -258,8 +252,7 @@ async def test_a_discoverable_tool_is_in_no_request_before_it_is_found() -> None
 
     [request] = model.requests
     assert names(request) == ["look", "find_tools"]
-    assert "todo_write" not in request.system
-    assert "Plan first." not in request.system
+    assert [part in request.system for part in ("todo_write", "Plan first.")] == [False, False]
     assert "- todo_write: Plan work in phases" in search_text(request)
 
 
@@ -276,14 +269,17 @@ async def test_a_tool_that_was_found_is_in_the_next_request_and_all_later_ones()
         assert "todo_write" not in search_text(request)
     [found] = results(told)
     assert found["details"] == {"found": ["todo_write"]}
-    assert "todo_write: Does todo_write." in found["content"][0]["text"]
+    assert "todo_write: Does todo_write." in words(found)
 
 
 async def test_the_search_is_not_offered_when_everything_is_found() -> None:
-    model = Script([("find_tools", {"query": "plan"})])
-    await ran(model, HIDDEN)
+    """A model may search again; it gets the same answer."""
+    model = Script(PLAN, PLAN)
+    _, told = await ran(model, HIDDEN)
 
+    first, second = results(told)
     assert names(model.requests[1]) == ["todo_write"]
+    assert first == second
 
 
 async def test_a_search_without_a_match_names_what_can_be_found() -> None:
@@ -292,18 +288,8 @@ async def test_a_search_without_a_match_names_what_can_be_found() -> None:
     _, told = await ran(model, HIDDEN, OTHER)
 
     [answer] = results(told)
-    assert answer["content"][0]["text"] == "No tool matches 'rite 3d'. Tools that can be found: todo_write, weather"
-    assert answer["details"] == {"found": []}
-    assert names(model.requests[1]) == ["find_tools"]
-
-
-async def test_a_search_is_repeated_after_everything_was_found() -> None:
-    """A model may search again; it gets the same answer."""
-    model = Script([("find_tools", {"query": "plan"})], [("find_tools", {"query": "plan"})])
-    _, told = await ran(model, HIDDEN)
-
-    first, second = results(told)
-    assert first == second
+    assert words(answer) == "No tool matches 'rite 3d'. Tools that can be found: todo_write, weather"
+    assert (answer["details"], names(model.requests[1])) == ({"found": []}, ["find_tools"])
 
 
 async def test_the_best_matches_come_first_and_their_number_is_bounded() -> None:
@@ -322,13 +308,34 @@ async def test_a_tool_that_is_called_without_a_search_is_executed_and_counts_as_
     model = Script([("todo_write", {})])
     _, told = await ran(model, HIDDEN)
 
-    assert results(told)[0]["content"][0]["text"] == "todo_write ran"
-    assert names(model.requests[1]) == ["todo_write"]
+    assert (words(results(told)[0]), names(model.requests[1])) == ("todo_write ran", ["todo_write"])
+
+
+async def test_an_inactive_tool_cannot_be_found() -> None:
+    model = Script(PLAN)
+    _, told = await ran(model, tool("look"), HIDDEN, plug=lambda api: api.set_active_tools(["look"]))
+
+    assert names(model.requests[0]) == ["look"]
+    assert "unknown tool 'find_tools'" in words(results(told)[0])
+
+
+async def test_a_system_prompt_of_an_extension_stays() -> None:
+    model, mine = Script(PLAN), AgentStartReply(system_prompt="Mine.")
+    await ran(model, HIDDEN, plug=lambda api: api.on(BeforeAgentStart, lambda *_: mine))
+
+    assert [request.system for request in model.requests] == ["Mine.", "Mine."]
+
+
+async def test_an_extension_may_replace_the_search() -> None:
+    model = Script([("find_tools", {})])
+    _, told = await ran(model, HIDDEN, tool("find_tools"))
+
+    assert (names(model.requests[0]), words(results(told)[0])) == (["find_tools"], "find_tools ran")
 
 
 async def test_what_was_found_belongs_to_the_branch() -> None:
     """Back at a point before the search, the tool has to be found again."""
-    model = Script([("find_tools", {"query": "plan"})])
+    model = Script(PLAN)
     host, _ = await ran(model, HIDDEN)
     leaf = host.transcript.leaf
 
@@ -338,31 +345,6 @@ async def test_what_was_found_belongs_to_the_branch() -> None:
     await talk(host)
 
     assert [names(request) for request in model.requests[-2:]] == [["find_tools"], ["todo_write"]]
-
-
-async def test_an_inactive_tool_cannot_be_found() -> None:
-    model = Script([("find_tools", {"query": "plan"})])
-    _, told = await ran(model, tool("look"), HIDDEN, plug=lambda api: api.set_active_tools(["look"]))
-
-    assert names(model.requests[0]) == ["look"]
-    assert "unknown tool 'find_tools'" in results(told)[0]["content"][0]["text"]
-
-
-async def test_a_system_prompt_of_an_extension_stays() -> None:
-    model = Script([("find_tools", {"query": "plan"})])
-    await ran(
-        model, HIDDEN, plug=lambda api: api.on(BeforeAgentStart, lambda *_: AgentStartReply(system_prompt="Mine."))
-    )
-
-    assert [request.system for request in model.requests] == ["Mine.", "Mine."]
-
-
-async def test_an_extension_may_replace_the_search() -> None:
-    model = Script([("find_tools", {})])
-    _, told = await ran(model, HIDDEN, tool("find_tools"))
-
-    assert names(model.requests[0]) == ["find_tools"]
-    assert results(told)[0]["content"][0]["text"] == "find_tools ran"
 
 
 Exec = Callable[..., Awaitable[ExecResult]]
@@ -421,10 +403,9 @@ async def test_output_is_bounded_and_the_program_runs_to_its_end(
 ) -> None:
     monkeypatch.setattr(command_exec, "MAX_OUTPUT_BYTES", 10)
     program = "import sys; print('x' * 300_000); print('e' * 300_000, file=sys.stderr); sys.exit(4)"
+    bounded = ExecResult("x" * 10, "e" * 10, 4, killed=False, truncated=True)
 
-    assert await execute(sys.executable, ["-c", program]) == ExecResult(
-        "x" * 10, "e" * 10, 4, killed=False, truncated=True
-    )
+    assert await execute(sys.executable, ["-c", program]) == bounded
 
 
 async def test_a_timeout_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:

@@ -1,7 +1,4 @@
-"""Conversations in pi's format.
-
-Written, read by other programs, started, found and forked, with nothing lost or added.
-"""
+"""Conversations in pi's format: written, read by other programs, started, found and forked; nothing is lost."""
 
 import itertools
 import json
@@ -25,14 +22,7 @@ from tildone.run.codec import (
     encode_message,
 )
 from tildone.run.events import CustomMessageEntry, EntryBody, UnknownEntry
-from tildone.run.messages import (
-    AssistantMessage,
-    Block,
-    Message,
-    ToolResultMessage,
-    UnknownBlock,
-    UnknownMessage,
-)
+from tildone.run.messages import AssistantMessage, Block, Message, ToolResultMessage, UnknownBlock, UnknownMessage
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.pi.session_file import format_timestamp, header
 
@@ -49,6 +39,18 @@ def transcript(*entries: Json) -> tuple[Transcript, list[Json]]:
 
 def said(text: str) -> Json:
     return {"role": "user", "content": text}
+
+
+def saying(*texts: str) -> Transcript:
+    """Return a transcript with a message of the person for each text, e0, e1 and so on."""
+    kept, _ = transcript()
+    for text in texts:
+        add(kept, "message", message=said(text))
+    return kept
+
+
+def contents(kept: Transcript) -> list[Any]:
+    return [message["content"] for message in said_in(kept)]
 
 
 def test_a_new_entry_is_a_child_of_the_leaf_and_becomes_the_leaf() -> None:
@@ -69,9 +71,7 @@ def test_an_id_is_used_once() -> None:
     ids = iter(["a", "a", "a", "b"])
     kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: next(ids))
 
-    made = [add(kept, "custom", customType="x")["id"] for _ in range(2)]
-
-    assert made == ["a", "b"]
+    assert [add(kept, "custom", customType="x")["id"] for _ in range(2)] == ["a", "b"]
     assert len(kept.entries) == 2
 
 
@@ -96,15 +96,12 @@ def test_an_entry_that_cannot_be_written_is_not_added() -> None:
 
 def test_moving_the_leaf_starts_a_branch() -> None:
     """The other branch remains."""
-    kept, _ = transcript()
-    for text in "abc":
-        add(kept, "message", message=said(text))
+    kept = saying(*"abc")
 
     kept.move("e0")
     add(kept, "message", message=said("other"))
 
-    assert [message["content"] for message in said_in(kept)] == ["a", "other"]
-    assert len(kept.entries) == 4
+    assert (contents(kept), len(kept.entries)) == (["a", "other"], 4)
     kept.move(None)
     assert kept.branch() == []
     with pytest.raises(UnknownEvent, match="nowhere"):
@@ -130,9 +127,7 @@ def test_only_entries_for_models_become_messages() -> None:
 
 def test_a_compaction_replaces_the_entries_before_those_it_kept() -> None:
     """The newest compaction counts, even if it kept no entries."""
-    kept, _ = transcript()
-    for text in "abc":
-        add(kept, "message", message=said(text))
+    kept = saying(*"abc")
     add(kept, "compaction", summary="old", firstKeptEntryId="e0", tokensBefore=9)
     add(kept, "compaction", summary="a and b", firstKeptEntryId="e2", tokensBefore=10)
     add(kept, "message", message=said("d"))
@@ -146,27 +141,14 @@ def test_a_compaction_replaces_the_entries_before_those_it_kept() -> None:
 
 
 def test_a_context_edit_replaces_or_hides_a_message() -> None:
-    """The entry itself is unchanged; an invalid edit has no effect."""
-    kept, _ = transcript()
-    for text in "abc":
-        add(kept, "message", message=said(text))
-    add(kept, "context_edit", targetId="e0", replacement=None)
-    add(kept, "context_edit", targetId="e1", replacement={"content": "B"})
-    add(kept, "context_edit", targetId="e2", replacement="C")
-
-    assert [message["content"] for message in said_in(kept)] == ["B", "c"]
-    assert kept.entry("e0").record["message"]["content"] == "a"
-
-
-def test_an_edited_answer_is_a_list_of_blocks() -> None:
-    """Answers and results always are lists of blocks."""
-    kept, _ = transcript()
+    """The entry itself is unchanged; an invalid edit has no effect. Answers always are lists of blocks."""
+    kept = saying(*"abc")
     add(kept, "message", message={"role": "assistant", "content": []})
-    add(kept, "context_edit", targetId="e0", replacement={"content": "short"})
+    for target, replacement in enumerate([None, {"content": "B"}, "C", {"content": "short"}]):
+        add(kept, "context_edit", targetId=f"e{target}", replacement=replacement)
 
-    [answer] = said_in(kept)
-
-    assert answer["content"] == [{"type": "text", "text": "short"}]
+    assert contents(kept) == ["B", "c", [{"type": "text", "text": "short"}]]
+    assert kept.entry("e0").record["message"]["content"] == "a"
 
 
 def test_missing_data_is_empty() -> None:
@@ -208,48 +190,47 @@ def conversations(folder: Path | None) -> Conversations:
     return Conversations(where, "/p", now=lambda: next(clock), new_conversation_id=lambda: f"session{next(ids)}")
 
 
-def test_a_conversation_can_be_found_again(tmp_path: Path) -> None:
-    """It is found as the newest one, by its path, or by a part of its name."""
+def begin(kept: Conversations, text: str, parent: Transcript | None = None) -> Transcript:
+    """Return a new conversation with a message."""
+    begun = kept.new_of_subagent(parent) if parent else kept.new()
+    add(begun, "message", message=messages.user(text, 0))
+    return begun
+
+
+def texts(kept: Transcript) -> list[str]:
+    return [messages.text_of(each) for each in said_in(kept)]
+
+
+def test_a_conversation_can_be_found_again_and_continued_in_the_same_file(tmp_path: Path) -> None:
+    """It is found as the newest one, by its path, or by a part of its name. No entry is written twice."""
     kept = conversations(tmp_path)
-    begun = kept.new()
-    messages.add(begun, "message", message=messages.user("hello", 0))
+    begun = begin(kept, "one")
     assert begun.file
 
     for found in (kept.latest(), kept.load(begun.file), kept.find("session0"), kept.find(begun.file)):
         assert found is not None
-        assert found.id == begun.id
-        assert found.messages() == begun.messages()
+        assert (found.id, found.messages()) == (begun.id, begun.messages())
+    add(kept.find("session0"), "message", message=messages.user("two", 0))
 
-
-def test_a_continued_conversation_is_written_to_the_same_file(tmp_path: Path) -> None:
-    """No entry is written twice."""
-    kept = conversations(tmp_path)
-    begun = kept.new()
-    messages.add(begun, "message", message=messages.user("one", 0))
-    again = kept.latest()
-    assert again
-
-    messages.add(again, "message", message=messages.user("two", 0))
-
-    assert begun.file
-    assert [messages.text_of(said) for said in messages.said_in(kept.load(begun.file))] == ["one", "two"]
+    assert texts(kept.load(begun.file)) == ["one", "two"]
 
 
 def test_without_a_folder_nothing_is_stored() -> None:
     """Nothing is found, either."""
     kept = conversations(None)
-    messages.add(kept.new(), "message", message=messages.user("gone", 0))
+    begin(kept, "gone")
 
     assert kept.latest() is None
     with pytest.raises(NotFound, match="there is no conversation 'x'"):
         kept.find("x")
+    assert kept.new_of_subagent(kept.new()).file is None
 
 
 def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
     """The message asks for more of the id."""
     kept = conversations(tmp_path)
     for _ in range(2):
-        messages.add(kept.new(), "message", message=messages.user("a", 0))
+        begin(kept, "a")
 
     with pytest.raises(NotFound, match="matches 2 conversations"):
         kept.find("session")
@@ -258,20 +239,16 @@ def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
 def test_a_fork_branches_off_before_a_message(tmp_path: Path) -> None:
     """Earlier entries are copied unchanged, and the source is not modified."""
     kept = conversations(tmp_path)
-    source = kept.new()
-    messages.add(source, "message", message=messages.user("one", 0))
-    second = messages.add(source, "message", message=messages.user("two", 0))
-    messages.add(source, "custom", customType="x", data=1)
+    source = begin(kept, "one")
+    second = add(source, "message", message=messages.user("two", 0))
+    add(source, "custom", customType="x", data=1)
     leaf = source.leaf
 
     fork, text = kept.fork(source, second["id"])
 
-    assert text == "two"
-    assert [messages.text_of(said) for said in messages.said_in(fork)] == ["one"]
-    assert fork.header["parentSession"] == source.file
     assert fork.file
-    assert kept.load(fork.file).messages() == fork.messages()
-    assert source.leaf == leaf
+    assert (text, texts(fork), kept.load(fork.file).messages()) == ("two", ["one"], fork.messages())
+    assert (fork.header["parentSession"], source.leaf) == (source.file, leaf)
     with pytest.raises(Refused, match="not a message of yours"):
         kept.fork(source, leaf or "")
 
@@ -279,17 +256,14 @@ def test_a_fork_branches_off_before_a_message(tmp_path: Path) -> None:
 def test_a_subagents_conversation_names_its_parent_and_is_not_found_among_the_others(tmp_path: Path) -> None:
     """Neither as the latest nor by its id; its path finds it."""
     folder = conversations(tmp_path)
-    parent = folder.new()
-    messages.add(parent, "message", message=messages.user("hello", 0))
-    child = folder.new_of_subagent(parent)
-    messages.add(child, "message", message=messages.user("count", 0))
+    parent = begin(folder, "hello")
+    child = begin(folder, "count", parent)
 
     assert child.parent_id == parent.id
     assert child.file is not None
     assert (folder.find(child.file).id, [each.id for each in folder.newest_first()]) == (child.id, [parent.id])
     with pytest.raises(NotFound):
         folder.find(child.id)
-    assert conversations(None).new_of_subagent(conversations(None).new()).file is None
 
 
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
@@ -321,57 +295,21 @@ def test_an_entry_of_an_unknown_type_is_preserved_verbatim() -> None:
     assert json.dumps(entry.record) == json.dumps(record)
 
 
-UNKNOWN_FIELDS: list[Json] = [
-    {"role": "user", "content": "Go", "timestamp": 1, "mood": "fine"},
-    {"role": "user", "content": [{"type": "text", "text": "Go", "lang": "en"}, {"type": "video", "url": "u"}]},
-    {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "redacted": True, "by": "them"}]},
-    {"role": "assistant", "content": [], "stopReason": "tired", "diagnostics": [{"a": 1}], "timestamp": 2},
-    {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": [], "isError": True, "addedBy": "x"},
-    {"role": "custom", "customType": "note", "content": "x", "display": True, "details": [1], "more": None},
-    {"role": "developer", "attribution": "agent", "content": "x", "why": "because"},
-    {"role": "compactionSummary", "summary": "s", "tokensBefore": 4, "files": ["a"]},
-    {"role": "somebodyElses", "content": 7},
-    {"role": "toolResult", "content": "a result that lacks its call"},
-    {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": [], "details": None, "isError": False},
-    {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "redacted": False}]},
-    {"content": "no role"},
-]
+MESSAGES_OF_OTHERS = Path(__file__).with_name("messages.jsonl").read_text(encoding="utf-8").splitlines()
+"""Messages of other programs, with unknown fields and without fields that ours have."""
 
 
-def test_unknown_fields_survive_a_round_trip() -> None:
-    """Both in messages and in their blocks."""
-    assert [encode_message(decode_message(record)) for record in UNKNOWN_FIELDS] == UNKNOWN_FIELDS
+def test_messages_of_other_programs_survive_a_round_trip() -> None:
+    """Unknown fields stay, in messages and in their blocks; those that are absent stay absent.
 
-
-ABSENT_FIELDS: list[Json] = [
-    {"role": "assistant", "content": [], "usage": {}},
-    {"role": "assistant", "content": [], "usage": {"input": 3, "cost": {}}},
-    {"role": "assistant", "content": [], "usage": {"output": 0, "cost": {"total": 0.5}}},
-    {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": []},
-    {"role": "custom", "customType": "note", "content": "x"},
-    {"role": "bashExecution", "command": "ls", "output": ""},
-    {"role": "bashExecution", "command": "ls", "output": "", "cancelled": True, "excludeFromContext": False},
-]
-
-
-def test_fields_that_are_absent_stay_absent() -> None:
-    """No number becomes 0 and no flag becomes false in records of other programs."""
-    assert [encode_message(decode_message(record)) for record in ABSENT_FIELDS] == ABSENT_FIELDS
-
-
-def test_a_custom_message_of_a_file_gains_no_fields() -> None:
-    """RPC clients and the JSON mode receive the fields that the entry has."""
+    No number becomes 0 and no flag becomes false. A custom message of a file gains no fields either.
+    """
     record = {"type": "custom_message", "id": "a", "parentId": None, "customType": "note", "content": "x"}
-    transcript = Transcript({"id": "c"}, [record], now=lambda: 0, new_id=lambda: "b")
+    kept = Transcript({"id": "c"}, [record], now=lambda: 0, new_id=lambda: "b")
+    given = [json.loads(line) for line in MESSAGES_OF_OTHERS]
 
-    assert list(map(encode_message, transcript.messages())) == [
-        {"role": "custom", "customType": "note", "content": "x"}
-    ]
-
-
-def test_a_message_that_lacks_a_required_field_is_unknown() -> None:
-    """It is preserved, and nothing acts on it."""
-    assert isinstance(decode_message({"role": "toolResult", "toolName": "t"}), UnknownMessage)
+    assert [encode_message(decode_message(message)) for message in given] == given
+    assert said_in(kept) == [{"role": "custom", "customType": "note", "content": "x"}]
 
 
 def test_a_field_of_an_unexpected_type_is_preserved() -> None:
@@ -385,19 +323,19 @@ def test_a_field_of_an_unexpected_type_is_preserved() -> None:
     assert encode_message(message) == record
 
 
-def test_missing_content_is_empty() -> None:
+def test_missing_content_is_empty_and_a_message_that_lacks_a_required_field_is_unknown() -> None:
+    """It is preserved, and nothing acts on it."""
     message = decode_message({"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": None})
 
     assert message == ToolResultMessage("c", "t", (), is_error=None)
+    assert isinstance(decode_message({"role": "toolResult", "toolName": "t"}), UnknownMessage)
 
 
-@pytest.mark.parametrize(
-    ("union", "shapes", "apart"),
-    [
+def test_every_member_of_a_union_has_a_shape() -> None:
+    unions: list[tuple[UnionType, Shapes[Any], set[type]]] = [
         (Block, BLOCKS, {UnknownBlock}),
         (Message, MESSAGES, {UnknownMessage}),
         (EntryBody, ENTRIES, {UnknownEntry, CustomMessageEntry}),
-    ],
-)
-def test_every_member_of_a_union_has_a_shape(union: UnionType, shapes: Shapes[Any], apart: set[type]) -> None:
-    assert set(get_args(union)) == {*shapes.kinds} | apart
+    ]
+    for union, shapes, apart in unions:
+        assert set(get_args(union)) == {*shapes.kinds} | apart

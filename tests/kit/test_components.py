@@ -82,26 +82,20 @@ def lines(component: Component, columns: int = 100) -> list[str]:
 
 def test_a_call_shows_its_action_and_its_arguments_long_ones_on_lines_below() -> None:
     args = {"limit": 10, "name": "backend", "action": "start", "mode": "fast"}
+    long = {"name": "build", "command": "make all && make install DESTDIR=/srv", "odd": "one\ntwo"}
+    [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
 
     assert lines(default_call(TOOL, args)) == ['Process: start "backend" mode=fast limit=10']
-
-    args = {"action": "start", "name": "backend"}
-
-    assert lines(default_call(TOOL, args, name_all=True)) == ["Process: start name=backend"]
-
-    args = {"name": "build", "command": "make all && make install DESTDIR=/srv", "odd": "one\ntwo"}
-
-    assert lines(default_call(TOOL, args)) == [
+    assert lines(default_call(TOOL, {"action": "start", "name": "backend"}, name_all=True)) == [
+        "Process: start name=backend"
+    ]
+    assert lines(default_call(TOOL, long)) == [
         'Process: "build"',
         "  command: make all && make install DESTDIR=/srv",
         "  odd: one",
         "       two",
     ]
-
-    [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
-
-    assert first == "Process"
-    assert len(more) == PREVIEW_LINES
+    assert (first, len(more)) == ("Process", PREVIEW_LINES)
     assert more[-1].endswith("x … (24 B more)")
 
 
@@ -113,45 +107,32 @@ def test_arguments_are_in_the_order_of_the_schema() -> None:
     assert lines(default_call(TOOL, args)) == ['Process: "a" limit=1 odd=x alpha=2 zeta=1']
 
 
-@pytest.mark.parametrize(
-    ("arg", "shown"),
-    [
-        (True, "true"),
-        (False, "false"),
-        (None, "null"),
-        (2.0, "2"),
-        (2.5, "2.5"),
-        ([0, 5.0], "[0, 5]"),
-        ([], "[]"),
-        ([{"text": "a"}], "1 item"),
-        ([[1], [2]], "2 items"),
-        ({"a": 1, "b": 2}, "2 fields"),
-        ("", ""),
-    ],
-)
-def test_options_are_formatted_by_type(arg: object, shown: str) -> None:
-    assert default_call(TOOL, {"odd": arg}) == ToolCallHeader("Process", option_args=(f"odd={shown}",))
+OPTIONS: list[tuple[Any, str]] = [
+    *((True, "true"), (False, "false"), (None, "null"), (2.0, "2"), (2.5, "2.5"), ("", "")),
+    *(([0, 5.0], "[0, 5]"), ([], "[]"), ([{"text": "a"}], "1 item"), ([[1], [2]], "2 items")),
+    ({"a": 1, "b": 2}, "2 fields"),
+]
 
 
-@pytest.mark.parametrize("args", [None, {}, "{", []])
-def test_incomplete_arguments_are_rendered(args: Any) -> None:
-    assert lines(default_call(TOOL, args)) == ["Process"]
+def test_options_are_formatted_by_type() -> None:
+    """Incomplete arguments are rendered, too."""
+    incomplete: list[Any] = [None, {}, "{", []]
+
+    assert [default_call(TOOL, {"odd": arg}) for arg, _ in OPTIONS] == [
+        ToolCallHeader("Process", option_args=(f"odd={shown}",)) for _, shown in OPTIONS
+    ]
+    assert [lines(default_call(TOOL, args)) for args in incomplete] == [["Process"]] * 4
 
 
-def test_a_result_shows_its_content_and_an_empty_one_says_so() -> None:
+def test_a_result_shows_its_content_and_a_long_one_is_collapsed_with_a_hint_to_expand_it() -> None:
+    """An empty one says so."""
     result = ToolResult((TextContent("one\n"), ImageContent("QUJD" * 512, "image/png")), {})
-
-    assert lines(default_result(result)) == ["one", "", "[image/png, 1.5 KB]"]
-    assert markup(default_result(text_result("a\n"))) == "<toolOutput>a</toolOutput>"
-
-    assert default_result(text_result("\n")) == Text("No output", Role.DIM)
-    assert default_result(ToolResult((), {})) == Text("No output", Role.DIM)
-
-
-def test_a_long_result_is_collapsed_with_a_hint_to_expand_it() -> None:
     collapsed = lines(default_result(text_result(LONG)))
     expanded = lines(default_result(text_result(LONG), RenderOptions(expanded=True)))
 
+    assert lines(default_result(result)) == ["one", "", "[image/png, 1.5 KB]"]
+    assert markup(default_result(text_result("a\n"))) == "<toolOutput>a</toolOutput>"
+    assert default_result(text_result("\n")) == default_result(ToolResult((), {})) == Text("No output", Role.DIM)
     assert collapsed == [*expanded[:PREVIEW_LINES], "2 more lines | ctrl+o to expand"]
     assert expanded == LONG.split("\n")
 
@@ -208,17 +189,13 @@ components = texts | headers | bodies | st.builds(Markdown, words) | st.builds(S
 
 
 @given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([mask_unprintable, printable]))
-def test_no_line_is_ever_wider_than_the_terminal(
+def test_no_line_is_wider_than_the_terminal_and_only_printable_characters_are_drawn(
     component: Component, columns: int, safe: Callable[[str], str]
 ) -> None:
-    for line in draw(component, columns, safe=safe):
-        assert display_width(plain(line)) <= columns
+    drawn = [plain(line) for line in draw(component, columns, safe=safe)]
 
-
-@given(component=components, columns=st.integers(1, 30))
-def test_only_printable_characters_are_drawn(component: Component, columns: int) -> None:
-    """Also with the default mask."""
-    assert all(plain(line).isprintable() for line in draw(component, columns))
+    assert all(display_width(line) <= columns for line in drawn)
+    assert all(line.isprintable() for line in drawn)
 
 
 @given(text=st.text(alphabet="ab 字é", max_size=60), columns=st.integers(2, 30))
@@ -230,32 +207,24 @@ def test_wrapping_loses_no_characters(text: str, columns: int) -> None:
 
 def test_one_column_is_enough() -> None:
     """A character that is wider is replaced by an ellipsis."""
-    assert [plain(line) for line in draw(Text("a字b", Role.DIM), 1)] == ["a", "…", "b"]
+    assert lines(Text("a字b", Role.DIM), 1) == ["a", "…", "b"]
     assert [draw(stacked(Text("a"), Spacer()), columns) for columns in (0, -5)] == [[], []]
     assert draw(Text("字", Role.DIM), 1) == [[Span("…", Role.DIM)]]
-
-    assert [plain(line) for line in draw(Text("字字字"), 4)] == ["字字", "字"]
+    assert lines(Text("字字字"), 4) == ["字字", "字"]
 
 
 def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
     """Nested spans have the styles of both."""
-    text = Text((Span("first part ", Role.ACCENT), Span("second", bold=True)))
+    two = Text((Span("first part ", Role.ACCENT), Span("second", bold=True)))
+    struck = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
+    inner = Span((Span("a"), Span("b", Role.DIM)), italic=True)
 
-    assert draw(text, 8) == [
-        [Span("first", Role.ACCENT)],
-        [Span("part", Role.ACCENT)],
-        [Span("second", bold=True)],
-    ]
-
-    text = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
-
-    assert draw(text, 4) == [
+    first, part, second = (Span("first", Role.ACCENT), Span("part", Role.ACCENT), Span("second", bold=True))
+    assert draw(two, 8) == [[first], [part], [second]]
+    assert draw(struck, 4) == [
         [Span("one", Role.ERROR, strike=True)],
         [Span("two", Role.ERROR, strike=True), Span("!", italic=True)],
     ]
-
-    inner = Span((Span("a"), Span("b", Role.DIM)), italic=True)
-
     assert draw(Text((inner,), Role.ERROR, bold=True), 9) == [
         [Span("a", Role.ERROR, bold=True, italic=True), Span("b", Role.DIM, bold=True, italic=True)]
     ]
@@ -263,31 +232,27 @@ def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
 
 def test_only_spans_with_lines_are_split_at_line_breaks() -> None:
     """In other spans, a line break is replaced."""
-    assert [plain(line) for line in draw(Text("a\r\nb\n\nc"), 9)] == ["a", "b", "", "c"]
-    assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9)] == ["a\ufffdb"]
+    assert lines(Text("a\r\nb\n\nc"), 9) == ["a", "b", "", "c"]
+    assert lines(Text((Span("a\nb"),)), 9) == ["a\ufffdb"]
     assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9, safe=printable)] == ["a⏎b"]
 
 
 def test_lines_below_a_label_are_indented_to_its_width() -> None:
     """A wide label is wrapped with its text."""
-    body = ToolBody((Field("Path", "one two three", show_collapsed=True),))
+    narrow = ToolBody((Field("Path", "one two three", show_collapsed=True),))
+    wide = ToolBody((Field("Location", "one\ntwo three", show_collapsed=True),))
 
-    assert [plain(line) for line in draw(body, 14)] == ["Path: one two", "      three"]
-    assert [plain(line) for line in draw(body, 12)] == ["Path: one", "      two", "      three"]
-
-    body = ToolBody((Field("Location", "one\ntwo three", show_collapsed=True),))
-
-    assert [plain(line) for line in draw(body, 10)] == ["Location:", "one", "two three"]
+    assert lines(narrow, 14) == ["Path: one two", "      three"]
+    assert lines(narrow, 12) == ["Path: one", "      two", "      three"]
+    assert lines(wide, 10) == ["Location:", "one", "two three"]
 
 
-@pytest.mark.parametrize("char", ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ud83d"])
-def test_the_default_mask_replaces_unprintable_characters(char: str) -> None:
-    assert mask_unprintable(f"a{char}b") == "a\ufffdb"
+def test_the_default_mask_replaces_unprintable_characters_and_keeps_visible_text() -> None:
+    hidden = "\x00\x07\x1b\r\x7f\x9b\u202e\u200b\u2028\ud83d"
 
-
-def test_the_default_mask_keeps_visible_text() -> None:
+    assert mask_unprintable(f"a{hidden}b") == "a" + "\ufffd" * len(hidden) + "b"
     assert mask_unprintable("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
-    assert [plain(line) for line in draw(Text("a\tb"), 9)] == [f"a{TAB}b"]
+    assert lines(Text("a\tb"), 9) == [f"a{TAB}b"]
 
 
 def test_every_text_is_sanitized() -> None:
@@ -360,64 +325,45 @@ EXPAND = KeyHint("app.tools.expand", "to expand")
 def test_each_part_of_a_call_header_has_its_place_and_its_role() -> None:
     """The colon is optional, and omitted if nothing follows."""
     header = ToolCallHeader("Process", "start", '"backend"', ("cwd=/srv", "end=true"))
+    long = (Item("task", "Read it.\nSay it."), Item("", "now"))
+    said = ["  task: Read it.", "        Say it.", "  now"]
 
     assert lines(header) == ['Process: start "backend" cwd=/srv end=true']
-
     assert markup(ToolCallHeader("Process", "start", '"backend"', ("end=true",))) == (
         "<toolTitle><bold>Process:</bold></toolTitle> <warning>start</warning> "
         '<accent>"backend"</accent> <muted>end=true</muted>'
     )
-
     assert lines(ToolCallHeader("Repo tree", main_arg="src", show_colon=False)) == ["Repo tree src"]
     assert lines(ToolCallHeader("List todos")) == ["List todos"]
-
-    header = ToolCallHeader(
-        "Ask", main_arg='"reviewer"', long_args=(Item("task", "Read it.\nSay it."), Item("", "now"))
-    )
-
-    assert lines(header) == ['Ask: "reviewer"', "  task: Read it.", "        Say it.", "  now"]
-
+    assert lines(ToolCallHeader("Ask", main_arg='"reviewer"', long_args=long)) == ['Ask: "reviewer"', *said]
     assert lines(ToolCallHeader("Ask", long_args=(Item("task", ""),))) == ["Ask", "  task: "]
 
 
 def test_arguments_that_do_not_fit_the_first_line_are_below_it() -> None:
     """In order, before the long arguments."""
-    main_arg = "m" * (MAX_INLINE_COLUMNS - 8)
+    main_arg, command = "m" * (MAX_INLINE_COLUMNS - 8), "grep x" * 13
     header = ToolCallHeader("Run", "start", main_arg, ("o" * 8, "p" * 7, "q"), (Item("env", "A=1"),))
 
-    assert lines(header) == [
-        f"Run: start {'m' * (MAX_INLINE_COLUMNS - 8)} {'p' * 7}",
-        f"  {'o' * 8}",
-        "  q",
-        "  env: A=1",
-    ]
-
-    command = "grep x" * 13
-
+    assert lines(header) == [f"Run: start {main_arg} {'p' * 7}", f"  {'o' * 8}", "  q", "  env: A=1"]
     assert lines(ToolCallHeader("Run", main_arg=command)) == ["Run", f"  {command}"]
-
     assert lines(ToolCallHeader("Run", "start", "one\ntwo")) == ["Run: start", "  one", "  two"]
 
 
 def test_a_collapsed_body_has_only_fields_with_show_collapsed() -> None:
-    assert lines(ToolBody(FIELDS)) == ["Results: 3 items"]
-    assert lines(ToolBody(FIELDS, expanded=True)) == ["Results: 3 items", "Backend: local"]
-
     body = ToolBody((Field("", Text("plain")), Field("Files", Text("a\nb"))), expanded=True)
 
+    assert lines(ToolBody(FIELDS)) == ["Results: 3 items"]
+    assert lines(ToolBody(FIELDS, expanded=True)) == ["Results: 3 items", "Backend: local"]
     assert lines(body) == ["plain", "Files:", "a", "b"]
 
 
 def test_an_empty_line_separates_a_body_from_its_footer() -> None:
     footer = ToolFooter((Item("total", "3"),))
+    close = ToolBody(FIELDS, footer=footer, include_spacer_before_footer=False)
 
     assert lines(ToolBody(FIELDS, footer=footer)) == ["Results: 3 items", "", "total: 3"]
-    assert lines(ToolBody(FIELDS, footer=footer, include_spacer_before_footer=False)) == [
-        "Results: 3 items",
-        "total: 3",
-    ]
-
-    assert lines(ToolBody((), footer=ToolFooter((Item("total", "0"),)))) == ["total: 0"]
+    assert lines(close) == ["Results: 3 items", "total: 3"]
+    assert lines(ToolBody((), footer=footer)) == ["total: 3"]
     assert lines(ToolBody(FIELDS, footer=ToolFooter(()))) == ["Results: 3 items"]
 
 
@@ -441,28 +387,24 @@ def test_a_hint_shows_the_bound_key() -> None:
     assert draw(KeyHint("app.of.tomorrow", "to fly"), 80) == []
 
 
-def test_components_are_stacked_vertically() -> None:
+def test_components_are_values_that_are_stacked_vertically() -> None:
+    """Equal by content, so that a screen can detect changes."""
     assert lines(Container((Text("a"), Spacer(2), Container(()), Text("b")))) == ["a", "", "", "b"]
     assert stacked(Text("a"), None, Text("b")) == Container((Text("a"), Text("b")))
-
-
-@pytest.mark.parametrize(
-    ("text", "tagged"),
-    [
-        (Text("No such\nfile", Role.ERROR), "<error>No such\nfile</error>"),
-        (Text("Done", Role.SUCCESS, bold=True), "<success><bold>Done</bold></success>"),
-        (Text("as it is"), "as it is"),
-        (Text((Span("a", Role.DIM), Span("b"))), "<dim>a</dim>b"),
-        (Text((Span("a", Role.DIM), Span("b")), Role.ERROR), "<error><dim>a</dim>b</error>"),
-        (stacked(Text("a"), Spacer(), Text("b", Role.DIM)), "a\n\n<dim>b</dim>"),
-        (stacked(), ""),
-    ],
-)
-def test_markup_has_a_tag_for_each_style(text: Text | Container, tagged: str) -> None:
-    assert markup(text) == tagged
-
-
-def test_components_are_values() -> None:
-    """Equal by content, so that a screen can detect changes."""
     assert ToolBody(FIELDS) == ToolBody(FIELDS)
     assert len({ToolCallHeader("A"), ToolCallHeader("A"), ToolCallHeader("B")}) == 2
+
+
+MARKED: dict[Component, str] = {
+    Text("No such\nfile", Role.ERROR): "<error>No such\nfile</error>",
+    Text("Done", Role.SUCCESS, bold=True): "<success><bold>Done</bold></success>",
+    Text("as it is"): "as it is",
+    Text((Span("a", Role.DIM), Span("b"))): "<dim>a</dim>b",
+    Text((Span("a", Role.DIM), Span("b")), Role.ERROR): "<error><dim>a</dim>b</error>",
+}
+
+
+def test_markup_has_a_tag_for_each_style() -> None:
+    assert {text: markup(text) for text in MARKED} == MARKED
+    assert markup(stacked(Text("a"), Spacer(), Text("b", Role.DIM))) == "a\n\n<dim>b</dim>"
+    assert markup(stacked()) == ""

@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,12 +13,12 @@ from typing_extensions import TypedDict
 from docs.examples.repo_tree import repo_tree
 from tests.host import records as messages
 from tests.host.records import Json
-from tests.host.test_host import Script, extend, host_with, talk
+from tests.host.test_host import Script, extend, host_with, of_kind, ran, talk
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
 from tildone.base import replace
 from tildone.plan.text.styles import THEME, Role, Span, Theme, ansi, plain
-from tildone.run.host import ExtensionAPI, ExtensionContext, Host
+from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import (
     Component,
     Container,
@@ -56,34 +56,22 @@ from tildone.run.tools.builtin import builtin_tools
 from tildone.run.tools.permissions import PermissionPolicy
 
 NAMES = {
-    "ToolCallHeader": "tildone.run.kit.components.ToolCallHeader",
-    "ToolBody": "tildone.run.kit.components.ToolBody",
-    "ToolFooter": "tildone.run.kit.components.ToolFooter",
-    "AgentToolResult": "tildone.run.kit.definition.ToolResult",
-    "AgentToolUpdateCallback": "tildone.run.kit.definition.OnUpdate",
-    "ExtensionAPI": "tildone.run.host.ExtensionAPI",
-    "ExtensionContext": "tildone.run.host.ExtensionContext",
-    "ToolRenderResultOptions": "tildone.run.kit.components.RenderOptions",
-    "keyHint": "tildone.run.kit.components.KeyHint",
-    "truncateHead": "tildone.run.kit.definition.keep_tail",
-    "formatSize": "tildone.plan.text.amounts.format_size",
-    "Container": "tildone.run.kit.components.Container",
-    "Markdown": "tildone.run.kit.components.Markdown",
-    "Text": "tildone.run.kit.components.Text",
-    "Type": "tildone.run.kit.definition.tool",
-    "TruncationResult": "tildone.run.kit.definition.TruncationResult",
-    "AbortSignal": "tildone.run.kit.definition.AbortSignal",
-    "TextContent": "tildone.run.kit.definition.TextContent",
-    "ImageContent": "tildone.run.kit.definition.ImageContent",
-    "createErrorToolResult": "tildone.run.kit.definition.error_result",
+    "tildone.run.kit.components": "ToolCallHeader ToolBody ToolFooter RenderOptions KeyHint Container Markdown Text",
+    "tildone.run.kit.definition": "ToolResult OnUpdate keep_tail tool TruncationResult AbortSignal TextContent "
+    "ImageContent error_result",
+    "tildone.run.host": "ExtensionAPI ExtensionContext",
+    "tildone.plan.text.amounts": "format_size",
 }
+"""Our names of AgentToolResult, AgentToolUpdateCallback, ToolRenderResultOptions, truncateHead, Type and so on."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_imports_every_name_of_the_guide_has_a_counterpart(name: str) -> None:
-    module, _, attribute = NAMES[name].rpartition(".")
+def test_imports_every_name_of_the_guide_has_a_counterpart() -> None:
+    wanted = {module: names.split() for module, names in NAMES.items()}
 
-    assert hasattr(importlib.import_module(module), attribute)
+    assert {
+        module: [name for name in names if hasattr(importlib.import_module(module), name)]
+        for module, names in wanted.items()
+    } == wanted
 
 
 class MyToolParams(BaseModel):
@@ -113,31 +101,28 @@ async def test_registration_of_a_tool_by_an_extension() -> None:
     model = Script([("my_tool", {"query": "yak", "limit": 2})], "done")
     host, told = host_with(model)
 
-    def extension(api: ExtensionAPI) -> None:
-        api.register_tool(MY_TOOL)
-
-    assert host.load([("mine", extension)]) == []
+    assert host.load([("mine", lambda api: api.register_tool(MY_TOOL))]) == []
     await talk(host)
 
     [spec] = model.requests[0].tools
     assert (spec.name, spec.description) == ("my_tool", MY_TOOL.description)
-    [ended] = [event for event in told if event["type"] == "tool_execution_end"]
-    assert ended["result"]["details"] == {"results": ["yak 0", "yak 1"]}
+    assert ended(told)["result"]["details"] == {"results": ["yak 0", "yak 1"]}
 
 
 async def test_tool_definition_fields_snippet_and_guidelines_are_in_the_system_prompt_of_an_active_tool() -> None:
-    """A tool without a snippet is not listed; the guidelines of a tool that is not active are left out."""
-    silent = replace(MY_TOOL, name="silent", prompt_snippet="", prompt_guidelines=("Be silent",))
+    """A tool without a snippet is not listed; the guidelines of a tool that is not active are left out.
+
+    A guideline that two tools share appears once.
+    """
+    silent = replace(MY_TOOL, name="silent", prompt_snippet="", prompt_guidelines=(*MY_TOOL.prompt_guidelines, "Hush"))
     idle = replace(MY_TOOL, name="idle", prompt_snippet="Idle", prompt_guidelines=("Be idle",))
     model = Script("done")
-    host, _ = host_with(model, MY_TOOL, silent, idle)
-    extend(host, lambda api: api.set_active_tools(["my_tool", "silent"]))
-
-    await talk(host)
+    await ran(model, MY_TOOL, silent, idle, plug=lambda api: api.set_active_tools(["my_tool", "silent"]))
 
     available, guidelines = model.requests[0].system.split("\n\n")[1:3]
     assert available == "Available tools:\n- my_tool: Search for items by query"
-    assert guidelines.splitlines()[1:] == [f"- {line}" for line in (*MY_TOOL.prompt_guidelines, "Be silent")]
+    assert guidelines.splitlines()[1:] == [f"- {line}" for line in (*MY_TOOL.prompt_guidelines, "Hush")]
+    assert [spec.name for spec in model.requests[0].tools] == ["my_tool", "silent"]
 
 
 def test_tool_definition_fields_that_are_required_are_checked() -> None:
@@ -212,14 +197,20 @@ def my_tool(execute: Any, **fields: Any) -> ToolDefinition:
 
 async def called(tool: ToolDefinition, **arguments: Any) -> tuple[Json, list[Json]]:
     """Call the tool in a host; return the event of its end and all events."""
-    host, told = host_with(Script([(tool.name, arguments)], "done"), tool)
-    await talk(host)
+    _, told = await ran(Script([(tool.name, arguments)], "done"), tool)
     return ended(told), told
 
 
 def ended(told: list[Json]) -> Json:
-    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    [event] = of_kind(told, "tool_execution_end")
     return event
+
+
+def returning(content: Sequence[TextContent | ImageContent], *details: Any) -> ToolDefinition:
+    async def execute(*_five: Any) -> ToolResult:
+        return ToolResult(tuple(content), *details)
+
+    return my_tool(execute)
 
 
 async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path: Path) -> None:
@@ -253,44 +244,42 @@ async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path
 
 
 async def test_return_value_content_is_for_the_model_and_details_for_the_renderer() -> None:
-    async def execute(*_five: Any) -> ToolResult:
-        return ToolResult((TextContent("[1]"), ImageContent("aGk=", "image/png")), {"results": [1]})
-
+    """Details are optional."""
     model = Script([("my_tool", {})], "done")
-    host, told = host_with(model, my_tool(execute))
-    await talk(host)
+    content: list[TextContent | ImageContent] = [TextContent("[1]"), ImageContent("aGk=", "image/png")]
+    _, told = await ran(model, returning(content, {"results": [1]}))
+    end, _ = await called(returning([TextContent("ok")]))
 
-    answered = messages.shown(model.requests[1].messages)[-1]
-    assert answered["content"] == [
+    assert messages.shown(model.requests[1].messages)[-1]["content"] == [
         {"type": "text", "text": "[1]"},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
     ]
     assert ended(told)["result"]["details"] == {"results": [1]}
-
-    async def without_details(*_five: Any) -> ToolResult:
-        return ToolResult((TextContent("ok"),))
-
-    end, _ = await called(my_tool(without_details))
     assert (end["result"]["content"], end["isError"]) == ([{"type": "text", "text": "ok"}], False)
 
 
+async def streaming(_id: str, _params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
+    for step in (1, 2):
+        send_update(on_update, text_result(f"part {step}", {"progress": step / 2}))
+    return text_result("all", {"complete": True})
+
+
 async def test_error_handling_an_exception_is_a_failed_call_with_empty_details() -> None:
-    async def execute(*_five: Any) -> ToolResult:
+    """Its partial results are published all the same."""
+
+    async def execute(*five: Any) -> ToolResult:
+        await streaming(*five)
         raise LookupError("No results found. Try a different query.")
 
-    end, _ = await called(my_tool(execute))
+    end, told = await called(my_tool(execute))
 
     content = [{"type": "text", "text": "No results found. Try a different query."}]
     assert (end["isError"], end["result"]) == (True, {"content": content, "details": {}})
+    assert len(of_kind(told, "tool_execution_update")) == 2
 
 
 async def test_streaming_updates_are_published_before_the_result() -> None:
-    async def execute(_id: str, _params: Any, _signal: Any, on_update: OnUpdate | None, _ctx: Any) -> ToolResult:
-        for step in (1, 2):
-            send_update(on_update, text_result(f"part {step}", {"progress": step / 2}))
-        return text_result("all", {"complete": True})
-
-    _, told = await called(my_tool(execute))
+    _, told = await called(my_tool(streaming))
 
     streamed = [event for event in told if event["type"].startswith("tool_execution")]
     assert [event["type"].removeprefix("tool_execution_") for event in streamed] == ["start", "update", "update", "end"]
@@ -298,63 +287,45 @@ async def test_streaming_updates_are_published_before_the_result() -> None:
     assert streamed[3]["result"]["details"] == {"complete": True}
 
 
-class Client:
-    """A client that passes the signal on to what it awaits, as the guide asks."""
-
-    def __init__(self, api: ExtensionAPI) -> None:
-        self._api = api
-
-    async def search(self, seconds: str, signal: AbortSignal | None) -> str:
-        result = await self._api.exec("sleep", [seconds], signal=signal)
-        if signal is not None:
-            signal.raise_if_aborted()
-        return result.stdout
-
-
 async def test_abort_signal_reaches_the_program_that_a_tool_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through the client to `api.exec`: the process is gone, and the call is aborted."""
+    """Through the client that awaits it to `api.exec`: the process is gone, and the call is aborted."""
     duration = unique_duration()
     monkeypatch.setenv("MARK", duration)
     host, told = host_with(Script([("my_tool", {})]))
     host.cwd = "/"
 
     def extension(api: ExtensionAPI) -> None:
-        client = Client(api)
+        async def search(seconds: str, signal: AbortSignal | None) -> str:
+            result = await api.exec("sleep", [seconds], signal=signal)
+            if signal is not None:
+                signal.raise_if_aborted()
+            return result.stdout
 
         async def execute(_id: str, _params: Any, signal: AbortSignal | None, *_others: Any) -> ToolResult:
-            return text_result(await client.search("7777", signal))
+            return text_result(await search("7777", signal))
 
         api.register_tool(my_tool(execute))
 
     extend(host, extension)
     await host.prompt("go")
     await until_async(lambda: marked_processes(duration))
-    await pressing_escape(host)
+    host.request_abort("Escape")
+    async with asyncio.timeout(30):
+        await host.settled()
 
     assert marked_processes(duration) == []
     assert ended(told)["isError"]
     assert ended(told)["result"]["content"][0]["text"] == "Error: aborted"
 
 
-async def pressing_escape(host: Host) -> None:
-    host.request_abort("Escape")
-    async with asyncio.timeout(30):
-        await host.settled()
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
+async def test_full_example_runs_in_a_host(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "README.md").write_text("hello\n", encoding="utf-8")
-    return tmp_path
-
-
-async def test_full_example_runs_in_a_host(repository: Path) -> None:
-    end, told = await called(repo_tree(repository), path="", depth="1")
+    end, told = await called(repo_tree(tmp_path), path="", depth="1")
 
     assert end["result"]["content"][0]["text"] == "src/\nREADME.md (6 B)"
     assert [entry["path"] for entry in end["result"]["details"]["entries"]] == ["src", "README.md"]
-    assert [event["type"] for event in told].count("tool_execution_update") == 1
+    assert len(of_kind(told, "tool_execution_update")) == 1
 
 
 COLLAPSED, EXPANDED, PARTIAL = RenderOptions(), RenderOptions(expanded=True), RenderOptions(is_partial=True)
@@ -429,10 +400,11 @@ SHORTER: dict[str, Callable[..., Component]] = {
 }
 
 
-@pytest.mark.parametrize("render", SHORTER.values(), ids=SHORTER)
-def test_render_call_signature_may_be_shorter(render: Callable[..., Component]) -> None:
+def test_render_call_signature_may_be_shorter() -> None:
     """A renderer is given as much as it takes. What the tool has bound to a parameter stays."""
-    assert lines(call_component(replace(TOOL, render_call=render), {"n": "1"})) == ["1"]
+    shown = {case: lines(call_component(replace(TOOL, render_call=SHORTER[case]), {"n": "1"})) for case in SHORTER}
+
+    assert shown == {case: ["1"] for case in SHORTER}
 
 
 def test_render_result_signature_takes_the_result_the_options_and_the_theme() -> None:
@@ -450,38 +422,30 @@ def test_render_result_signature_takes_the_result_the_options_and_the_theme() ->
         assert lines(result_component(replace(TOOL, render_result=render), text_result("one"), COLLAPSED)) == ["one"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [COLLAPSED, EXPANDED, PARTIAL, RenderOptions(is_error=True)],
-    ids=["collapsed", "expanded", "partial", "failed"],
-)
-def test_render_result_signature_may_take_a_context_too(options: RenderOptions) -> None:
-    seen: list[RenderContext] = []
+def test_render_result_signature_may_take_a_context_too() -> None:
+    seen: list[tuple[RenderOptions, RenderContext]] = []
 
     def of_context(_result: ToolResult, given: RenderOptions, theme: Theme, context: RenderContext) -> Component:
-        assert (given, theme) == (options, context.theme)
-        seen.append(context)
+        assert theme == context.theme
+        seen.append((given, context))
         return Text("")
 
-    result_component(replace(TOOL, render_result=of_context), text_result(""), options)
+    states = [COLLAPSED, EXPANDED, PARTIAL, RenderOptions(is_error=True)]
+    for options in states:
+        result_component(replace(TOOL, render_result=of_context), text_result(""), options)
+        with pytest.raises(TypeError, match=r"^a renderer returns a component or None, not str$"):
+            result_component(replace(TOOL, render_result=lambda *_: "text"), text_result(""), options)
 
-    [context] = seen
-    assert (context.expanded, context.is_partial, context.is_error) == (
-        options.expanded,
-        options.is_partial,
-        options.is_error,
-    )
-    context.invalidate()
-    assert context.state == {}
-    with pytest.raises(TypeError, match=r"^a renderer returns a component or None, not str$"):
-        result_component(replace(TOOL, render_result=lambda *_: "text"), text_result(""), options)
+    assert [options for options, _ in seen] == states
+    for options, context in seen:
+        context.invalidate()
+        assert context.state == {}
+        assert RenderOptions(context.expanded, context.is_partial, context.is_error) == options
 
 
 def test_error_rendering_in_render_result_checks_for_a_missing_field() -> None:
-    tool = replace(TOOL, render_result=render_result)
     failed = error_result("No results found. Try a different query.")
-
-    shown = result_component(tool, failed, COLLAPSED)
+    shown = result_component(replace(TOOL, render_result=render_result), failed, COLLAPSED)
 
     assert markup(shown) == "<error>No results found. Try a different query.</error>"
     assert markup(render_result(ToolResult((), {}), COLLAPSED, THEME)) == "<error>Operation failed</error>"

@@ -28,13 +28,8 @@ COLLAPSED, EXPANDED = RenderOptions(), RenderOptions(expanded=True)
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "project"
-    for name, size in {
-        "zebra.txt": 3,
-        "Makefile": 1536,
-        "src/app.py": 10,
-        "src/deep/er/x.py": 1,
-        ".git/HEAD": 9,
-    }.items():
+    sizes = {"zebra.txt": 3, "Makefile": 1536, "src/app.py": 10, "src/deep/er/x.py": 1, ".git/HEAD": 9}
+    for name, size in sizes.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(b"x" * size)
     return root
@@ -54,18 +49,10 @@ def lines(result: ToolResult, options: RenderOptions, tool: ToolDefinition) -> l
 
 
 def test_folders_come_first_and_files_have_sizes(repository: Path) -> None:
-    assert call(repo_tree(repository), {}).text == (
-        "src/\n"
-        "  deep/\n"
-        "  app.py (10 B)\n"
-        "Makefile (1.5 KB)\n"
-        "zebra.txt (3 B)"
-    )  # fmt: skip
-
-
-def test_the_depth_can_be_set(repository: Path) -> None:
+    """The depth can be set."""
     tool = repo_tree(repository)
 
+    assert call(tool, {}).text == "src/\n  deep/\n  app.py (10 B)\nMakefile (1.5 KB)\nzebra.txt (3 B)"
     assert call(tool, {"depth": 1}).text == "src/\nMakefile (1.5 KB)\nzebra.txt (3 B)"
     assert "x.py (1 B)" in call(tool, {"depth": 9}).text
     assert call(tool, {"path": "src/deep"}).text == "er/\n  x.py (1 B)"
@@ -90,7 +77,6 @@ def test_a_link_is_not_followed_and_a_name_with_a_line_break_is_one_line(reposit
 def test_the_model_gets_a_hundred_entries_and_the_number_of_others(tmp_path: Path) -> None:
     for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
-
     tool = repo_tree(tmp_path)
 
     result = call(tool, {})
@@ -98,31 +84,23 @@ def test_the_model_gets_a_hundred_entries_and_the_number_of_others(tmp_path: Pat
     assert lines(result, EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
     assert len(result.text.split("\n")) == MAX_MODEL_ENTRIES + 1
     assert result.text.endswith("099 (0 B)\n… 1 more entry: list a folder by its path to see them")
-    assert len(result.details["entries"]) == MAX_MODEL_ENTRIES + 1
-    assert result.details["truncated"]
+    assert (len(result.details["entries"]), result.details["truncated"]) == (MAX_MODEL_ENTRIES + 1, True)
 
 
-def test_progress_is_reported(repository: Path) -> None:
+def test_progress_is_reported_until_an_abort(repository: Path) -> None:
     """A signal that is not aborted changes nothing."""
-    tool, updates = repo_tree(repository), list[str]()
-
-    result = call(tool, {}, AbortSignal(), lambda result: updates.append(result.text))
-
-    assert updates == ["3 entries so far", "5 entries so far"]
-    assert result == call(tool, {})
-
-
-def test_an_abort_stops_the_reading(repository: Path) -> None:
-    tool, controller, updates = repo_tree(repository), AbortController(), list[str]()
+    tool, controller, updates, stopped = repo_tree(repository), AbortController(), list[str](), list[str]()
 
     def stop_after_the_first(result: ToolResult) -> None:
-        updates.append(result.text)
+        stopped.append(result.text)
         controller.abort("Escape was pressed")
 
+    result = call(tool, {}, AbortSignal(), lambda result: updates.append(result.text))
     with pytest.raises(Aborted, match="Escape was pressed"):
         call(tool, {}, controller.signal, stop_after_the_first)
 
-    assert updates == ["3 entries so far"]
+    assert (updates, stopped) == (["3 entries so far", "5 entries so far"], ["3 entries so far"])
+    assert result == call(tool, {})
 
 
 def test_full_example_a_call_is_one_line(repository: Path) -> None:
@@ -136,16 +114,11 @@ def test_full_example_a_call_is_one_line(repository: Path) -> None:
 def test_full_example_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository: Path) -> None:
     tool = repo_tree(repository)
     result = call(tool, {"depth": 9})
-    summary = ["Location: .", "Contents: 3 folders, 4 files"]
-    first_five = ["📁 src/", "  📁 deep/", "    📁 er/", "      📄 x.py (1 B)", "  📄 app.py (10 B)"]
+    first = ["Location: .", "Contents: 3 folders, 4 files"]
+    first += ["📁 src/", "  📁 deep/", "    📁 er/", "      📄 x.py (1 B)", "  📄 app.py (10 B)"]
 
-    assert lines(result, COLLAPSED, tool) == [
-        *summary,
-        *first_five,
-        "",
-        "not shown: 2 entries | ctrl+o to expand",
-    ]
-    assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
+    assert lines(result, COLLAPSED, tool) == [*first, "", "not shown: 2 entries | ctrl+o to expand"]
+    assert lines(result, EXPANDED, tool) == [*first, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
 
 
 def test_full_example_an_empty_folder_has_no_footer(tmp_path: Path) -> None:

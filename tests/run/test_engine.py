@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.host.tools.test_rendering import Scripted
+from tests.host.test_host import Script as Scripted
 from tests.plans import plan_of
 from tests.run.plan_calls import call
 from tests.run.run_workspace import (

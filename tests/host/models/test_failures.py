@@ -1,7 +1,4 @@
-"""Errors become failures that are transient or not, requests are retried after a delay, aborts take effect at once.
-
-Prices.
-"""
+"""Failures that are transient or not, requests that are retried, aborts that take effect at once, and prices."""
 
 import asyncio
 import os
@@ -76,19 +73,17 @@ async def test_keys_in_an_error_are_redacted(spec: str, monkeypatch: pytest.Monk
 
 @both_formats
 async def test_an_unknown_model_is_named_with_those_that_the_server_has(spec: str) -> None:
-    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
-        server.models = [f"{model.id}-2", "other"]
-        similar = await failure(model)
-    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
-        server.models = [f"other-{number}" for number in range(12)]
-        listed = await failure(model)
-    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
-        unlisted = await failure(model)
+    name, said = spec.partition(":")[2], list[str]()
+    for models in ([f"{name}-2", "other"], [f"other-{number}" for number in range(12)], None):
+        async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
+            server.models = models
+            said.append(str(await failure(model)))
 
-    assert f"may have no model {model.id!r}; similar are {model.id}-2. Name one with --model" in str(similar)
-    assert "; it has other-0, other-1, " in str(listed)
-    assert "other-9 and 2 more. Name one" in str(listed)
-    assert "; see its list of models. Name one with --model PROVIDER:NAME." in str(unlisted)
+    similar, listed, unlisted = said
+    assert f"may have no model {name!r}; similar are {name}-2. Name one with --model" in similar
+    assert "; it has other-0, other-1, " in listed
+    assert "other-9 and 2 more. Name one" in listed
+    assert "; see its list of models. Name one with --model PROVIDER:NAME." in unlisted
 
 
 @both_formats
@@ -98,18 +93,15 @@ async def test_a_rate_limited_request_is_retried_after_the_delay(spec: str) -> N
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    async with open_scripted(spec, {"error": 429, "retry_after": 7}, {"error": 500}, {"text": "Here"}) as (
-        model,
-        server,
-    ):
+    turns: list[Turn] = [{"error": 429, "retry_after": 7}, {"error": 500}, {"text": "Here"}]
+    async with open_scripted(spec, *turns) as (model, server):
         transcript = Transcript(header("s", ".", 0), now=lambda: 0, new_id=lambda: os.urandom(4).hex())
         host = Host(model=model, transcript=transcript, cwd=".", now=lambda: 0, retry=RetryPolicy(sleep=sleep))
         await host.prompt("Where?")
         await host.settled()
 
     assert messages.text_of(messages.said_in(transcript)[-1]) == "Here"
-    assert pauses == [7, 4]
-    assert len(server.requests) == 3
+    assert (pauses, len(server.requests)) == ([7, 4], 3)
 
 
 @both_formats
@@ -190,27 +182,19 @@ async def test_an_abort_in_mid_stream_closes_the_connection(spec: str) -> None:
 
 
 @both_formats
-async def test_an_abort_before_the_first_word_closes_the_connection(spec: str) -> None:
+@pytest.mark.parametrize("is_abort", [True, False])
+async def test_a_request_that_is_aborted_or_cancelled_closes_its_connection(spec: str, *, is_abort: bool) -> None:
+    """Before the first word, or in the middle of the answer."""
     controller = AbortController()
-    async with open_scripted(spec, {"text": "one", "hold": 0}) as (model, server):
+    async with open_scripted(spec, {"text": "one two three", "hold": 0 if is_abort else 3}) as (model, server):
         asked = asyncio.create_task(stream_records(model, signal=controller.signal))
         assert await happened(server.held)
 
-        controller.abort()
+        (controller.abort if is_abort else asked.cancel)()
 
-        with pytest.raises(Aborted):
+        with pytest.raises(Aborted if is_abort else asyncio.CancelledError):
             await asyncio.wait_for(asked, SOON)
         assert await happened(server.requests[0].left)
-
-
-async def test_after_an_abort_no_request_is_sent() -> None:
-    controller = AbortController()
-    controller.abort()
-    async with open_scripted(CHAT) as (model, server):
-        with pytest.raises(Aborted):
-            await stream_records(model, signal=controller.signal)
-
-    assert server.requests == []
 
 
 @both_formats
@@ -225,20 +209,8 @@ async def test_a_stream_that_is_closed_closes_its_connection(spec: str) -> None:
         assert await happened(server.requests[0].left)
 
 
-@both_formats
-async def test_a_task_that_is_cancelled_closes_its_connection(spec: str) -> None:
-    async with open_scripted(spec, {"text": "one two three", "hold": 3}) as (model, server):
-        listening = asyncio.create_task(stream_records(model))
-        assert await happened(server.held)
-
-        listening.cancel()
-
-        with pytest.raises(asyncio.CancelledError):
-            await listening
-        assert await happened(server.requests[0].left)
-
-
 async def test_a_model_can_be_used_after_an_abort() -> None:
+    """With a signal that is aborted, no request is sent."""
     controller = AbortController()
     async with open_scripted(CHAT, {"text": "one two three", "hold": 3}, {"text": "Hello"}) as (model, server):
         stream = model.stream(chat_request(), controller.signal)
@@ -247,6 +219,9 @@ async def test_a_model_can_be_used_after_an_abort() -> None:
         controller.abort()
         with pytest.raises(Aborted):
             [_ async for _ in stream]
+        with pytest.raises(Aborted):
+            await stream_records(model, signal=controller.signal)
+        assert len(server.requests) == 1
 
         assert messages.text_of(await answer_record(model)) == "Hello"
 
@@ -263,30 +238,28 @@ async def happened(event: threading.Event) -> bool:
     return await asyncio.to_thread(event.wait, SOON)
 
 
-PASSING = ModelFailure("busy", transient=True)
-FINAL = ModelFailure("no", transient=False)
+def busy(retry_after: float | None = None) -> ModelFailure:
+    return ModelFailure("busy", transient=True, retry_after=retry_after)
 
 
 def test_a_transient_failure_is_retried_three_times() -> None:
     """The first request does not count, as in pi; other failures are not retried."""
     policy = RetryPolicy()
 
-    assert [policy.allows(PASSING, attempt) for attempt in (1, 3, 4)] == [True, True, False]
-    assert not policy.allows(FINAL, 1)
+    assert [policy.allows(busy(), attempt) for attempt in (1, 3, 4)] == [True, True, False]
+    assert not policy.allows(ModelFailure("no", transient=False), 1)
 
 
-@pytest.mark.parametrize(
-    ("attempt", "retry_after", "delay"),
-    [(1, None, 2), (2, None, 4), (9, None, 60), (1, 0, 0), (1, 30, 30), (3, 1, 1), (1, 3600, 60)],
-)
-def test_the_delay_is_at_most_a_minute(attempt: int, retry_after: float | None, delay: float) -> None:
-    failure = ModelFailure("busy", transient=True, retry_after=retry_after)
+DELAYS = {(1, None): 2, (2, None): 4, (9, None): 60, (1, 0): 0, (1, 30): 30, (3, 1): 1, (1, 3600): 60}
 
-    assert RetryPolicy().delay(attempt, failure) == delay
-    assert (
-        RetryPolicy(jitter=lambda delay: delay * 1.5).delay(attempt, failure)
-        == delay * (1.5, 1)[retry_after is not None]
-    )
+
+def test_the_delay_is_at_most_a_minute_and_jitter_applies_only_to_our_own() -> None:
+    jittery = RetryPolicy(jitter=lambda delay: delay * 1.5)
+
+    assert {(attempt, after): RetryPolicy().delay(attempt, busy(after)) for attempt, after in DELAYS} == DELAYS
+    assert {(attempt, after): jittery.delay(attempt, busy(after)) for attempt, after in DELAYS} == {
+        (attempt, after): delay * 1.5 if after is None else delay for (attempt, after), delay in DELAYS.items()
+    }
 
 
 async def test_an_abort_ends_the_pause() -> None:
@@ -333,40 +306,36 @@ async def test_a_cancelled_pause_cancels_its_sleep() -> None:
     await asyncio.wait_for(ended.wait(), 5)
 
 
-@pytest.mark.parametrize(
-    ("price", "total"),
-    [
-        (Price(2.0, 10.0), 2.0 + 10.0 + 2.0 + 2.0),
-        (Price(2.0, 10.0, cache_read=0.2, cache_write=2.5), 2.0 + 10.0 + 0.2 + 2.5),
-        (Price(0, 0), 0),
-    ],
-)
-def test_the_cost_of_a_request(price: Price, total: float) -> None:
+def test_the_cost_of_a_request() -> None:
+    """Tokens of the cache have prices of their own, if given; missing numbers cost nothing."""
     million = 1_000_000
+    totals = {
+        Price(2.0, 10.0): 2.0 + 10.0 + 2.0 + 2.0,
+        Price(2.0, 10.0, cache_read=0.2, cache_write=2.5): 2.0 + 10.0 + 0.2 + 2.5,
+        Price(0, 0): 0,
+    }
 
-    assert cost_of(Usage(million, million, million, million), price).total == pytest.approx(total)
-
-
-def test_missing_numbers_cost_nothing() -> None:
+    assert {
+        price: cost_of(Usage(million, million, million, million), price).total for price in totals
+    } == pytest.approx(totals)
     assert cost_of(Usage(None, None, None, None), Price(1, 1)) == Cost(total=0)
 
 
-@pytest.mark.parametrize(("name", "found"), [("openai-chat:qwen3", True), ("qwen3", True), ("ollama:qwen3", False)])
-def test_a_price_is_found_with_or_without_the_provider(name: str, *, found: bool) -> None:
-    prices = read_prices([(name, {"input": 1, "output": 2.5})])
+def test_a_price_is_found_with_or_without_the_provider() -> None:
+    found = {
+        name: price_of("openai-chat:qwen3", read_prices([(name, {"input": 1, "output": 2.5})]))
+        for name in ("openai-chat:qwen3", "qwen3", "ollama:qwen3")
+    }
 
-    assert price_of("openai-chat:qwen3", prices) == (Price(1, 2.5) if found else None)
+    assert found == {"openai-chat:qwen3": Price(1, 2.5), "qwen3": Price(1, 2.5), "ollama:qwen3": None}
 
 
 async def test_a_configured_price_takes_precedence() -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 100}
-    async with open_scripted(CHAT, {"text": "Hi", "usage": usage, "model": "gpt-5"}) as (listed, server):
-        del server
-        by_list = (await stream_records(listed))[-1]["message"]["usage"]["cost"]
-    async with open_scripted(CHAT, {"text": "Hi", "usage": usage, "model": "gpt-5"}):
-        model = open_model(CHAT, {"gpt-5": Price(1000, 10000)})
-        by_price = (await stream_records(model))[-1]["message"]["usage"]["cost"]
-        await model.close()
+    async with open_scripted(CHAT, {"text": "Hi", "usage": usage, "model": "gpt-5", "repeat": True}) as (listed, _):
+        priced = open_model(CHAT, {"gpt-5": Price(1000, 10000)})
+        by_list, by_price = [(await answer_record(model))["usage"]["cost"]["total"] for model in (listed, priced)]
+        await priced.close()
 
-    assert by_price["total"] == pytest.approx(2.0)
-    assert by_list["total"] != by_price["total"]
+    assert by_price == pytest.approx(2.0)
+    assert by_list != by_price

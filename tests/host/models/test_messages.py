@@ -1,7 +1,4 @@
-"""The records of a conversation, the requests built from them.
-
-Opaque provider state, which goes back to its provider only.
-"""
+"""The records of a conversation, the requests built from them, and provider state, which only its provider gets."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -59,32 +56,6 @@ def result(call_id: str = "c1", text: str = "seen") -> Message:
     return messages.tool_result(call_id, "look", text, is_error=False, at=6)
 
 
-def test_a_user_message_is_a_list_of_blocks() -> None:
-    image = {"type": "image", "data": "", "mimeType": "image/png"}
-
-    assert messages.user("Go", 7, [image]) == {
-        "role": "user",
-        "content": [{"type": "text", "text": "Go"}, image],
-        "timestamp": 7,
-    }
-
-
-def test_an_answer_names_its_model_and_omits_unknown_fields() -> None:
-    answer = messages.assistant([], SPEAKER, messages.empty_usage(), "error", 7, error="broke")
-
-    assert answer == {
-        "role": "assistant",
-        "content": [],
-        "api": "scripted-stream",
-        "provider": "local",
-        "model": "scripted",
-        "usage": messages.empty_usage(),
-        "stopReason": "error",
-        "timestamp": 7,
-        "errorMessage": "broke",
-    }
-
-
 def test_a_result_without_details_has_no_such_field() -> None:
     plain = {"role": "toolResult", "toolCallId": "c1", "toolName": "look", "isError": False, "timestamp": 6}
     content = [messages.text("seen")]
@@ -93,16 +64,13 @@ def test_a_result_without_details_has_no_such_field() -> None:
     assert messages.tool_result("c1", "look", content, {}, is_error=False, at=6)["details"] == {}
 
 
-def test_the_text_of_a_message_is_its_text_blocks() -> None:
+def test_the_text_of_a_message_is_its_text_blocks_and_only_an_answer_calls_tools() -> None:
     thought = {"type": "thinking", "thinking": "hm"}
 
     assert messages.text_of(said(thought, messages.text("a"), call(), messages.text("b"))) == "a\nb"
     assert messages.text_of({"role": "user", "content": "as it is"}) == "as it is"
     assert messages.text_of({"role": "branchSummary", "summary": "left"}) == "left"
     assert messages.text_of({"role": "bashExecution", "output": "x"}) == ""
-
-
-def test_only_an_answer_calls_tools() -> None:
     assert messages.tool_calls(said(messages.text("a"), call("c1"), call("c2"))) == [call("c1"), call("c2")]
     assert messages.tool_calls(messages.user("Go", 0)) == []
 
@@ -158,10 +126,7 @@ SENT: dict[str, tuple[list[Message], list[Message]]] = {
         [{"role": role, "content": "x"} for role in ("system", "somebodyElses")],
         [],
     ),
-    "a call without a result": (
-        [BOTH, result("c1"), GO],
-        [BOTH, result("c1"), {**NONE_YET, "toolCallId": "c2"}, GO],
-    ),
+    "a call without a result": ([BOTH, result("c1"), GO], [BOTH, result("c1"), {**NONE_YET, "toolCallId": "c2"}, GO]),
     "a result without a call, which compaction removed": ([result("gone"), GO], [GO]),
     "a message that arrived while tools ran": (
         [BOTH, result("c2"), GO, result("c1")],
@@ -191,20 +156,20 @@ def test_a_request_has_what_every_provider_accepts(case: str) -> None:
     assert messages.for_model(given) == sent
 
 
-@pytest.mark.parametrize(
-    ("facts", "words"),
-    [
-        ({"output": ""}, "It printed nothing."),
-        ({"exitCode": 2}, "It ended with exit code 2."),
-        ({"cancelled": True, "exitCode": None}, "It was cancelled."),
-        ({"truncated": True}, "Its output was cut."),
-        ({"truncated": True, "fullOutputPath": "out.txt"}, "Its output was cut; all of it is in out.txt."),
-    ],
-)
-def test_the_end_of_a_command_is_sent(facts: dict[str, Any], words: str) -> None:
-    ran = {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 0, "cancelled": False, **facts}
+ENDS: list[tuple[Message, str]] = [
+    ({"output": ""}, "It printed nothing."),
+    ({"exitCode": 2}, "It ended with exit code 2."),
+    ({"cancelled": True, "exitCode": None}, "It was cancelled."),
+    ({"truncated": True}, "Its output was cut."),
+    ({"truncated": True, "fullOutputPath": "out.txt"}, "Its output was cut; all of it is in out.txt."),
+]
 
-    assert messages.text_of(messages.for_model([ran])[0]).endswith(words)
+
+def test_the_end_of_a_command_is_sent() -> None:
+    ran = {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 0, "cancelled": False}
+    sent = [messages.text_of(messages.for_model([{**ran, **facts}])[0]) for facts, _ in ENDS]
+
+    assert [text for text, (_, words) in zip(sent, ENDS, strict=True) if not text.endswith(words)] == []
 
 
 @pytest.mark.parametrize("role", ["branchSummary", "compactionSummary"])
@@ -260,87 +225,71 @@ MARKED: list[ModelResponsePart] = [
 ]
 
 
+def stored(part: ModelResponsePart) -> dict[str, Any]:
+    block = block_of(part)
+    assert block is not None
+    return encode_block(block)
+
+
+def sent_again(*content: dict[str, Any]) -> ModelResponse:
+    """Return an answer with these blocks, as its provider gets it with the next request."""
+    record = messages.assistant(content, OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
+    [told] = history([messages.model_message(record)], OPENAI_SPEAKER)
+    assert isinstance(told, ModelResponse)
+    return told
+
+
 @pytest.mark.parametrize("part", MARKED, ids=lambda part: f"{type(part).__name__} {part.id}")
 def test_provider_state_survives_a_round_trip(part: ModelResponsePart) -> None:
     """It passes through JSON, as in a conversation file."""
-    block = block_of(part)
-    assert block is not None
-    kept = codec.parse_strictly(codec.dump(encode_block(block)))
-    said = messages.assistant([kept], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
+    told = sent_again(codec.parse_strictly(codec.dump(stored(part))))
 
-    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
-
-    assert told.parts == [part]
-    assert isinstance(told, ModelResponse)
-    assert told.provider_name == "openai"
+    assert (told.parts, told.provider_name) == ([part], "openai")
 
 
-def test_a_signature_alone_is_stored_in_the_field_of_pi() -> None:
-    block = block_of(ThinkingPart("Hm", signature="c2ln"))
+def test_a_signature_alone_is_stored_in_the_field_of_pi_and_other_state_in_one_of_our_own() -> None:
+    """Pi sends signatures to the provider unchanged, which would refuse ours. Details that are not JSON are dropped."""
+    told = [block.keys() for part in MARKED if "tildone" in (block := stored(part))]
+    at = {"at": datetime(2026, 1, 1, tzinfo=UTC)}
 
-    assert block is not None
-    assert encode_block(block) == {
+    assert stored(ThinkingPart("Hm", signature="c2ln")) == {
         "type": "thinking",
         "thinking": "Hm",
         "thinkingSignature": "c2ln",
     }
-
-
-def test_other_provider_state_is_stored_in_a_field_of_our_own() -> None:
-    """Pi sends signatures to the provider unchanged, which would refuse ours."""
-    blocks = [encode_block(block) for part in MARKED if (block := block_of(part)) is not None]
-
-    told = [block.keys() for block in blocks if "tildone" in block]
     assert len(told) == 5
     assert not any({"textSignature", "thinkingSignature", "thoughtSignature"} & keys for keys in told)
+    for signature in ("c2ln", None):
+        part = ThinkingPart("Hm", signature=signature, provider_details=at)
+        assert stored(part).get("thinkingSignature") == signature
 
 
 @pytest.mark.parametrize("foreign", ['{"type":"reasoning","id":"rs_1"}', "{", '{"tildone":1}', "[1]"])
 def test_a_signature_in_the_format_of_another_program_is_not_sent(foreign: str) -> None:
-    """The provider would refuse it; the text is still sent."""
+    """The provider would refuse it; the text is still sent, and thinking is left out."""
     text = messages.text("Hello") | {"textSignature": foreign}
     call = messages.tool_call("call_1", "look", {}) | {"thoughtSignature": foreign}
-    said = messages.assistant([text, call], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
-
-    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
-
-    assert told.parts == [TextPart("Hello"), ToolCallPart("look", {}, "call_1")]
-
-
-def test_thinking_with_a_foreign_signature_is_left_out() -> None:
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": '{"type":"reasoning"}'}
-    said = messages.assistant([thought, messages.text("Yes")], OPENAI_SPEAKER, messages.empty_usage(), "stop", 0)
 
-    [told] = history([messages.model_message(said)], OPENAI_SPEAKER)
-
-    assert told.parts == [TextPart("Yes")]
+    assert sent_again(thought, text, call).parts == [TextPart("Hello"), ToolCallPart("look", {}, "call_1")]
 
 
-@pytest.mark.parametrize(("signature", "kept"), [("c2ln", "c2ln"), (None, None)])
-def test_details_that_are_not_json_are_dropped(signature: str | None, kept: str | None) -> None:
-    part = ThinkingPart("Hm", signature=signature, provider_details={"at": datetime(2026, 1, 1, tzinfo=UTC)})
-
-    block = block_of(part)
-
-    assert block is not None
-    assert encode_block(block).get("thinkingSignature") == kept
+def streamed(*events: Any) -> list[dict[str, Any]]:
+    deltas = StreamAssembler()
+    return [messages.delta(delta) for event in events for delta in deltas.events(event)]
 
 
 def test_unsupported_parts_are_skipped_and_not_numbered() -> None:
     drawn = FilePart(BinaryImage(b"\x89PNG", media_type="image/png"))
-    events: list[Any] = [
+
+    assert streamed(
         PartStartEvent(index=0, part=drawn),
         PartEndEvent(index=0, part=drawn),
         PartStartEvent(index=1, part=TextPart("Hel")),
         PartDeltaEvent(index=1, delta=TextPartDelta("lo")),
         PartDeltaEvent(index=0, delta=TextPartDelta("lost")),
         PartEndEvent(index=1, part=TextPart("Hello")),
-    ]
-    deltas = StreamAssembler()
-
-    told = [messages.delta(delta) for event in events for delta in deltas.events(event)]
-
-    assert told == [
+    ) == [
         {"type": "text_start", "contentIndex": 0},
         {"type": "text_delta", "contentIndex": 0, "delta": "Hel"},
         {"type": "text_delta", "contentIndex": 0, "delta": "lo"},
@@ -350,35 +299,27 @@ def test_unsupported_parts_are_skipped_and_not_numbered() -> None:
 
 def test_a_part_that_starts_twice_keeps_its_number() -> None:
     """The library starts a part again when it recognizes its type late."""
-    deltas = StreamAssembler()
+    parts = (0, TextPart("<think>")), (0, ThinkingPart("Hm")), (1, TextPart("Yes"))
+    _, *told = streamed(*(PartStartEvent(index=index, part=part) for index, part in parts))
 
-    list(deltas.events(PartStartEvent(index=0, part=TextPart("<think>"))))
-    told = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=0, part=ThinkingPart("Hm")))]
-    after = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=1, part=TextPart("Yes")))]
-
-    assert [delta["contentIndex"] for delta in told + after] == [0, 0, 1, 1]
-    assert told[0]["type"] == "thinking_start"
+    thought = next(at for at, delta in enumerate(told) if delta["type"] == "thinking_start")
+    assert [delta["contentIndex"] for delta in told[thought:]] == [0, 0, 1, 1]
 
 
 def test_arguments_that_arrive_as_data_are_streamed_as_text() -> None:
     """Google sends them as one object and not as JSON text."""
-    deltas = StreamAssembler()
-    call = ToolCallPart("look", {"path": "a"}, "call_1")
+    told = streamed(
+        PartStartEvent(index=0, part=ToolCallPart("look", {"path": "a"}, "call_1")),
+        PartDeltaEvent(index=0, delta=ToolCallPartDelta(args_delta={"lines": 3})),
+    )
 
-    told = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=0, part=call))]
-    more = [
-        messages.delta(delta)
-        for delta in deltas.events(PartDeltaEvent(index=0, delta=ToolCallPartDelta(args_delta={"lines": 3})))
-    ]
-
-    assert [delta.get("delta") for delta in told + more] == [None, '{"path":"a"}', '{"lines":3}']
+    assert [delta.get("delta") for delta in told] == [None, '{"path":"a"}', '{"lines":3}']
 
 
 def test_a_late_signature_is_not_streamed_as_text() -> None:
-    deltas = StreamAssembler()
-    list(deltas.events(PartStartEvent(index=0, part=ThinkingPart("Hm"))))
+    start = PartStartEvent(index=0, part=ThinkingPart("Hm"))
 
-    assert list(deltas.events(PartDeltaEvent(index=0, delta=ThinkingPartDelta(signature_delta="c2ln")))) == []
+    assert streamed(start, PartDeltaEvent(index=0, delta=ThinkingPartDelta(signature_delta="c2ln"))) == streamed(start)
 
 
 @pytest.mark.parametrize(("reason", "words"), [("error", "broke the answer off"), (None, "cut off")])
@@ -389,18 +330,15 @@ def test_an_incomplete_answer_is_a_transient_failure(reason: FinishReason | None
     assert caught.value.transient
 
 
-def test_a_price_of_zero_is_not_split() -> None:
-    used = RequestUsage(input_tokens=0, output_tokens=0)
-    response = ModelResponse([], usage=used, model_name="gpt-5", provider_name="openai", finish_reason="stop")
+def cost(model: str, used: RequestUsage) -> dict[str, Any]:
+    response = ModelResponse([], usage=used, model_name=model, provider_name="openai", finish_reason="stop")
+    told: dict[str, Any] = encode_message(answer(response, OPENAI_SPEAKER))["usage"]["cost"]
+    return told
 
-    assert encode_message(answer(response, OPENAI_SPEAKER))["usage"]["cost"] == messages.empty_usage()["cost"]
 
-
-def test_a_price_that_the_provider_reports_is_used() -> None:
-    used = RequestUsage(input_tokens=10, output_tokens=5, cost=Decimal("0.25"))
-    response = ModelResponse([], usage=used, model_name="unheard-of", provider_name="openai", finish_reason="stop")
-
-    assert encode_message(answer(response, OPENAI_SPEAKER))["usage"]["cost"]["total"] == 0.25
+def test_a_price_of_zero_is_not_split_and_one_that_the_provider_reports_is_used() -> None:
+    assert cost("gpt-5", RequestUsage(input_tokens=0, output_tokens=0)) == messages.empty_usage()["cost"]
+    assert cost("unheard-of", RequestUsage(input_tokens=10, output_tokens=5, cost=Decimal("0.25")))["total"] == 0.25
 
 
 @pytest.mark.parametrize(
@@ -423,11 +361,7 @@ def test_every_exception_becomes_a_failure_with_a_message(error: Exception, word
 
 
 def test_only_lone_surrogates_are_replaced() -> None:
-    said = {"a": ["x\ud83d", {"b\udc4d": 1}], "pair": "\ud83d\udc4d", "plain": "\U0001f44d", "none": None}
+    others = {"pair": "\U0001f44d", "plain": "\U0001f44d", "none": None}
+    said = {"a": ["x\ud83d", {"b\udc4d": 1}], **others, "pair": "\ud83d\udc4d"}
 
-    assert without_lone_surrogates(said) == {
-        "a": ["x\ufffd", {"b\ufffd": 1}],
-        "pair": "\U0001f44d",
-        "plain": "\U0001f44d",
-        "none": None,
-    }
+    assert without_lone_surrogates(said) == {"a": ["x\ufffd", {"b\ufffd": 1}], **others}

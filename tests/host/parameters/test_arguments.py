@@ -1,8 +1,7 @@
-"""Arguments checked against schemas of any kind.
+"""Arguments checked against schemas of any kind: the verdict, the conversion and the words; such tools in a host."""
 
-The verdict, the conversion and the words; and such tools in a host.
-"""
-
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -13,10 +12,9 @@ from pydantic import BaseModel, field_validator
 
 from tests.host import records as messages
 from tests.host.models.scripted_model import both_formats, chat_request, open_scripted, stream_records
-from tests.host.test_host import Script, extend, host_with, talk
+from tests.host.test_host import Script, host_with, ran
 from tildone.plan.text.styles import plain
 from tildone.run.extension import ChangeArguments, ToolCallRequest
-from tildone.run.host import Host
 from tildone.run.kit.defaults import default_call
 from tildone.run.kit.definition import InvalidDefinition, ToolDefinition, ToolResult, draw, text_result, tool
 from tildone.run.model import ToolSpec
@@ -102,90 +100,25 @@ def found(schema: Json, arguments: Any) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-SHAPES = {
-    "oneOf": [
-        {"type": "object", "required": ["kind", "r"], "properties": {"kind": {"const": "circle"}, "r": {"minimum": 1}}},
-        {"type": "object", "required": ["kind", "w"], "properties": {"kind": {"const": "square"}}},
-    ]
-}
-
-
-PROBLEMS: list[tuple[Any, Any, str]] = [
-    ({"type": "integer", "minimum": 1}, 0, "x: expected at least 1, got 0"),
-    ({"type": "integer", "maximum": 1}, 2, "x: expected at most 1, got 2"),
-    ({"exclusiveMinimum": 0}, 0, "x: expected more than 0, got 0"),
-    ({"exclusiveMaximum": 0}, 0, "x: expected less than 0, got 0"),
-    ({"multipleOf": 5}, 7, "x: expected a multiple of 5, got 7"),
-    ({"type": "string", "minLength": 3}, "ab", "x: expected at least 3 characters, got 2"),
-    ({"type": "string", "minLength": 0, "maxLength": 1}, "ab", "x: expected at most 1 characters, got 2"),
-    ({"type": "string", "pattern": "^[a-z]+$"}, "A", "x: expected text that matches ^[a-z]+$, got 'A'"),
-    ({"minItems": 2}, [1], "x: expected at least 2 items, got 1"),
-    ({"maxItems": 0}, [1], "x: expected at most 0 items, got 1"),
-    ({"uniqueItems": True}, [1, 1], "x: expected items that are all different"),
-    ({"minProperties": 1}, {}, "x: expected at least 1 fields, got 0"),
-    ({"const": "yes"}, "no", "x: expected 'yes', got 'no'"),
-    ({"enum": ["a", 1, None]}, "b", "x: expected one of a, 1, null, got 'b'"),
-    ({"type": ["string", "null"]}, True, "x: expected a string or null, got true"),
-    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, [], "x: expected a string or an integer, got an array"),
-    ({"anyOf": [{"const": 1}, {"enum": ["a", "b"]}]}, "c", "x: expected 1 or one of a, b, got 'c'"),
-    (
-        {"anyOf": [{"type": ["string", "null"]}, {"type": "integer"}]},
-        [],
-        "x: expected a string or null or an integer, got an array",
-    ),
-    (
-        {"oneOf": [{"minimum": 5}, {"maximum": 0}]},
-        3,
-        "x: expected a value that matches one of 2 alternatives, got 3",
-    ),
-    (
-        {"oneOf": [{"type": "integer"}, {"minimum": 0}]},
-        3,
-        "x: expected a value that matches only one of the alternatives",
-    ),
-    (SHAPES, {"kind": "circle", "r": 0}, "x.r: expected at least 1, got 0"),
-    (SHAPES, {"kind": "square"}, "x.w: required"),
-    (SHAPES, {"kind": "line"}, "x.kind: expected 'circle' or 'square', got 'line'"),
-    (SHAPES, 5, "x: expected an object, got 5"),
-    ({"anyOf": [SHAPES, {"type": "null"}]}, {"kind": "line"}, "x.kind: expected 'circle' or 'square', got 'line'"),
-    (
-        {"anyOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/n"}]},
-        [],
-        "x: expected a string or a number, got an array",
-    ),
-    ({"anyOf": [False, {"type": "integer"}]}, [], "x: expected an integer, got an array"),
-    ({"anyOf": [False, False]}, [], "x: expected a value that matches one of 2 alternatives, got an array"),
-    (
-        {"type": "array", "items": {"required": ["n"], "properties": {"n": {"const": 1}}}},
-        [{}],
-        "x[0].n: required, 1",
-    ),
-    ({"properties": {"a": True}, "additionalProperties": False}, {"b": 1}, "x.b: unknown field; known are a"),
-    ({"patternProperties": {"^a": True}, "additionalProperties": False}, {"ab": 1, "b": 1}, "x.b: unknown field"),
-    (False, 1, "not allowed: 1"),
-    ({"not": {"type": "string"}}, "a", "x: 'a' should not be valid under {'type': 'string'}"),
-]
+PROBLEMS = [json.loads(line) for line in Path(__file__).with_name("problems.jsonl").read_text("utf-8").splitlines()]
+"""A schema, a value, and the problem with it, for each keyword."""
 
 
 def test_every_keyword_is_checked_and_phrased_for_a_model() -> None:
-    told = [(schema, given, found(arguments_schema(x=schema), {"x": given})) for schema, given, _ in PROBLEMS]
+    told = [[schema, given, *found(arguments_schema(x=schema), {"x": given})] for schema, given, _ in PROBLEMS]
 
-    assert told == [(schema, given, [problem]) for schema, given, problem in PROBLEMS]
+    assert told == PROBLEMS
 
 
 def test_problems_are_bounded_in_number_and_length() -> None:
-    """For simple schemas, too."""
+    """For simple schemas, too. The same problem is reported once."""
     simple = {"type": "object", "properties": {"x": {"type": "array", "items": {"type": "string"}}}}
 
     for schema in (simple, {**simple, "minProperties": 0}):
         problems = found(schema, {"x": [True] * 100})
 
-        assert len(problems) == MAX_PROBLEMS + 1
-        assert problems[-1] == "and more problems"
+        assert (len(problems), problems[-1]) == (MAX_PROBLEMS + 1, "and more problems")
     assert len(found(arguments_schema(x={"const": "a", "enum": ["y" * 1000]}), {"x": "b"})[1]) < MAX_PROBLEM_CHARS + 10
-
-
-def test_the_same_problem_is_reported_once() -> None:
     assert found({"allOf": [{"required": ["a"]}, {"required": ["a"]}]}, {}) == ["a: required"]
 
 
@@ -205,31 +138,24 @@ NESTED = {
 
 
 def test_nulls_are_left_out_only_where_the_schema_refuses_them() -> None:
-    """Through references and unions, and also for strict tools."""
+    """Through references and unions, and also for strict tools. A required null is a problem."""
     given = {"name": "a", "size": None, "note": None, "child": {"name": "b", "size": None}, "shape": {"label": None}}
+    passed = {"name": "a", "note": None, "child": {"name": "b"}, "shape": {}}
 
     for strict in (True, False):
-        passed, problems = checked(NESTED, given, strict=strict)
-
-        assert problems == []
-        assert passed == {"name": "a", "note": None, "child": {"name": "b"}, "shape": {}}
+        assert checked(NESTED, given, strict=strict) == (passed, [])
     assert given["size"] is None
-
-
-def test_a_required_null_is_a_problem() -> None:
     assert found(NESTED, {"name": None}) == ["name: required, a string"]
     assert found(NESTED, None) == ["expected an object, got null"]
 
 
 def test_values_are_converted_where_only_their_type_is_wrong() -> None:
+    """Not for strict tools."""
     given = {"name": 5, "size": "7", "child": {"name": 2.0}, "shape": {"r": "3"}}
-
-    assert checked(NESTED, given) == (
-        {"name": "5", "size": 7, "child": {"name": "2"}, "shape": {"r": 3}},
-        [],
-    )
-    assert found(NESTED, {"name": "a", "level": 5}) == ["level: expected at least 10, got 5"]
     _, problems = checked(NESTED, {"name": 5}, strict=True)
+
+    assert checked(NESTED, given) == ({"name": "5", "size": 7, "child": {"name": "2"}, "shape": {"r": 3}}, [])
+    assert found(NESTED, {"name": "a", "level": 5}) == ["level: expected at least 10, got 5"]
     assert [str(problem) for problem in problems] == ["name: expected a string, got 5"]
 
 
@@ -244,13 +170,10 @@ def test_arguments_that_are_too_deep_for_a_recursive_schema_are_a_problem() -> N
 
 def test_a_schema_of_an_older_draft_is_read_as_such() -> None:
     """In draft 4, `exclusiveMinimum` is a boolean."""
-    schema = {
-        "$schema": "http://json-schema.org/draft-04/schema#",
-        **arguments_schema(x={"minimum": 1, "exclusiveMinimum": True}),
-    }
+    older = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    schema = {**older, **arguments_schema(x={"minimum": 1, "exclusiveMinimum": True})}
 
-    assert len(found(schema, {"x": 1})) == 1
-    assert found(schema, {"x": 2}) == []
+    assert [len(found(schema, {"x": x})) for x in (1, 2)] == [1, 0]
 
 
 ANYTHING_GOES = {
@@ -274,13 +197,8 @@ async def show(_call_id: str, params: Any, *_others: object) -> ToolResult:
 SEND = ToolDefinition("send", "Send", "Send it.", ANYTHING_GOES, show)
 
 
-async def results(definition: ToolDefinition, *calls: dict[str, Any]) -> list[tuple[str, bool]]:
-    host, _ = host_with(Script([(definition.name, call) for call in calls], "done"), definition)
-    await talk(host)
-    return told(host)
-
-
-def told(host: Host) -> list[tuple[str, bool]]:
+async def results(definition: ToolDefinition, *calls: dict[str, Any], plug: Any = None) -> list[tuple[str, bool]]:
+    host, _ = await ran(Script([(definition.name, call) for call in calls], "done"), definition, plug=plug)
     said = [message for message in messages.said_in(host.transcript) if message["role"] == "toolResult"]
     return [(message["content"][0]["text"], message["isError"]) for message in said]
 
@@ -290,10 +208,7 @@ async def test_a_schema_with_unions_constants_and_references_is_checked_in_a_run
 
     assert await results(SEND, good, {"to": "", "mode": "slow"}, {"to": True}, {"to": 5, "size": "3"}) == [
         (repr(good), False),
-        (
-            "Error: to: expected at least 1 characters, got 0; mode: expected 'fast', got 'slow'",
-            True,
-        ),
+        ("Error: to: expected at least 1 characters, got 0; mode: expected 'fast', got 'slow'", True),
         ("Error: to: expected a string or an array, got true", True),
         ("{'to': '5', 'size': 3}", False),
     ]
@@ -311,15 +226,16 @@ class Pair(BaseModel):
         return high
 
 
+PAIR = ToolDefinition("pair", "Pair", "Show a pair.", Pair, show)
+
+
 async def test_a_model_and_a_function_are_called_with_their_types() -> None:
     @tool
     async def add(pair: Annotated[Pair, "Both"], times: int = 1) -> str:
         """Add."""
         return str((pair.low + pair.high) * times)
 
-    pair = ToolDefinition("pair", "Pair", "Show a pair.", Pair, show)
-
-    assert await results(pair, {"low": "1"}, {"low": 1, "high": 10}) == [
+    assert await results(PAIR, {"low": "1"}, {"low": 1, "high": 10}) == [
         ("Pair(low=1, high=9)", False),
         ("Error: high: high must be at most nine", True),
     ]
@@ -330,20 +246,15 @@ async def test_a_model_and_a_function_are_called_with_their_types() -> None:
 
 
 async def test_extensions_see_and_change_the_arguments_of_a_typed_tool_as_json() -> None:
-    host, _ = host_with(
-        Script([("pair", {"low": 1})], "done"), ToolDefinition("pair", "Pair", "Show a pair.", Pair, show)
-    )
     seen = list[object]()
 
     def change(request: ToolCallRequest, _ctx: object) -> ChangeArguments:
         seen.append(request.arguments)
         return ChangeArguments({"low": 2})
 
-    extend(host, lambda api: api.on(ToolCallRequest, change))
-    await talk(host)
+    made = await results(PAIR, {"low": 1}, plug=lambda api: api.on(ToolCallRequest, change))
 
-    assert seen == [{"low": 1}]
-    assert told(host) == [("Pair(low=2, high=9)", False)]
+    assert (seen, made) == ([{"low": 1}], [("Pair(low=2, high=9)", False)])
 
 
 def test_a_schema_that_cannot_be_served_never_gets_into_a_run() -> None:
@@ -369,8 +280,6 @@ async def test_every_kind_of_schema_is_sent_to_a_provider_unchanged(spec: str) -
 
 def test_the_default_rendering_takes_every_kind_of_schema() -> None:
     args = {"mode": "fast", "extra": {"x": 1}, "tree": {}, "size": None, "to": "me"}
-    [line] = draw(default_call(SEND, args), 100)
+    drawn = [[plain(line) for line in draw(default_call(SEND, each), 100)] for each in (args, {"mode": "fast"})]
 
-    assert plain(line) == 'Send: "me" mode=fast size=null extra=1 field tree=0 fields'
-    [line] = draw(default_call(SEND, {"mode": "fast"}), 100)
-    assert plain(line) == "Send: mode=fast"
+    assert drawn == [['Send: "me" mode=fast size=null extra=1 field tree=0 fields'], ["Send: mode=fast"]]

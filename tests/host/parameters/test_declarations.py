@@ -1,7 +1,4 @@
-"""Parameters declared as Python types or schemas.
-
-What the model reads, what comes in, and what is refused at registration.
-"""
+"""Parameters declared as Python types or schemas: what the model reads, what comes in, what is refused."""
 
 import subprocess
 import sys
@@ -27,6 +24,8 @@ from tildone.run.kit.definition import (
 )
 from tildone.run.parameter_values import MAX_DEPTH
 from tildone.run.parameters import served
+
+Json = dict[str, Any]
 
 
 class Order(Enum):
@@ -80,8 +79,12 @@ async def show(_call_id: str, params: Any, *_others: object) -> ToolResult:
     return text_result(repr(params), {"params": params})
 
 
+def tool_of(parameters: Any) -> ToolDefinition:
+    return ToolDefinition("probe", "Probe", "Probe it.", parameters, show)
+
+
 def tool_for(parameters: Any) -> ToolDefinition:
-    return served(ToolDefinition("probe", "Probe", "Probe it.", parameters, show))
+    return served(tool_of(parameters))
 
 
 async def run(definition: ToolDefinition, params: Any) -> Any:
@@ -110,33 +113,24 @@ def test_the_schema_of_a_model_has_what_a_model_needs_and_nothing_else() -> None
 
 
 async def test_execute_gets_an_instance_of_the_model() -> None:
-    params = await run(tool_for(Search), {"query": "keys", "lines": {"first": 2}})
+    """Whoever delegates may pass one, too; arguments that an extension changed are checked again."""
+    search, given = tool_for(Search), Search(query="keys", lines=Range(first=2))
 
-    assert params == Search(query="keys", lines=Range(first=2))
-
-
-async def test_an_instance_can_be_passed_by_whoever_delegates() -> None:
-    given = Search(query="keys", limit=2)
-
-    assert await run(tool_for(Search), given) == given
+    assert await run(search, {"query": "keys", "lines": {"first": 2}}) == given
+    assert await run(search, given) == given
+    with pytest.raises(ValueError, match="query: query must not be blank"):
+        await run(search, {"query": " "})
 
 
 def test_what_only_the_model_can_check_is_a_problem_of_the_call() -> None:
-    [problem] = tool_for(Search).demands({"query": "  "})
+    said = [[str(each) for each in tool_for(Search).demands({"query": query})] for query in ("  ", "a", 5)]
 
-    assert str(problem) == "query: query must not be blank"
-    assert tool_for(Search).demands({"query": "a"}) == ()
-    [problem] = tool_for(Search).demands({"query": 5})
-    assert str(problem) == "query: expected a valid string"
+    assert said == [["query: query must not be blank"], [], ["query: expected a valid string"]]
     assert len(tool_for(Search).demands({"query": "\ud800"})) == 1
 
 
-async def test_arguments_that_an_extension_changed_are_checked_again() -> None:
-    with pytest.raises(ValueError, match="query: query must not be blank"):
-        await run(tool_for(Search), {"query": " "})
-
-
 async def test_dataclasses_and_typed_dicts_are_possible_too() -> None:
+    """A null that is not the default stays in the schema."""
     assert tool_for(Point).parameters == {
         "type": "object",
         "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
@@ -144,26 +138,20 @@ async def test_dataclasses_and_typed_dicts_are_possible_too() -> None:
     }
     assert await run(tool_for(Point), {"x": 1}) == Point(1)
     assert await run(tool_for(Entry), {"path": "a", "size": None}) == {"path": "a", "size": None}
-
-
-def test_a_null_that_is_not_the_default_stays_in_the_schema() -> None:
     assert tool_for(Entry).schema["properties"]["size"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 
 def test_a_model_that_contains_itself_keeps_its_definition() -> None:
-    node = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    children = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []}
-    node["properties"] |= {"children": children}  # type: ignore[operator]  # a dict of objects
+    """A short one, too."""
 
-    assert tool_for(Tree).parameters == {**node, "$defs": {"Tree": node}}
-
-
-def test_a_short_definition_that_contains_itself_is_kept_too() -> None:
     class Chain(BaseModel):
         first: Link
 
+    children = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []}
+    node = {"type": "object", "properties": {"name": {"type": "string"}, "children": children}, "required": ["name"]}
     link = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Link"}}}
 
+    assert tool_for(Tree).parameters == {**node, "$defs": {"Tree": node}}
     assert tool_for(Chain).parameters == {
         "type": "object",
         "properties": {"first": {"$ref": "#/$defs/Link"}},
@@ -181,15 +169,17 @@ def test_a_long_definition_that_is_used_twice_stands_once_and_a_short_one_wherev
         more: dict[str, Order] = {}
         open: dict[str, Any] = {}
 
-    schema = tool_for(Both).schema
+    schema, order = tool_for(Both).schema, {"type": "string", "enum": ["newest", "oldest"]}
 
     assert list(schema["$defs"]) == ["Range"]
-    assert schema["properties"]["new"] == {"$ref": "#/$defs/Range", "description": "The new one"}
-    order = {"type": "string", "enum": ["newest", "oldest"]}
-    assert schema["properties"]["first"] == {**order, "default": "newest"}
-    assert schema["properties"]["then"] == {"anyOf": [order, {"type": "integer", "const": 5}]}
-    assert schema["properties"]["more"] == {"type": "object", "additionalProperties": order, "default": {}}
-    assert schema["properties"]["open"] == {"type": "object", "default": {}}
+    assert schema["properties"] == {
+        "old": {"$ref": "#/$defs/Range"},
+        "new": {"$ref": "#/$defs/Range", "description": "The new one"},
+        "first": {**order, "default": "newest"},
+        "then": {"anyOf": [order, {"type": "integer", "const": 5}]},
+        "more": {"type": "object", "additionalProperties": order, "default": {}},
+        "open": {"type": "object", "default": {}},
+    }
 
 
 def test_discriminated_unions_are_plain_alternatives() -> None:
@@ -249,12 +239,7 @@ def test_the_schema_of_a_function_is_its_signature() -> None:
         "additionalProperties": False,
         "properties": {
             "query": {"type": "string", "description": "Words to look for"},
-            "json": {
-                "type": "string",
-                "description": "How much of it",
-                "enum": ["short", "long"],
-                "default": "short",
-            },
+            "json": {"type": "string", "description": "How much of it", "enum": ["short", "long"], "default": "short"},
             "order": {"type": "string", "enum": ["newest", "oldest"], "default": "newest"},
             "lines": {**lines, "description": "Only these"},
             "tags": {"type": "array", "items": {"type": "string"}},
@@ -291,39 +276,23 @@ class Opaque:
     """A class that has no schema."""
 
 
-async def opaque(thing: Opaque) -> str:
-    """Take it."""
-    return str(thing)
+def test_types_without_a_schema_are_refused() -> None:
+    async def opaque(thing: Opaque) -> str:
+        """Take it."""
+        return str(thing)
 
+    async def unresolved(thing: "Missing") -> str:  # type: ignore[name-defined]  # noqa: F821  the case under test
+        """Take it."""
+        return str(thing)
 
-async def unresolved(thing: "Missing") -> str:  # type: ignore[name-defined]  # noqa: F821  the case under test
-    """Take it."""
-    return str(thing)
-
-
-@pytest.mark.parametrize(
-    ("definition", "complaint"),
-    [
+    for definition, complaint in (
         (tool(opaque), "there is no schema for the types: .*Opaque"),
         (tool(unresolved), "there is no schema for the types: name 'Missing' is not defined"),
-        (ToolDefinition("probe", "Probe", "Probe it.", Opaque, show), "there is no schema for the types"),
-        (ToolDefinition("probe", "Probe", "Probe it.", int, show), "must be the schema of an object"),
-    ],
-)
-def test_types_without_a_schema_are_refused(definition: ToolDefinition, complaint: str) -> None:
-    with pytest.raises(InvalidDefinition, match=complaint):
-        served(definition)
-
-
-Json = dict[str, Any]
-
-
-async def execute(*_five: object) -> ToolResult:
-    return text_result("done")
-
-
-def tool_of(parameters: Any) -> ToolDefinition:
-    return ToolDefinition("probe", "Probe", "Probe it.", parameters, execute)
+        (tool_of(Opaque), "there is no schema for the types"),
+        (tool_of(int), "must be the schema of an object"),
+    ):
+        with pytest.raises(InvalidDefinition, match=complaint):
+            served(definition)
 
 
 def with_property(schema: Any, **more: Any) -> Json:
@@ -354,7 +323,7 @@ VALID: list[Json] = [
 
 
 def test_any_valid_schema_can_be_registered() -> None:
-    assert [served(tool_of(parameters)).parameters for parameters in VALID] == VALID
+    assert [tool_for(parameters).parameters for parameters in VALID] == VALID
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -383,37 +352,31 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
+def circular() -> Json:
+    schema = with_property({"type": "string"})
+    schema["properties"]["y"] = schema
+    return schema
+
+
 def test_a_schema_that_cannot_be_served_is_refused() -> None:
-    for parameters, complaint in REFUSED:
-        with pytest.raises(InvalidDefinition, match=f"tool 'probe': .*{complaint}"):
-            served(tool_of(parameters))
-
-
-def test_a_schema_that_contains_itself_is_refused() -> None:
-    circular = with_property({"type": "string"})
-    circular["properties"]["y"] = circular
-
-    with pytest.raises(InvalidDefinition, match="nested too deeply"):
-        served(tool_of(circular))
-
-
-def test_a_long_chain_of_references_is_refused() -> None:
-    """The library would need more stack to follow it than there is."""
+    """So is a long chain of references: the library would need more stack to follow it than there is."""
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2000)}
+    long = with_property({"$ref": "#/$defs/d0"}, **{"$defs": {**chain, "d2000": True}})
 
-    with pytest.raises(InvalidDefinition, match="nested too deeply"):
-        served(tool_of(with_property({"$ref": "#/$defs/d0"}, **{"$defs": {**chain, "d2000": True}})))
+    for parameters, complaint in (*REFUSED, (circular(), "nested too deeply"), (long, "nested too deeply")):
+        with pytest.raises(InvalidDefinition, match=f"tool 'probe': .*{complaint}"):
+            tool_for(parameters)
 
 
 def test_all_problems_of_a_schema_are_reported_at_once() -> None:
     schema = {"type": "object", "properties": {"x": {"type": "text"}, "y": {"minItems": -1}}}
 
     with pytest.raises(InvalidDefinition) as refusal:
-        served(tool_of(schema))
+        tool_for(schema)
 
-    assert "parameters: properties.x.type: expected" in str(refusal.value)
-    assert "; parameters: properties." in str(refusal.value)
-    assert "properties.y.minItems: expected at least 0, got -1" in str(refusal.value)
+    said = sorted(str(refusal.value).removeprefix("tool 'probe': ").split("; "))
+    assert said[0].startswith("parameters: properties.x.type: expected")
+    assert said[1] == "parameters: properties.y.minItems: expected at least 0, got -1"
 
 
 def test_the_schema_of_a_registered_tool_is_a_copy_in_plain_json() -> None:
@@ -421,11 +384,11 @@ def test_the_schema_of_a_registered_tool_is_a_copy_in_plain_json() -> None:
     names = ["x"]
     given = MappingProxyType({"type": "object", "properties": {"x": {"type": "string"}}, "required": names})
 
-    registered = served(tool_of(given))
+    registered = tool_for(given)
     names.append("y")
 
     assert registered.parameters == {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
-    assert served(tool_of({"type": "object", "properties": {}, "required": ()})).schema["required"] == []
+    assert tool_for({"type": "object", "properties": {}, "required": ()}).schema["required"] == []
 
 
 IMPORTS = """
@@ -439,10 +402,12 @@ print(*{"pydantic", "jsonschema"} & sys.modules.keys())
 """
 
 
-def test_our_own_tools_load_no_library() -> None:
-    answer = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
+def printed(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
-    assert answer.stdout.split() == []
+
+def test_our_own_tools_load_no_library() -> None:
+    assert printed(IMPORTS).split() == []
 
 
 WITHOUT_PACKAGES = """
@@ -459,6 +424,4 @@ for parameters in ({"type": "object", "minProperties": 1}, int):
 
 
 def test_without_the_packages_the_refusal_says_how_to_install_them() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_PACKAGES], capture_output=True, text=True, check=True)
-
-    assert done.stdout.count("tool 'probe': its parameters take more packages: ") == 2
+    assert printed(WITHOUT_PACKAGES).count("tool 'probe': its parameters take more packages: ") == 2

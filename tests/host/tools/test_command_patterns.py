@@ -1,18 +1,17 @@
-"""Which commands a pattern covers, the ways to run other programs that a wildcard never covers.
-
-How shell lines are split.
-"""
+"""Which commands a pattern covers, what a wildcard never covers, and how shell lines are split."""
 
 import os
 import subprocess
 import time
 import timeit
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.host.tools.tool_bench import COMMANDS
 from tildone.base import UsageError
 from tildone.plan.shell.danger import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
 from tildone.plan.shell.syntax import MAX_CHARACTERS, split_line
@@ -79,98 +78,7 @@ def test_a_pattern_means_words() -> None:
     assert (refused_ones, allowed_ones) == ([], [])
 
 
-HARMLESS = [
-    "git",
-    "git --no-pager log -3 --oneline",
-    "git commit -am 'x; y'",
-    "git diff -- src/*.py",
-    "git rebase main",
-    "git grep -n TODO",
-    "find . -name '*.py' -newer x",
-    "find src/* -type f",
-    "tar tf x.tar",
-    "tar -xzf x.tgz",
-    "sort -rn x",
-    "split -l 10 x",
-    "rsync -av a b",
-    "scp -r a b",
-    "zip -r a.zip b",
-    "man ls",
-    "vim x",
-    "curl -sSfL https://example.com",
-    "fd -e py x",
-    "rg -n x src",
-    "sed -n 1,20p x",
-    "sed 's/a\\/b/c/g; $d' x",
-    "sed 's|a|b|p' x",
-    "sed -E '/^x/!d' x",
-    "awk '{print $1}' x",
-    "awk -F, 'NR == 1 {print $2}' x",
-    "gawk 1 x",
-    "mawk 1 x",
-    "nawk 1 x",
-    "python script.py -c x",
-    "python3.12 -u script.py",
-    "perl -w x.pl",
-    "ruby x.rb",
-    "node --test x.js",
-    "php x.php",
-    "npm ls",
-    "yarn why x",
-    "pnpm outdated",
-    "bun outdated",
-    "uv tree",
-    "pip list",
-    "pip3 show x",
-    "cargo test",
-    "go test ./...",
-    "pytest -q tests",
-    "make all",
-    "timeout 5 ls",
-    "git switch -c topic",
-    "git archive HEAD",
-    "git bisect start",
-    "git clone x",
-    "git config user.name",
-    "git difftool",
-    "git fetch-pack x",
-    "git log -p",
-    "git ls-remote",
-    "git mergetool",
-    "git show HEAD",
-    "git submodule status",
-    "shuf -n 3 x",
-    "uniq -c x",
-    "xxd x",
-    "tree -L 2",
-    "yq -o=json .a x.yml",
-    "iconv -f latin1 x",
-    "openssl x509 -in x.pem -noout -text",
-    "pandoc -t html x.md",
-    "sftp host",
-    "ssh host uptime",
-    "wget -q https://example.com",
-    "curl -w '%{http_code}' https://example.com",
-    "pypy3 x.py",
-    "lua x.lua",
-    "luajit x.lua",
-    "tclsh x.tcl",
-    "Rscript x.R",
-    "julia x.jl",
-    "guile x.scm",
-    "groovy x.groovy",
-    "ts-node x.ts",
-    "tsx x.ts",
-    "python tools/stdin.py",
-    "go test -count=1 -json ./...",
-    "printf '[%s]\\n' x",
-    "test -f x",
-    "read line",
-    "mapfile -t lines",
-    "readarray -t lines",
-    "wait 1",
-    "jobs -l",
-]
+HARMLESS = COMMANDS["ordinary"]
 
 
 def wildcard_for(line: str) -> str:
@@ -184,113 +92,8 @@ def test_a_wildcard_covers_ordinary_arguments() -> None:
     assert [line for line in HARMLESS if refused(line, wildcard_for(line))] == []
 
 
-NAMED = {
-    # The pattern that names the word, and a command that it covers.
-    "git -c *": "git -c alias.x='!id' x",
-    "git --config-env *": "git --config-env alias.x=E x",
-    "git --exec-path=/tmp *": "git --exec-path=/tmp status",
-    "git -C *": "git -C evil status",
-    "git --git-dir=x *": "git --git-dir=x status",
-    "git x *": "git x y",
-    "git config *": "git config alias.x '!id'",
-    "git push *": "git push origin main",
-    "git fetch --upload-pack *": "git fetch --upload-pack evil x",
-    "git push --receive-pack=evil *": "git push --receive-pack=evil x",
-    "git push --exec *": "git push --exec evil x",
-    "git rebase -x *": "git rebase -x evil main",
-    "git rebase --exec *": "git rebase --exec evil main",
-    "git bisect run *": "git bisect run evil",
-    "git submodule foreach *": "git submodule foreach evil",
-    "git difftool --extcmd *": "git difftool --extcmd evil",
-    "git difftool -x *": "git difftool -x evil",
-    "git mergetool --tool *": "git mergetool --tool evil",
-    "git grep -O *": "git grep -O evil x",
-    "git grep --open-files-in-pager=evil *": "git grep --open-files-in-pager=evil x",
-    "git diff --ext-diff *": "git diff --ext-diff x",
-    "git cat-file --textconv *": "git cat-file --textconv x",
-    "git cat-file --filters *": "git cat-file --filters x",
-    "git diff --output *": "git diff --output x",
-    "git init --template *": "git init --template evil",
-    "git clone -c *": "git clone -c core.fsmonitor=evil x",
-    "git clone --config *": "git clone --config core.fsmonitor=evil x",
-    "git clone -u *": "git clone -u evil x",
-    "git archive -o *": "git archive -o x HEAD",
-    "git archive --remote *": "git archive --remote evil HEAD",
-    "git config -e *": "git config -e x",
-    "git ls-remote --upload-pack *": "git ls-remote --upload-pack evil",
-    "git fetch-pack --upload-pack *": "git fetch-pack --upload-pack evil x",
-    "find . -exec *": "find . -exec rm {} +",
-    "find . -execdir *": "find . -execdir rm {} +",
-    "find . -ok *": "find . -ok rm {} ';'",
-    "find . -okdir *": "find . -okdir rm {} ';'",
-    "find . -delete *": "find . -delete",
-    "find . -fprint *": "find . -fprint x",
-    "find . -fprint0 *": "find . -fprint0 x",
-    "find . -fprintf *": "find . -fprintf x y",
-    "find . -fls *": "find . -fls x",
-    "fd -x *": "fd -x evil",
-    "fd --exec-batch *": "fd --exec-batch evil",
-    "rg --pre *": "rg --pre evil x",
-    "rg --hostname-bin *": "rg --hostname-bin evil x",
-    "tar --to-command *": "tar --to-command evil -xf x",
-    "tar --use-compress-program=evil *": "tar --use-compress-program=evil -xf x",
-    "tar -I *": "tar -I evil -xf x",
-    "tar -xIf *": "tar -xIf evil x",
-    "tar xIf *": "tar xIf evil x",
-    "tar --checkpoint-action *": "tar --checkpoint-action exec=evil -cf x .",
-    "tar -F *": "tar -F evil -cf x .",
-    "tar --info-script *": "tar --info-script evil -cf x .",
-    "tar --rsh-command *": "tar --rsh-command evil -cf x .",
-    "tar -C *": "tar -C / -xf x",
-    "tar -P *": "tar -P -xf x",
-    "sort --compress-program *": "sort --compress-program evil x",
-    "sort -o *": "sort -o x y",
-    "split --filter *": "split --filter evil x",
-    "rsync -e *": "rsync -e evil a b",
-    "rsync --rsync-path *": "rsync --rsync-path evil a b",
-    "scp -S *": "scp -S evil a b",
-    "scp -o *": "scp -o ProxyCommand=evil a b",
-    "zip -TT *": "zip -TT evil x",
-    "man -P *": "man -P evil ls",
-    "vim -c *": "vim -c '!evil'",
-    "curl -o *": "curl -o x y",
-    "curl -K *": "curl -K x",
-    "sed -i *": "sed -i s/a/b/ x",
-    "sed -e *": "sed -e 1e x",
-    "sed -f *": "sed -f x y",
-    "sed 1e *": "sed 1e x",
-    "sed '1w x' *": "sed '1w x' y",
-    "sed s/a/b/e *": "sed s/a/b/e x",
-    "sed 's/a/b/w x' *": "sed 's/a/b/w x' y",
-    "awk 'BEGIN {system(\"evil\")}' *": "awk 'BEGIN {system(\"evil\")}' x",
-    "awk '{print > \"x\"}' *": "awk '{print > \"x\"}' y",
-    "awk '{print | \"x\"}' *": "awk '{print | \"x\"}' y",
-    "awk -f *": "awk -f x y",
-    "gawk '@load \"x\"' *": "gawk '@load \"x\"' y",
-    "mawk -f *": "mawk -f x y",
-    "nawk -v *": "nawk -v x=1 'BEGIN {system(\"evil\")}'",
-    "python -c *": "python -c evil",
-    "python3.12 -m *": "python3.12 -m evil",
-    "python - *": "python -",
-    "perl -e *": "perl -e evil",
-    "perl -ne *": "perl -ne evil",
-    "ruby -e *": "ruby -e evil",
-    "node -e *": "node -e evil",
-    "php -r *": "php -r evil",
-    "npm run *": "npm run evil",
-    "npm exec *": "npm exec evil",
-    "npm install *": "npm install evil",
-    "yarn run *": "yarn run evil",
-    "pnpm exec *": "pnpm exec evil",
-    "bun run *": "bun run evil",
-    "uv run *": "uv run evil",
-    "pip install *": "pip install evil",
-    "cargo run *": "cargo run",
-    "cargo --config *": "cargo --config x build",
-    "go run *": "go run x",
-    "go test -exec *": "go test -exec evil",
-    "go test --toolexec *": "go test --toolexec evil",
-}
+NAMED = {f"{named} *": f"{named}{rest}" for named, rest in (line.split(" ·") for line in COMMANDS["named"])}
+"""The pattern that names the word, and a command that it covers."""
 
 
 def test_a_wildcard_never_covers_a_way_to_run_other_programs() -> None:
@@ -299,42 +102,11 @@ def test_a_wildcard_never_covers_a_way_to_run_other_programs() -> None:
     assert [line for line in NAMED.values() if not refused(line, f"{line.split(maxsplit=1)[0]} *")] == []
 
 
-SPELLINGS = [
-    ("git diff --outp=x", "git diff *"),
-    ("git grep --open=x y", "git grep *"),
-    ("git rebase --ex=evil main", "git rebase *"),
-    ("git submodule foreach evil", "git submodule *"),
-    ("git bisect run evil", "git bisect *"),
-    ("git difftool -yx evil", "git difftool *"),
-    ("git diff *", "git diff *"),
-    ("git st*", "git *"),
-    ("find -ex*", "find *"),
-    ("find . -ex*", "find *"),
-    ("find . -name x -exec ls {} + -delete", "find . -name * -print *"),
-    ("tar cf x *", "tar *"),
-    ("tar -xf x --to-com=evil", "tar *"),
-    ("sed -ni s/a/b/ x", "sed *"),
-    ("sed -n 1p x -i", "sed *"),
-    ("sed 's/a/b/;e' x", "sed *"),
-    ("sed $script x", "sed *"),
-    ("awk -F , 'BEGIN {system(1)}'", "awk *"),
-    ("python", "python *"),
-    ("python -uc evil", "python *"),
-    ("python", "p* *"),
-    ("/usr/bin/env evil", "/usr/bin/* *"),
-    ("python3 *", "python3 *"),
-    ("sort -uo x y", "sort *"),
-    ("uniq x y", "uniq *"),
-    ("uniq src/*", "uniq *"),
-    ("xxd -r x y", "xxd *"),
-    ("go test -o x", "go *"),
-    ("go build --C=/x", "go *"),
-    ("curl -Hx=o -o=y", "curl *"),
-]
+SPELLINGS = [line.split("  ", 1) for line in COMMANDS["spellings"]]
 
 
 def test_other_spellings_are_refused_too() -> None:
-    assert [row for row in SPELLINGS if not refused(*row)] == []
+    assert [row for row in SPELLINGS if not refused(row[1].strip(), row[0])] == []
 
 
 def test_a_wildcard_never_stands_for_a_powerful_program() -> None:
@@ -375,44 +147,10 @@ def test_curl_writes_no_file_by_a_wildcard() -> None:
     assert [option for option in options if not refused(f"curl -s file:///x {option}", "curl *")] == []
 
 
-SUBSCRIPTS = [
-    "printf -v 'a[$(evil)]' x",
-    "printf '%d' 'a[$(evil)]'",
-    "printf -v PATH .",
-    "printf -vx y",
-    "test -v 'a[$(evil)]'",
-    'test -v "a[\\$(evil)]"',
-    "test -v a[`evil`]",
-    "read 'a[$(evil)]'",
-    "read -r line 'a[$(evil)]'",
-    "unset 'a[$(evil)]'",
-    "let 'a[$(evil)]'",
-    "let 'x = a [$(evil)]'",
-    "declare 'a[$(evil)]=x'",
-    "typeset 'a[$(evil)]=x'",
-    "local 'a[$(evil)]=x'",
-    "readonly 'a[$(evil)]=x'",
-    "export 'a[$(evil)]=x'",
-    "mapfile 'a[$(evil)]'",
-    "mapfile -c 1 -C evil lines",
-    "readarray -tC evil lines",
-    "getopts ab 'a[$(evil)]'",
-    "wait -n -p 'a[$(evil)]'",
-    "[ -v 'a[$(evil)]' ]",
-    "[[ -v 'a[$(evil)]' ]]",
-    "(( a[$(evil)] ))",
-    "echo $(( a[$(evil)] ))",
-    "echo ${a[$(evil)]}",
-    "a[$(evil)]=x",
-    "a['$(evil)']=x echo",
-    "jobs -x evil",
-]
-
-
 def test_a_wildcard_covers_no_subscript_in_which_a_shell_runs_commands() -> None:
     allow = [f"{name} *" for name in (*NAMES_VARIABLES, "echo", "jobs")]
 
-    assert [line for line in SUBSCRIPTS if not refused(line, *allow)] == []
+    assert [line for line in COMMANDS["subscripts"] if not refused(line, *allow)] == []
     assert refused("printf -v 'a[$(ls)]' x", "printf -v 'a[$(ls)]' *") == ()
 
 
@@ -540,14 +278,8 @@ def test_real_shells_run_only_allowed_commands(trap: Path, rest: str) -> None:
     line = f"tool {rest}"
     assume("evil" in line and not_allowed(line, ("tool *", "> *")) == ())
 
+    where: Any = {"cwd": trap / "cwd", "env": {"PATH": str(trap / "bin")}}
     for shell in ("/bin/bash", "/bin/sh"):
-        subprocess.run(
-            [shell, "-c", line],
-            cwd=trap / "cwd",
-            env={"PATH": str(trap / "bin")},
-            capture_output=True,
-            check=False,
-            timeout=10,
-        )
+        subprocess.run([shell, "-c", line], **where, capture_output=True, check=False, timeout=10)
 
     assert not os.path.exists(trap / "trace"), line

@@ -1,17 +1,14 @@
-"""The `read`, `write` and `edit` tools.
-
-Parts of files, whole changes or none, diffs, and no way out through swapped links.
-"""
+"""The `read`, `write` and `edit` tools: parts of files, whole changes or none, diffs, no way out by links."""
 
 import asyncio
 import base64
 import os
+import re
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -56,28 +53,23 @@ async def test_long_text_is_returned_in_parts(bench: ToolBench) -> None:
     lines = [f"{number}\n" if number % 7 else "\n" for number in range(1, 4501)]
     put(bench, "long.txt", "".join(lines))
 
-    first = await bench.call("read", path="long.txt")
-    second = await bench.call("read", path="long.txt", offset=2001)
-    third = await bench.call("read", path="long.txt", offset=4001)
+    first, second, third = [await bench.call("read", path="long.txt", offset=at) for at in (1, 2001, 4001)]
 
     assert first.text == "".join(lines[:2000]) + "\n[Lines 1 to 2000 of 4500: go on with offset=2001]"
     assert second.text.endswith("\n\n[Lines 2001 to 4000 of 4500: go on with offset=4001]")
     assert third.text == "".join(lines[4000:])
     assert (first.details["truncated"], third.details["truncated"]) == (True, False)
+    assert (await bench.call("read", path="long.txt")) == first
 
 
 async def test_a_range_of_lines_can_be_read(bench: ToolBench) -> None:
     """The range may be one empty line."""
     put(bench, "a.txt", "one\n\nthree\nfour")
 
-    assert (await bench.call("read", path="a.txt", offset=2, limit=1)).text == (
-        "\n\n[Lines 2 to 2 of 4: go on with offset=3]"
-    )
-    assert (await bench.call("read", path="a.txt", offset=3, limit=9)).text == "three\nfour"
-    with pytest.raises(ToolFailure, match=r"a\.txt has only 4 lines: there is no line 5"):
-        await bench.call("read", path="a.txt", offset=5)
-    with pytest.raises(ToolFailure, match="count from 1"):
-        await bench.call("read", path="a.txt", offset=0)
+    assert await bench.read("a.txt", offset=2, limit=1) == "\n\n[Lines 2 to 2 of 4: go on with offset=3]"
+    assert await bench.read("a.txt", offset=3, limit=9) == "three\nfour"
+    assert "a.txt has only 4 lines: there is no line 5" in await bench.refusal("read", path="a.txt", offset=5)
+    assert "count from 1" in await bench.refusal("read", path="a.txt", offset=0)
 
 
 async def test_at_most_50_kb_are_returned(bench: ToolBench) -> None:
@@ -93,110 +85,94 @@ async def test_a_long_line_is_truncated_and_the_notice_shows_how_to_read_the_res
     """The command that the notice names shows it."""
     put(bench, "it's one.json", "é" * 40_000 + "\nnext\n")
 
-    result = await bench.call("read", path="it's one.json")
+    text, _, notes = (await bench.read("it's one.json")).partition("\n\n")
 
-    text, _, notes = result.text.partition("\n\n")
     assert text == "é" * 25_000
     assert "go on with offset=2]" in notes
     command = notes.partition("with bash, ")[2].partition("]\n")[0]
     assert (await bench.bash(command)).text == "é" * 15_000
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        *((text.encode(), text) for text in TEXTS),
-        (b"", "(empty)"),
-        ("café\n".encode("latin-1"), "caf\ufffd\n\n[Not all of it is UTF-8: what is not is shown as \ufffd]"),
-        ("\ufeffhi\n".encode(), "hi\n"),
-        ("hi ✓\n".encode("utf-16"), "hi ✓\n\n[The file is in UTF-16-LE]"),
-        (b"\xfe\xff" + "hi\n".encode("utf-16-be"), "hi\n\n[The file is in UTF-16-BE]"),
-        ("hi\n".encode("utf-32"), "hi\n\n[The file is in UTF-32-LE]"),
-    ],
-)
-async def test_text_is_read_as_it_is(bench: ToolBench, data: bytes, said: str) -> None:
+READ = {text.encode(): text for text in TEXTS} | {
+    b"": "(empty)",
+    "café\n".encode("latin-1"): "caf\ufffd\n\n[Not all of it is UTF-8: what is not is shown as \ufffd]",
+    "\ufeffhi\n".encode(): "hi\n",
+    "hi ✓\n".encode("utf-16"): "hi ✓\n\n[The file is in UTF-16-LE]",
+    b"\xfe\xff" + "hi\n".encode("utf-16-be"): "hi\n\n[The file is in UTF-16-BE]",
+    "hi\n".encode("utf-32"): "hi\n\n[The file is in UTF-32-LE]",
+}
+IMAGES = {
+    PNG: "image/png",
+    b"\xff\xd8\xff\xe0\x00\x10JFIF": "image/jpeg",
+    b"GIF89a\x01\x00": "image/gif",
+    b"RIFF\x24\x00\x00\x00WEBPVP8 ": "image/webp",
+}
+
+
+async def test_text_is_read_as_it_is(bench: ToolBench) -> None:
     """This includes line ends. The byte order mark determines the encoding."""
-    put(bench, "ünï ✓.txt", data)
+    for data, text in READ.items():
+        put(bench, "ünï ✓.txt", data)
 
-    assert (await bench.call("read", path="ünï ✓.txt")).text == said
-
-
-@pytest.mark.parametrize(
-    ("data", "mime_type"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
-        (b"GIF89a\x01\x00", "image/gif"),
-        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image/webp"),
-    ],
-)
-async def test_images_are_recognized_by_their_content(bench: ToolBench, data: bytes, mime_type: str) -> None:
-    put(bench, "picture.txt", data)
-
-    result = await bench.call("read", path="picture.txt")
-
-    note, image = result.content
-    assert note == TextContent(f"[picture.txt: {mime_type}, {len(data)} B]")
-    assert isinstance(image, ImageContent)
-    assert (base64.b64decode(image.data_base64), image.mime_type) == (data, mime_type)
+        assert await bench.read("ünï ✓.txt") == text
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (PNG, r"a is an image of \d+ B; at most 10 B can be shown"),
-        (b"x" * 1001, "a has 1001 B; look at parts of it with bash"),
-        *((data, r"a is a binary file \(\d+ B\); look into it with bash") for data in BINARY),
-    ],
-)
-async def test_what_no_model_can_read_is_refused(
-    bench: ToolBench, monkeypatch: pytest.MonkeyPatch, data: bytes, said: str
-) -> None:
+async def test_images_are_recognized_by_their_content(bench: ToolBench) -> None:
+    for data, mime_type in IMAGES.items():
+        put(bench, "picture.txt", data)
+
+        note, image = (await bench.call("read", path="picture.txt")).content
+        assert note == TextContent(f"[picture.txt: {mime_type}, {len(data)} B]")
+        assert image == ImageContent(base64.b64encode(data).decode(), mime_type)
+
+
+async def test_what_no_model_can_read_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Special files are not opened: a pipe would never end. System errors are reported without numbers."""
     monkeypatch.setattr(builtin, "MAX_IMAGE_BYTES", 10)
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
-    put(bench, "a", data)
-
-    with pytest.raises(ToolFailure, match=said):
-        await bench.call("read", path="a")
-
-
-async def test_special_files_and_circles_of_links_are_not_opened(bench: ToolBench) -> None:
-    """A pipe would never end. System errors are reported without numbers."""
+    put(bench, "a.png", PNG)
+    put(bench, "large", b"x" * 1001)
     os.mkfifo(bench.folder / "pipe")
     (bench.folder / "loop").symlink_to("loop")
 
-    with pytest.raises(ToolFailure, match="pipe is not a regular file"):
-        await bench.call("read", path="pipe")
-    with pytest.raises(ToolFailure, match=r"^loop: its links form a circle, or have changed in the meantime$"):
-        await bench.call("read", path="loop")
+    said = {name: await bench.refusal("read", path=name) for name in ("a.png", "large", "pipe", "loop")}
+
+    assert said == {
+        "a.png": f"a.png is an image of {len(PNG)} B; at most 10 B can be shown. Make it smaller.",
+        "large": "large has 1001 B; look at parts of it with bash (sed -n, grep, tail)",
+        "pipe": "pipe is not a regular file",
+        "loop": "loop: its links form a circle, or have changed in the meantime",
+    }
+    for data in BINARY:
+        put(bench, "a", data)
+        words = await bench.refusal("read", path="a")
+        assert words == f"a is a binary file ({len(data)} B); look into it with bash (file, strings, xxd)"
+
+
+SUGGESTIONS = {
+    "src/confg.py": "src/confg.py does not exist. Did you mean src/config.py?",
+    "src/CONFIG.PY": "src/CONFIG.PY does not exist. Did you mean src/config.py?",
+    "srcs/deep/down/main.py": "srcs/deep/down/main.py does not exist. Did you mean src?",
+    "src/helpers.py": "src/helpers.py does not exist. Did you mean tests/helpers.py?",
+    "zzz": "zzz does not exist",
+}
 
 
 async def test_a_missing_file_is_an_error_with_suggestions(bench: ToolBench) -> None:
-    put(bench, "src/config.py", "")
-    put(bench, "tests/helpers.py", "")
-    put(bench, "node_modules/helpers.py", "")
+    for name in ("src/config.py", "tests/helpers.py", "node_modules/helpers.py"):
+        put(bench, name, "")
 
-    with pytest.raises(ToolFailure, match=r"^src/confg\.py does not exist\. Did you mean src/config\.py\?$"):
-        await bench.call("read", path="src/confg.py")
-    with pytest.raises(ToolFailure, match=r"Did you mean src/config\.py\?"):
-        await bench.call("read", path="src/CONFIG.PY")
-    with pytest.raises(ToolFailure, match=r"Did you mean src\?"):
-        await bench.call("read", path="srcs/deep/down/main.py")
-    with pytest.raises(ToolFailure, match=r"Did you mean tests/helpers\.py\?"):
-        await bench.call("read", path="src/helpers.py")
-    with pytest.raises(ToolFailure, match=r"^zzz does not exist$"):
-        await bench.call("read", path="zzz")
+    assert {path: await bench.refusal("read", path=path) for path in SUGGESTIONS} == SUGGESTIONS
 
 
 async def test_a_directory_is_listed(bench: ToolBench) -> None:
     """Directories are first; line feeds and undecodable bytes in names are replaced."""
-    put(bench, "b.txt", "")
-    put(bench, "a\nc.txt", "")
-    put(bench, "zoo/x", "")
+    for name in ("b.txt", "a\nc.txt", "zoo/x"):
+        put(bench, name, "")
     (bench.folder / "loop").symlink_to("loop")
     os.close(os.open(os.fsencode(bench.folder) + b"/\xff", os.O_CREAT))
 
-    assert (await bench.call("read", path=".")).text == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
+    assert await bench.read(".") == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
 
 
 async def test_a_file_is_created_with_its_folders(bench: ToolBench) -> None:
@@ -208,23 +184,17 @@ async def test_a_file_is_created_with_its_folders(bench: ToolBench) -> None:
 
 
 async def test_a_file_is_replaced_and_keeps_its_mode(bench: ToolBench) -> None:
-    script = bench.folder / "run.sh"
-    script.write_text("old", encoding="utf-8")
+    """A new one has the default mode: the umask applies, unlike for temporary files."""
+    script = put(bench, "run.sh", "old")
     script.chmod(0o751)
+    (bench.folder / "other").touch()
 
     result = await bench.call("write", path="run.sh", content="new\n")
+    await bench.call("write", path="mine", content="")
 
     assert result.text == "Replaced run.sh: 1 line, 4 B"
     assert script.read_text(encoding="utf-8") == "new\n"
     assert stat.S_IMODE(script.stat().st_mode) == 0o751
-
-
-async def test_a_new_file_has_the_default_mode(bench: ToolBench) -> None:
-    """The umask applies, unlike for temporary files."""
-    (bench.folder / "other").touch()
-
-    await bench.call("write", path="mine", content="")
-
     assert (bench.folder / "mine").stat().st_mode == (bench.folder / "other").stat().st_mode
 
 
@@ -232,29 +202,29 @@ async def test_a_new_file_has_the_default_mode(bench: ToolBench) -> None:
 async def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     bench: ToolBench, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    (bench.folder / "a").write_text("old", encoding="utf-8")
+    path = put(bench, "a", "old")
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, step, fail)
 
-    with pytest.raises(ToolFailure, match=r"^a: No space left on device$"):
-        await bench.call("write", path="a", content="new")
+    assert await bench.refusal("write", path="a", content="new") == "a: No space left on device"
     assert os.listdir(bench.folder) == ["a"]
-    assert (bench.folder / "a").read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "old"
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [("folder", "folder is not a regular file"), ("file/x", "file/x: (Not a directory|File exists)")],
-)
-async def test_a_path_that_cannot_be_a_file_is_refused(bench: ToolBench, path: str, said: str) -> None:
+async def test_a_path_that_cannot_be_a_file_is_refused(bench: ToolBench) -> None:
+    """So is a lone surrogate, which models sometimes write, and which cannot be encoded."""
     (bench.folder / "folder").mkdir()
-    (bench.folder / "file").touch()
+    put(bench, "file", "")
 
-    with pytest.raises(ToolFailure, match=said):
-        await bench.call("write", path=path, content="x")
+    half = await bench.refusal("write", path="a", content="ok\nbad \ud83d")
+
+    assert "folder is not a regular file" in await bench.refusal("write", path="folder", content="x")
+    assert re.search("file/x: (Not a directory|File exists)", await bench.refusal("write", path="file/x", content="x"))
+    assert "content holds half a character (U+D83D) on line 2" in half
+    assert not (bench.folder / "a").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
@@ -263,14 +233,6 @@ async def test_a_read_only_file_is_not_changed(bench: ToolBench) -> None:
 
     with pytest.raises(ToolFailure, match="a is read-only"):
         await bench.call("write", path="a", content="x")
-
-
-async def test_a_lone_surrogate_is_not_written(bench: ToolBench) -> None:
-    """Models sometimes write lone surrogates, which cannot be encoded."""
-    with pytest.raises(ToolFailure, match=r"content holds half a character \(U\+D83D\) on line 2"):
-        await bench.call("write", path="a", content="ok\nbad \ud83d")
-
-    assert not (bench.folder / "a").exists()
 
 
 async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
@@ -291,115 +253,95 @@ async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
     }
 
 
+SIMILAR = {
+    "def great(name):\n    pass": "Most like it is line 3: def greet(name):",
+    "  def greet(name):\n\treturn name": "Only its white space differs from what begins on line 3.",
+    "@@@@": "Read the file, and copy the text from there.",
+}
+
+
 async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: ToolBench) -> None:
     path = put(bench, "a.py", "import os\n\ndef greet(name):\n    return name\n")
 
-    with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
-        await bench.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
-    with pytest.raises(ToolFailure, match="Only its white space differs from what begins on line 3"):
-        await bench.call("edit", path="a.py", old_text="  def greet(name):\n\treturn name", new_text="")
-    with pytest.raises(ToolFailure, match="Read the file"):
-        await bench.call("edit", path="a.py", old_text="@@@@", new_text="")
-
+    for old, hint in SIMILAR.items():
+        said = await bench.refusal("edit", path="a.py", old_text=old, new_text="")
+        assert said == f"old_text is not in a.py. {hint}"
     assert path.read_text(encoding="utf-8").count("greet") == 1
 
 
-async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
-    path = put(bench, "a.py", "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
+async def test_ambiguous_text_is_not_replaced_but_all_matches_can_be(bench: ToolBench) -> None:
+    path = put(bench, "a.py", before := "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
-    with pytest.raises(ToolFailure) as failed:
-        await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
-
-    assert str(failed.value) == (
+    assert await bench.refusal("edit", path="a.py", old_text="x = 1", new_text="x = 2") == (
         "old_text stands 12 times in a.py, on lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, …. "
         "Give more of the text around the one you mean, or set all to true."
     )
-    assert "x = 2" not in path.read_text(encoding="utf-8")
-
-
-async def test_all_matches_can_be_replaced(bench: ToolBench) -> None:
-    path = put(bench, "a.py", "x = 1\ny = 2\nx = 1")
+    assert path.read_text(encoding="utf-8") == before
 
     result = await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
 
-    assert path.read_text(encoding="utf-8") == "x = 3\ny = 2\nx = 3"
-    assert result.details["summary"] == "2 places, +2 -2"
+    assert path.read_text(encoding="utf-8") == before.replace("x = 1", "x = 3")
+    assert result.details["summary"] == "12 places, +12 -12"
 
 
-@pytest.mark.parametrize(
-    ("before", "old", "new", "after"),
-    [
-        ("a\r\nb\r\nc\r\n", "a\nb\n", "1\n2\n3\n", "1\r\n2\r\n3\r\nc\r\n"),
-        ("a\r\nb\r\n", "a", "1\n2", "1\r\n2\r\nb\r\n"),
-        ("a\r\nb\r\n", "a\r\nb", "1\r\n2", "1\r\n2\r\n"),
-        ("a\nb\n", "a\r\nb", "1\r\n2", "1\n2\n"),
-        ("a\r\nb\nc\nd\n", "a\nb", "1\n2", "1\r\n2\nc\nd\n"),
-        ("a\r\nb\nc\nd\n", "c", "1\n2", "a\r\nb\n1\n2\nd\n"),
-        ("one line", "one", "1\r\n2", "1\r\n2 line"),
-        ("a\r\n", "\n", "", "a"),
-    ],
-)
-async def test_new_text_adopts_the_line_ends_around_it(
-    bench: ToolBench, before: str, old: str, new: str, after: str
-) -> None:
+LINE_ENDS = [
+    ("a\r\nb\r\nc\r\n", "a\nb\n", "1\n2\n3\n", "1\r\n2\r\n3\r\nc\r\n"),
+    ("a\r\nb\r\n", "a", "1\n2", "1\r\n2\r\nb\r\n"),
+    ("a\r\nb\r\n", "a\r\nb", "1\r\n2", "1\r\n2\r\n"),
+    ("a\nb\n", "a\r\nb", "1\r\n2", "1\n2\n"),
+    ("a\r\nb\nc\nd\n", "a\nb", "1\n2", "1\r\n2\nc\nd\n"),
+    ("a\r\nb\nc\nd\n", "c", "1\n2", "a\r\nb\n1\n2\nd\n"),
+    ("one line", "one", "1\r\n2", "1\r\n2 line"),
+    ("a\r\n", "\n", "", "a"),
+]
+ENCODINGS = {
+    b"\xef\xbb\xbfold\n": b"\xef\xbb\xbfnew\n",
+    "old ✓\n".encode("utf-16"): "new ✓\n".encode("utf-16"),
+    b"caf\xe9 old \xff\xfe\n": b"caf\xe9 new \xff\xfe\n",
+}
+
+
+async def test_new_text_adopts_the_line_ends_around_it(bench: ToolBench) -> None:
     """Models write line feeds even for files with CRLF."""
-    path = put(bench, "a.py", before)
+    for before, old, new, after in LINE_ENDS:
+        path = put(bench, "a.py", before)
 
-    await bench.call("edit", path="a.py", old_text=old, new_text=new)
-
-    assert path.read_bytes() == after.encode()
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"\xef\xbb\xbfold\n", b"\xef\xbb\xbfnew\n"),
-        ("old ✓\n".encode("utf-16"), "new ✓\n".encode("utf-16")),
-        (b"caf\xe9 old \xff\xfe\n", b"caf\xe9 new \xff\xfe\n"),
-    ],
-)
-async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: bytes, after: bytes) -> None:
-    """This includes undecodable bytes."""
-    path = put(bench, "a.py", before)
-
-    result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
-
-    assert path.read_bytes() == after
-    assert result.details["diff"].encode()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("", "x", "old_text is empty"),
-        ("one", "one", "the same"),
-        ("one\n", "one\r\n", "the same"),
-        ("one", "\udc41", "half a character"),
-    ],
-)
-async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
-    path = put(bench, "a.py", "one\ntwo\n")
-
-    with pytest.raises(ToolFailure, match=said):
         await bench.call("edit", path="a.py", old_text=old, new_text=new)
 
+        assert path.read_bytes() == after.encode()
+
+
+async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench) -> None:
+    """This includes undecodable bytes."""
+    for before, after in ENCODINGS.items():
+        path = put(bench, "a.py", before)
+
+        result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
+
+        assert path.read_bytes() == after
+        assert result.details["diff"].encode()
+
+
+EDITS = [("", "x", "old_text is empty"), ("one", "one", "the same"), ("one\n", "one\r\n", "the same")]
+EDITS += [("one", "\udc41", "half a character")]
+NO_TEXTS: dict[bytes | None, str] = {
+    None: "a.py does not exist; to make a file, use write",
+    b"one\0": "a.py is a binary file",
+    b"\xff\xfeo": "a.py is not the UTF-16-LE that its first bytes say it is",
+}
+
+
+async def test_an_invalid_edit_is_refused(bench: ToolBench) -> None:
+    """So is one of a file that is no text."""
+    for data, said in NO_TEXTS.items():
+        if data is not None:
+            put(bench, "a.py", data)
+        assert said in await bench.refusal("edit", path="a.py", old_text="one", new_text="two")
+    path = put(bench, "a.py", "one\ntwo\n")
+    for old, new, said in EDITS:
+        assert said in await bench.refusal("edit", path="a.py", old_text=old, new_text=new)
+
     assert path.read_bytes() == b"one\ntwo\n"
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (None, r"a\.py does not exist; to make a file, use write"),
-        (b"one\0", r"a\.py is a binary file"),
-        (b"\xff\xfeo", r"a\.py is not the UTF-16-LE that its first bytes say it is"),
-    ],
-)
-async def test_a_file_that_cannot_be_edited_is_an_error(bench: ToolBench, data: bytes | None, said: str) -> None:
-    if data is not None:
-        put(bench, "a.py", data)
-
-    with pytest.raises(ToolFailure, match=said):
-        await bench.call("edit", path="a.py", old_text="one", new_text="two")
 
 
 async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
@@ -492,18 +434,18 @@ def test_other_programs_can_apply_it(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text(encoding="utf-8") == apply_replacements(text, changes)
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "new", "diff"),
-    [
-        ("a\nb\nc\n", "a\nb", "a\nB", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"),
-        ("a\n", "a\n", "", "@@ -1 +0,0 @@\n-a"),
-        ("a\nb", "\nb", "", "@@ -1,2 +1 @@\n-a\n-b\n\\ No newline at end of file\n+a\n\\ No newline at end of file"),
-    ],
-)
-def test_a_diff_contains_only_changed_lines_and_context(text: str, old: str, new: str, diff: str) -> None:
-    change = Replacement(text.index(old), text.index(old) + len(old), new)
+DIFFS = [
+    ("a\nb\nc\n", "a\nb", "a\nB", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"),
+    ("a\n", "a\n", "", "@@ -1 +0,0 @@\n-a"),
+    ("a\nb", "\nb", "", "@@ -1,2 +1 @@\n-a\n-b\n\\ No newline at end of file\n+a\n\\ No newline at end of file"),
+]
 
-    assert unified_diff(text, hunks(text, [change]), "x") == f"--- x\n+++ x\n{diff}"
+
+def test_a_diff_contains_only_changed_lines_and_context() -> None:
+    for text, old, new, diff in DIFFS:
+        change = Replacement(text.index(old), text.index(old) + len(old), new)
+
+        assert unified_diff(text, hunks(text, [change]), "x") == f"--- x\n+++ x\n{diff}"
 
 
 CHANGED = "its links form a circle, or have changed in the meantime"
@@ -573,23 +515,15 @@ def elsewhere(folder: Path) -> Path:
 
 
 @relative_files
-@pytest.mark.parametrize(
-    ("tool", "params"),
-    [
-        ("write", {"path": "folder/file", "content": "mine"}),
-        ("write", {"path": "folder/new", "content": "mine"}),
-        ("write", {"path": "folder/deep/new", "content": "mine"}),
-        ("edit", {"path": "folder/file", "old_text": "inside", "new_text": "mine"}),
-    ],
-)
-async def test_a_folder_that_is_swapped_while_the_person_is_asked(
-    folder: Path, elsewhere: Path, tool: str, params: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("path", ["folder/file", "folder/new", "folder/deep/new", "an edit of folder/file"])
+async def test_a_folder_that_is_swapped_while_the_person_is_asked(folder: Path, elsewhere: Path, path: str) -> None:
     bench = ToolBench(folder, PermissionPolicy(), SwappingUI(folder / "folder", elsewhere))
+    edit = {"path": "folder/file", "old_text": "inside", "new_text": "mine"}
+    is_edit = path.startswith("an edit")
 
-    with pytest.raises(ToolFailure, match=CHANGED):
-        await bench.call(tool, **params)
+    said = await (bench.refusal("edit", **edit) if is_edit else bench.refusal("write", path=path, content="mine"))
 
+    assert CHANGED in said
     assert contents(elsewhere) == {"file": "secret"}
     assert (folder / "aside/file").read_text(encoding="utf-8") == "inside"
 
@@ -623,7 +557,7 @@ async def test_links_to_targets_inside_are_followed(folder: Path) -> None:
     await bench.call("edit", path="link/file", old_text="one", new_text="two")
     listed = await bench.call("read", path="link")
 
-    assert (await bench.call("read", path="file-link")).text == "two\n"
+    assert await bench.read("file-link") == "two\n"
     assert listed.text == "file\n"
     assert (folder / "file-link").is_symlink()
     assert stat.S_IMODE((folder / "folder/file").stat().st_mode) == 0o640

@@ -1,34 +1,29 @@
-"""Permissions of the tools.
-
-What is allowed, how the person is asked, what "always" covers, and the diff of a change.
-"""
+"""Permissions of the tools: what is allowed, how the person is asked, what "always" covers, the diff of a change."""
 
 import asyncio
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
+from tests.host.tools.tool_bench import ANY_COMMAND, COMMANDS, AnsweringUI, ToolBench
 from tests.plans import plan_of
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest, answer_labels
 from tildone.run.kit.definition import AbortController, Aborted
-from tildone.run.tools.files import MAX_DIFF_LINES, ToolFailure, matches_path
+from tildone.run.tools.files import MAX_DIFF_LINES, matches_path
 from tildone.run.tools.permissions import PermissionPolicy, plan_commands
 
 BEYOND = "../outside.txt"
 ALWAYS, NO, ONCE, PLAN = PermissionAnswer.ALWAYS, PermissionAnswer.NO, PermissionAnswer.ONCE, PermissionAnswer.PLAN
 
-each_file_tool = pytest.mark.parametrize(
-    ("tool", "params"),
-    [
-        ("read", {}),
-        ("write", {"content": "mine"}),
-        ("edit", {"old_text": "secret", "new_text": "mine"}),
-    ],
-)
+FILE_TOOLS: dict[str, dict[str, Any]] = {
+    "read": {},
+    "write": {"content": "mine"},
+    "edit": {"old_text": "secret", "new_text": "mine"},
+}
 
 
 def bench_with(folder: Path, *answers: PermissionAnswer | PermissionReply | None) -> tuple[ToolBench, AnsweringUI]:
@@ -40,26 +35,19 @@ def outside(folder: Path) -> Path:
     return folder.parent / "outside.txt"
 
 
-@each_file_tool
-async def test_a_file_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
-    with pytest.raises(ToolFailure, match="outside the working directory\nStart with --outside to allow it"):
-        await bench.call(tool, path=BEYOND, **params)
-
-    assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
-
-
-@each_file_tool
-async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
+@pytest.mark.parametrize("tool", FILE_TOOLS)
+async def test_a_file_outside_and_a_link_that_leads_there_are_refused(bench: ToolBench, tool: str) -> None:
     """The link may be the file or a folder of its path."""
     (bench.folder / "link").symlink_to(outside(bench.folder))
     (bench.folder / "up").symlink_to("..")
 
-    for path in ("link", "up/outside.txt"):
-        with pytest.raises(
-            ToolFailure, match=f"{path}, which leads to .*outside.txt, is outside the working directory"
-        ):
-            await bench.call(tool, path=path, **params)
+    said = {
+        path: await bench.refusal(tool, path=path, **FILE_TOOLS[tool]) for path in (BEYOND, "link", "up/outside.txt")
+    }
 
+    assert "outside the working directory\nStart with --outside to allow it" in said.pop(BEYOND)
+    for path, words in said.items():
+        assert re.search(f"{path}, which leads to .*outside.txt, is outside the working directory", words)
     assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
 
 
@@ -71,19 +59,15 @@ async def test_paths_that_lead_outside_are_refused(folder: Path, path: str) -> N
     (folder / "up").symlink_to("..")
     path = path.replace("beside", f"{folder.name}2")
 
-    with pytest.raises(ToolFailure, match="outside the working directory"):
-        await ToolBench(folder).call("read", path=path)
+    assert "outside the working directory" in await ToolBench(folder).refusal("read", path=path)
     if not path.startswith(("~", "/")):
-        with pytest.raises(ToolFailure, match="outside the working directory"):
-            await ToolBench(folder).call("write", path=path, content="x")
-
+        assert "outside the working directory" in await ToolBench(folder).refusal("write", path=path, content="x")
     assert os.listdir(folder.parent) == ["work"]
 
 
-@pytest.mark.parametrize(("path", "said"), [("", "empty"), (" ", "empty"), ("a\0b", "no path"), ("\ud800", "no path")])
-async def test_an_invalid_path_is_an_error(bench: ToolBench, path: str, said: str) -> None:
-    with pytest.raises(ToolFailure, match=said):
-        await bench.call("read", path=path)
+async def test_an_invalid_path_is_an_error(bench: ToolBench) -> None:
+    for path, said in (("", "empty"), (" ", "empty"), ("a\0b", "no path"), ("\ud800", "no path")):
+        assert said in await bench.refusal("read", path=path)
 
 
 async def test_a_policy_can_allow_files_outside(folder: Path) -> None:
@@ -91,7 +75,7 @@ async def test_a_policy_can_allow_files_outside(folder: Path) -> None:
 
     await bench.call("edit", path=BEYOND, old_text="secret", new_text="mine")
 
-    assert (await bench.call("read", path=str(outside(folder)))).text == "mine\n"
+    assert await bench.read(str(outside(folder))) == "mine\n"
 
 
 async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
@@ -101,47 +85,34 @@ async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
     way = bench.folder.parent / "way"
     way.symlink_to(bench.folder)
 
-    result = await ToolBench(way).call("read", path="link")
-
-    assert result.text == "here\n"
+    assert await ToolBench(way).read("link") == "here\n"
 
 
 async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
     """Reading and writing are separate permissions, and an answer may be for one call only."""
     bench, person = bench_with(folder, ONCE, ALWAYS, NO)
 
-    first = await bench.call("read", path=BEYOND)
-    second = await bench.call("read", path=BEYOND)
-    third = await bench.call("read", path=BEYOND)
-    with pytest.raises(ToolFailure, match="Denied by the person"):
-        await bench.call("write", path=BEYOND, content="x")
+    assert [await bench.read(BEYOND) for _ in range(3)] == ["secret\n"] * 3
+    assert "Denied by the person" in await bench.refusal("write", path=BEYOND, content="x")
 
-    assert first.text == second.text == third.text == "secret\n"
     asked = outside(folder).resolve()
     reading, writing = (f"{touch} {asked}, which is outside the working directory?" for touch in ("Read", "Change"))
     assert person.questions == [reading, reading, writing]
 
 
 async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
+    """A line that cannot be split needs the one that allows every line."""
     bench = ToolBench(folder, PermissionPolicy(allow=("echo *", "true")))
 
-    allowed = await bench.bash("echo one && echo two; true")
-    with pytest.raises(ToolFailure) as denied:
-        await bench.bash("echo one; touch 'a b'; touch c > d")
+    loop = await bench.refusal("bash", command="for x in 1; do echo $x; done")
 
-    assert allowed.text == "one\ntwo"
-    assert str(denied.value) == (
+    assert (await bench.bash("echo one && echo two; true")).text == "one\ntwo"
+    assert await bench.refusal("bash", command="echo one; touch 'a b'; touch c > d") == (
         "Not allowed: touch 'a b'; > d; touch c\n"
         "Start with --allow 'touch *' --allow '> d' to allow it, or with --allow '*' for every command."
     )
+    assert "not made of simple commands alone, so only --allow '*'" in loop
     assert os.listdir(folder) == []
-
-
-async def test_a_line_that_cannot_be_split_names_the_flag_that_allows_it(folder: Path) -> None:
-    bench = ToolBench(folder, PermissionPolicy(allow=("echo *",)))
-
-    with pytest.raises(ToolFailure, match=r"not made of simple commands alone, so only --allow '\*'"):
-        await bench.bash("for x in 1; do echo $x; done")
 
 
 async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -> None:
@@ -151,9 +122,9 @@ async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -
         assert (await bench.bash("echo hi")).text == "hi"
     assert (await bench.bash("echo one && echo two")).text == "one\ntwo"
     bench.switch_conversation("another session", person)
-    with pytest.raises(ToolFailure, match=r"^Denied by the person who was asked: echo hi$"):
-        await bench.bash("echo hi")
+    said = await bench.refusal("bash", command="echo hi")
 
+    assert said == "Denied by the person who was asked: echo hi"
     assert person.questions == ["Run this command?\necho hi"] * 3
     assert {request.always for request in person.requests} == {"echo *"}
 
@@ -165,8 +136,7 @@ async def test_a_permission_for_a_line_does_not_cover_its_parts(folder: Path) ->
 
     await bench.bash(line)
     await bench.bash(line)
-    with pytest.raises(ToolFailure):
-        await bench.bash("rmdir b")
+    await bench.refusal("bash", command="rmdir b")
 
     assert len(person.questions) == 2
 
@@ -174,8 +144,7 @@ async def test_a_permission_for_a_line_does_not_cover_its_parts(folder: Path) ->
 async def test_control_characters_in_a_question_are_visible(folder: Path) -> None:
     bench, person = bench_with(folder, NO)
 
-    with pytest.raises(ToolFailure):
-        await bench.bash("rm -rf x\r\x1b[2K\u202eecho hi")
+    await bench.refusal("bash", command="rm -rf x\r\x1b[2K\u202eecho hi")
 
     assert person.questions == ["Run this command?\nrm -rf x⏎␛[2K<U+202E>echo hi"]
 
@@ -220,9 +189,10 @@ async def test_the_function_that_asks_can_be_replaced(folder: Path) -> None:
     async def yes(_ctx: Any, _request: PermissionRequest) -> PermissionReply:
         return PermissionReply(ONCE)
 
+    silent = ToolBench(folder, PermissionPolicy(ask=None), AnsweringUI(ONCE))
+
     assert (await ToolBench(folder, PermissionPolicy(ask=yes)).bash("echo hi")).text == "hi"
-    with pytest.raises(ToolFailure, match="Not allowed"):
-        await ToolBench(folder, PermissionPolicy(ask=None), AnsweringUI(ONCE)).bash("echo hi")
+    assert "Not allowed" in await silent.refusal("bash", command="echo hi")
 
 
 COVERS = {
@@ -236,30 +206,7 @@ COVERS = {
     "pwd": "pwd",
     "cd src && pytest -q | tail -3": "cd *, pytest *, tail *",
     "echo hi > out.txt": "> out.txt, echo *",
-    **dict.fromkeys(
-        [
-            "git push --receive-pack=x y",
-            "git -c alias.x='!id' x",
-            "git x",
-            "find . -exec rm {} +",
-            "npm run build",
-            "make all",
-            "python -c 1",
-            "sed -i s/a/b/ x",
-            "echo $HOME",
-            "rm -rf build",
-            "cd src && rm -rf build",
-            "/bin/rm x",
-            "sudo ls /",
-            "X=1 make all",
-            "./*.sh a",
-            "echo hi > *",
-            "*",
-            "bash",
-            "for x in 1; do echo $x; done",
-        ],
-        "exactly this command",
-    ),
+    **dict.fromkeys(COMMANDS["exact"], "exactly this command"),
 }
 
 
@@ -267,8 +214,7 @@ async def test_the_question_names_what_always_covers(folder: Path) -> None:
     covered = {}
     for line in COVERS:
         bench, person = bench_with(folder, NO)
-        with pytest.raises(ToolFailure):
-            await bench.bash(line)
+        await bench.refusal("bash", command=line)
         covered[line] = person.requests[0].always
 
     assert covered == COVERS
@@ -280,39 +226,27 @@ async def test_always_covers_the_pattern_and_nothing_else(folder: Path) -> None:
     await bench.bash("echo one")
     await bench.bash("echo two")
     for line in ("echo three > file", "printf x"):
-        with pytest.raises(ToolFailure):
-            await bench.bash(line)
+        await bench.refusal("bash", command=line)
 
     assert [request.always for request in person.requests] == ["echo *", "> file", "printf *"]
 
 
 async def test_the_commands_of_the_plan_can_be_allowed_at_once(folder: Path) -> None:
-    """The plan at the time of the answer counts; each command is covered as it stands."""
+    """The plan at the time of the answer counts; each command is covered as it stands. One command is not offered."""
     plans = [plan_of("Say it: `echo one`", "And `echo two; echo 2`")]
-    person = AnsweringUI(PLAN, NO, NO)
+    person = AnsweringUI(PLAN, NO, NO, NO)
     bench = ToolBench(folder, PermissionPolicy(), person, lambda _: plans[-1])
 
     await bench.bash("echo one")
     await bench.bash("echo two; echo 2")
     plans.append(plan_of("`echo one`", "`echo three`"))
     for line in ("echo two", "echo three"):
-        with pytest.raises(ToolFailure):
-            await bench.bash(line)
+        await bench.refusal("bash", command=line)
+    plans.append(plan_of("`ls`"))
+    await bench.refusal("bash", command="ls")
 
-    assert [request.plan for request in person.requests] == [
-        ("echo one", "echo two; echo 2"),
-        (),
-        ("echo one", "echo three"),
-    ]
-
-
-async def test_a_plan_with_one_command_offers_nothing_more(folder: Path) -> None:
-    person = AnsweringUI(NO)
-
-    with pytest.raises(ToolFailure):
-        await ToolBench(folder, PermissionPolicy(), person, lambda _: plan_of("`ls`")).bash("ls")
-
-    assert person.requests[0].plan == ()
+    offered = [("echo one", "echo two; echo 2"), (), ("echo one", "echo three"), ()]
+    assert [request.plan for request in person.requests] == offered
 
 
 def test_the_commands_of_a_plan_are_those_of_its_open_tasks() -> None:
@@ -337,24 +271,19 @@ def test_labels_say_what_each_answer_covers() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params"),
-    [("write", {"content": "mine\n"}), ("edit", {"old_text": "old", "new_text": "mine"})],
-)
-async def test_without_a_person_a_change_needs_a_pattern(folder: Path, tool: str, params: dict[str, Any]) -> None:
-    (folder / "a b.txt").write_text("old\n", encoding="utf-8")
+@pytest.mark.parametrize("tool", ["write", "edit"])
+async def test_without_a_person_a_change_needs_a_pattern(folder: Path, tool: str) -> None:
+    (folder / "a b.txt").write_text("secret\n", encoding="utf-8")
+    change = {"path": "a b.txt", **FILE_TOOLS[tool]}
 
-    with pytest.raises(ToolFailure) as denied:
-        await ToolBench(folder, PermissionPolicy(allow=("*",))).call(tool, path="a b.txt", **params)
-
-    assert str(denied.value) == (
+    assert await ToolBench(folder, PermissionPolicy(allow=("*",))).refusal(tool, **change) == (
         "Not allowed: changing a b.txt\n"
         "Start with --allow-write 'a b.txt' to allow it, "
         "or with --allow-write '*' for every file in the working directory."
     )
-    assert (folder / "a b.txt").read_text(encoding="utf-8") == "old\n"
-    await ToolBench(folder, PermissionPolicy(allow_write=("a b.txt",))).call(tool, path="a b.txt", **params)
-    assert (folder / "a b.txt").read_text(encoding="utf-8") == "mine\n"
+    assert (folder / "a b.txt").read_text(encoding="utf-8") == "secret\n"
+    await ToolBench(folder, PermissionPolicy(allow_write=("a b.txt",))).call(tool, **change)
+    assert (folder / "a b.txt").read_text(encoding="utf-8").strip() == "mine"
 
 
 async def test_a_person_sees_the_diff_of_an_edit(folder: Path) -> None:
@@ -363,12 +292,14 @@ async def test_a_person_sees_the_diff_of_an_edit(folder: Path) -> None:
 
     await bench.call("edit", path="a.py", old_text="two", new_text="2\n\t2½\x1b")
 
-    [request] = person.requests
-    assert request.question == "Change a.py?  +2 −1"
-    assert request.details == ("@@ -1,3 +1,4 @@", " one", "-two", "+2", "+    2½␛", " three")
-    assert request.always == "every file in this folder and below"
-    assert request.is_diff
-    assert not request.plan
+    assert person.requests == [
+        PermissionRequest(
+            "Change a.py?  +2 −1",
+            ("@@ -1,3 +1,4 @@", " one", "-two", "+2", "+    2½␛", " three"),
+            always="every file in this folder and below",
+            is_diff=True,
+        )
+    ]
 
 
 async def test_a_person_sees_the_diff_of_a_file_that_is_replaced(folder: Path) -> None:
@@ -407,36 +338,32 @@ async def test_always_covers_every_file_below_except_git(folder: Path) -> None:
     bench, person = bench_with(folder, ALWAYS, NO)
     (folder / ".git").mkdir()
 
-    await bench.call("write", path="a/b.txt", content="x")
-    await bench.call("write", path="c.txt", content="x")
-    with pytest.raises(ToolFailure):
-        await bench.call("write", path=".git/config", content="x")
+    for path in ("a/b.txt", "c.txt"):
+        await bench.call("write", path=path, content="x")
+    await bench.refusal("write", path=".git/config", content="x")
 
-    assert [request.always for request in person.requests] == [
-        "every file in this folder and below",
-        "exactly this file",
-    ]
+    covered = ["every file in this folder and below", "exactly this file"]
+    assert [request.always for request in person.requests] == covered
 
 
 async def test_always_covers_one_file_outside(folder: Path) -> None:
     person = AnsweringUI(ALWAYS, NO)
     bench = ToolBench(folder, PermissionPolicy(outside=True), person)
 
-    await bench.call("write", path="../outside.txt", content="x")
-    await bench.call("write", path="../outside.txt", content="y")
-    with pytest.raises(ToolFailure, match=r"changing .*other\.txt"):
-        await bench.call("write", path="../other.txt", content="x")
+    for text in "xy":
+        await bench.call("write", path=BEYOND, content=text)
+    said = await bench.refusal("write", path="../other.txt", content="x")
 
+    assert re.search(r"changing .*other\.txt", said)
     assert len(person.requests) == 2
 
 
 async def test_a_no_with_a_reason_is_told_to_the_model(folder: Path) -> None:
     bench, _ = bench_with(folder, PermissionReply(NO, "Use tabs"))
 
-    with pytest.raises(ToolFailure) as denied:
-        await bench.call("write", path="a", content="x")
+    said = await bench.refusal("write", path="a", content="x")
 
-    assert str(denied.value) == "Denied by the person who was asked: changing a\nTheir reason: Use tabs"
+    assert said == "Denied by the person who was asked: changing a\nTheir reason: Use tabs"
     assert not (folder / "a").exists()
 
 
@@ -449,30 +376,24 @@ async def test_what_is_written_is_what_was_shown(folder: Path, before: str | Non
         (folder / "a").write_text("theirs", encoding="utf-8")
         return PermissionReply(ONCE)
 
-    with pytest.raises(ToolFailure, match="a has changed in the meantime; read it again"):
-        await ToolBench(folder, PermissionPolicy(ask=change_it)).call("write", path="a", content="mine")
+    said = await ToolBench(folder, PermissionPolicy(ask=change_it)).refusal("write", path="a", content="mine")
 
+    assert "a has changed in the meantime; read it again" in said
     assert (folder / "a").read_text(encoding="utf-8") == "theirs"
 
 
-@pytest.mark.parametrize(
-    ("path", "pattern", "fits"),
-    [
-        ("a.py", "*", True),
-        ("src/deep/a.py", "*", True),
-        ("src/deep/a.py", "src", True),
-        ("src/deep/a.py", "./src/", True),
-        ("src/deep/a.py", "src/*", True),
-        ("src/deep/a.py", "*.py", True),
-        ("srcs/a.py", "src", False),
-        ("a.txt", "*.py", False),
-        ("../b.txt", "*", False),
-        ("../b.txt", "/*", True),
-        (".git/hooks/x", "*", False),
-        ("sub/.git/config", "*", False),
-        (".git/hooks/x", ".git/*", True),
-        (".github/x", "*", True),
-    ],
-)
-def test_patterns_match_paths(folder: Path, path: str, pattern: str, *, fits: bool) -> None:
-    assert matches_path(str((folder / path).resolve()), str(folder), pattern) is fits
+MATCHED = {
+    **dict.fromkeys([("a.py", "*"), ("src/deep/a.py", "*"), (".git/hooks/x", ".git/*"), (".github/x", "*")], True),
+    **{("src/deep/a.py", pattern): True for pattern in ("src", "./src/", "src/*", "*.py")},
+    ("../b.txt", "/*"): True,
+    ("srcs/a.py", "src"): False,
+    ("a.txt", "*.py"): False,
+    **{(path, "*"): False for path in ("../b.txt", ".git/hooks/x", "sub/.git/config")},
+}
+
+
+def test_patterns_match_paths(folder: Path) -> None:
+    def matches(path: str, pattern: str) -> bool:
+        return matches_path(str((folder / path).resolve()), str(folder), pattern)
+
+    assert {case: matches(*case) for case in MATCHED} == MATCHED

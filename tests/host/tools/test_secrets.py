@@ -39,27 +39,11 @@ VALUE = "correct horse battery stäple"
 ENVIRON = {"MY_PASSWORD": VALUE, "SHORT_TOKEN": "none", "AWS_REGION": "eu-central-1", "HOME": "/home/ada/project"}
 
 
-SECRET_NAMES = sorted(set(KEY_VARIABLES.values()))
-SECRET_NAMES += [
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_PROFILE",
-    "PGPASSWORD",
-    "MYSQL_PWD",
-    "GH_TOKEN",
-    "NPM_CONFIG__AUTH",
-]
-SECRET_NAMES += [
-    "SSH_KEY",
-    "X_APIKEY",
-    "GITHUBTOKEN",
-    "SMTP_PASS",
-    "my_secret_thing",
-    "DB_PASSWORD_FILE",
-    "SSH_PASSPHRASE",
-    "NPM_TOKEN",
-]
-SECRET_NAMES += ["GOOGLE_APPLICATION_CREDENTIALS"]
+SECRETS = """
+AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE PGPASSWORD MYSQL_PWD GH_TOKEN NPM_CONFIG__AUTH SSH_KEY X_APIKEY
+GITHUBTOKEN SMTP_PASS my_secret_thing DB_PASSWORD_FILE SSH_PASSPHRASE NPM_TOKEN GOOGLE_APPLICATION_CREDENTIALS
+"""
+SECRET_NAMES = [*sorted(set(KEY_VARIABLES.values())), *SECRETS.split()]
 
 
 def test_a_command_does_not_get_a_secret_unless_it_is_passed() -> None:
@@ -98,24 +82,23 @@ def test_values_of_secret_variables_are_redacted() -> None:
     assert redactor.text("none eu-central-1 /home/ada/project") == "none eu-central-1 /home/ada/project"
 
 
+URLS = {
+    "postgresql://app:p%40ssw0rd%21@db/app": f"postgresql://app:{REDACTED}@db/app",
+    "it is p@ssw0rd! here": f"it is {REDACTED} here",
+    "mysql-test:mysql-test@db": f"mysql-test:{REDACTED}@db",
+    "the database mysql-test": "the database mysql-test",
+    "'amqp://guest:x@[::1]:5672'": f"'amqp://guest:{REDACTED}@[::1]:5672'",
+    (ordinary := "https://example.org:8080/a@b http://a@b git@host:path"): ordinary,
+}
+
+
 def test_passwords_of_urls_are_redacted() -> None:
     """Where they stand in a URL, whatever it is; those of the environment anywhere, unless they are ordinary words."""
-    redactor = Redactor(
-        {"DATABASE_URL": "postgresql://app:p%40ssw0rd%21@db/app", "TEST_DB": "mysql://mysql-test:mysql-test@db"}
-    )
-    for text, shown in (
-        ("postgresql://app:p%40ssw0rd%21@db/app", f"postgresql://app:{REDACTED}@db/app"),
-        ("it is p@ssw0rd! here", f"it is {REDACTED} here"),
-        ("mysql-test:mysql-test@db", f"mysql-test:{REDACTED}@db"),
-        ("the database mysql-test", "the database mysql-test"),
-        ("'amqp://guest:x@[::1]:5672'", f"'amqp://guest:{REDACTED}@[::1]:5672'"),
-        (
-            "https://example.org:8080/a@b http://a@b git@host:path",
-            "https://example.org:8080/a@b http://a@b git@host:path",
-        ),
-    ):
-        assert redactor.text(text) == shown, text
-        assert redactor.data(text.encode()).decode() == shown, text
+    databases = {"DATABASE_URL": "postgresql://app:p%40ssw0rd%21@db/app", "TEST_DB": "mysql://mysql-test:mysql-test@db"}
+    redactor = Redactor(databases)
+
+    assert {text: redactor.text(text) for text in URLS} == URLS
+    assert {text: redactor.data(text.encode()).decode() for text in URLS} == URLS
 
 
 def test_without_forms_only_the_values_of_the_environment_are_redacted() -> None:
@@ -177,19 +160,8 @@ def test_a_long_line_is_not_held_back_for_ever(fill: str) -> None:
     assert LETTERS.encode() not in out
 
 
-BEGINNINGS = [
-    "a://",
-    "a://b:",
-    "x:y@",
-    "eyJ",
-    "sk-",
-    "-----BEGIN PRIVATE KEY-----",
-    "Bearer ",
-    "a.",
-    "AKIA",
-    "ghp_a",
-    "-",
-]
+BEGINNINGS = ["a://", "a://b:", "x:y@", "eyJ", "sk-", "-----BEGIN PRIVATE KEY-----", "Bearer ", "a.", "AKIA", "ghp_a"]
+BEGINNINGS += ["-"]
 
 
 def test_the_time_is_proportional_to_the_length() -> None:

@@ -3,19 +3,29 @@
 import asyncio
 import itertools
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.host.records import SilentModel
 from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.host import Host
 from tildone.run.kit.definition import AbortSignal, OnUpdate, ToolResult
 from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.files import ToolFailure
 from tildone.run.tools.permissions import PermissionPolicy, PlanOf
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("*",), allow_write=("*",))
+
+COMMANDS = {
+    kind: lines.splitlines()
+    for kind, lines in tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")).items()
+}
+"""Command lines by what patterns do with them."""
 
 _durations = itertools.count(1)
 
@@ -48,11 +58,7 @@ class ToolBench:
     """The built-in tools in a folder."""
 
     def __init__(
-        self,
-        folder: Path,
-        policy: PermissionPolicy = ANY_COMMAND,
-        ui: UI | None = None,
-        plan_of: PlanOf | None = None,
+        self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None, plan_of: PlanOf | None = None
     ) -> None:
         self.folder = folder
         self.tools = {tool.name: tool for tool in builtin_tools(policy, plan_of)}
@@ -70,6 +76,16 @@ class ToolBench:
 
     async def bash(self, command: str, **more: Any) -> ToolResult:
         return await self.call("bash", command=command, **more)
+
+    async def read(self, path: str, **more: Any) -> str:
+        """Return the text of a file."""
+        return (await self.call("read", path=path, **more)).text
+
+    async def refusal(self, tool: str, **params: Any) -> str:
+        """Return why a call fails."""
+        with pytest.raises(ToolFailure) as refused:
+            await self.call(tool, **params)
+        return str(refused.value)
 
 
 def unique_duration() -> str:

@@ -6,12 +6,14 @@ from pathlib import Path
 import apsw
 
 from tests.plans import plan_of
+from tildone.base import TildoneError
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store
-from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.events import Actor, Event, PlanChanged, SessionInfo
 
 Opener = Callable[[], Store]
+Act = Callable[[Store], object]
 
 LONG_ENOUGH = 20.0
 NOW = 1_900_000_000_000
@@ -36,6 +38,31 @@ def chain(store: Store, session: str, *ids: str) -> list[Event]:
 
 def ids(events: Iterable[Event]) -> list[str]:
     return [event.id for event in events]
+
+
+def answer(act: Act, store: Store) -> object:
+    """Return what a store answers, or the error."""
+    try:
+        return act(store)
+    except TildoneError as error:
+        return type(error), str(error), getattr(error, "need", None)
+
+
+def effect(act: Act, store: Store, follower: Store) -> object:
+    """Return what a store answers, and what a follower of it is told of the change."""
+    before = follower.records.revision()
+    answered = answer(act, store)
+    told = [(change.session, change.head, change.exists) for change in follower.records.changed(before)]
+    after = follower.records.revision()
+    known = list(follower.records.changed(after)), follower.records.wait_any(after, 0)
+    return answered, told, known, after > before, follower.records.wait_any(before, 0)
+
+
+def contents(store: Store, *names: str) -> tuple[list[SessionInfo], list[SessionInfo | None], object]:
+    """Return all that a store tells about its sessions, and about those of these names."""
+    found = [(store.session_head(name), list(store.history(name)), list(store.events(name))) for name in names]
+    infos = [store.session_info(name) for name in names]
+    return store.sessions(), infos, (found, [store.leaves(name) for name in names])
 
 
 def is_refused(error: type[Exception], act: Callable[[], object]) -> bool:

@@ -78,14 +78,7 @@ authors = st.builds(Author, wild, wild, wild)
 counts = st.none() | st.integers(0, 2**53)
 usages = st.builds(AgentUsage, counts, counts, st.none() | st.floats(0, 1e6)).filter(lambda usage: usage.is_known)
 events = st.builds(
-    Event,
-    wild,
-    st.none() | wild,
-    st.integers(0, 2**53),
-    st.sampled_from(Actor),
-    facts,
-    authors,
-    st.none() | usages,
+    Event, wild, st.none() | wild, st.integers(0, 2**53), st.sampled_from(Actor), facts, authors, st.none() | usages
 )
 
 

@@ -339,8 +339,7 @@ def joined(session: Session, agent: str, cost: float, patience: Patience) -> Ses
 
 
 @pytest.mark.parametrize(
-    ("patience", "bound", "limit"),
-    [(Patience(cost=5), Bound.COST, 5), (Patience(tokens=5000), Bound.TOKENS, 5000)],
+    ("patience", "bound", "limit"), [(Patience(cost=5), Bound.COST, 5), (Patience(tokens=5000), Bound.TOKENS, 5000)]
 )
 def test_the_budget_of_a_plan_is_that_of_all_its_agents(patience: Patience, bound: Bound, limit: float) -> None:
     """Two agents, each below the limit, and together above it."""

@@ -77,11 +77,7 @@ def test_a_call_that_changes_nothing_is_not_recorded() -> None:
         ),
         ("write_todos", {"mode": "replace"}, "todos: required, an array"),
         ("write_todos", {"mode": "x", "todos": []}, "mode: expected one of replace, append, insert, got 'x'"),
-        (
-            "write_todos",
-            {"mode": "append", "todos": [{"text": None}]},
-            "todos[0].text: expected a string, got null",
-        ),
+        ("write_todos", {"mode": "append", "todos": [{"text": None}]}, "todos[0].text: expected a string, got null"),
         ("write_todos", {"mode": "append", "todos": [{"text": " "}]}, "todos[0].text: expected some text"),
         ("edit_todos", {"action": "start", "indices": [True]}, "indices[0]: expected an integer, got true"),
     ],
@@ -479,14 +475,7 @@ CLAUDE = Author("Ada", "claude:1", "opus")
 
 def by(author: Callable[[Actor], Author], store: MemoryStore | None = None) -> Session:
     clock = iter(range(1, 1000))
-    return Session(
-        store or MemoryStore(),
-        "s",
-        INDEXED,
-        now=lambda: 0,
-        new_id=lambda: f"e{next(clock)}",
-        author=author,
-    )
+    return Session(store or MemoryStore(), "s", INDEXED, now=lambda: 0, new_id=lambda: f"e{next(clock)}", author=author)
 
 
 def author_of(actor: Actor) -> Author:

@@ -426,19 +426,15 @@ def test_files_that_cannot_be_decoded_are_read_as_empty(
     for name in (PRESENCES, NEEDS, SUMMARIES):
         (tmp_path / "sessions" / name).write_bytes(content)
 
-    assert (
-        quick_store.records.presences(),
-        quick_store.records.needs(),
-        quick_store.records.kept_summaries(),
-    ) == ([], [], {})
+    assert (quick_store.records.presences(), quick_store.records.needs(), quick_store.records.kept_summaries()) == (
+        [],
+        [],
+        {},
+    )
     quick_store.records.ask(QUESTION)
     quick_store.records.beat(WORKING)
     quick_store.records.keep_summaries({"s": SUMMARY})
-    assert (
-        quick_store.records.presences(),
-        quick_store.records.needs(),
-        quick_store.records.kept_summaries(),
-    ) == (
+    assert (quick_store.records.presences(), quick_store.records.needs(), quick_store.records.kept_summaries()) == (
         [WORKING],
         [QUESTION],
         {"s": SUMMARY},

@@ -390,11 +390,7 @@ def test_schedules_are_kept_by_name(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     ("name", "cron", "work"),
-    [
-        ("a/b", "0 3 * * *", Work()),
-        ("a", "0 25 * * *", Work()),
-        ("a", "0 3 * * *", Work("https://a:b@example.org/x")),
-    ],
+    [("a/b", "0 3 * * *", Work()), ("a", "0 25 * * *", Work()), ("a", "0 3 * * *", Work("https://a:b@example.org/x"))],
     ids=["name", "time", "password"],
 )
 def test_an_invalid_schedule_is_refused(fleet: Fleet, name: str, cron: str, work: Work) -> None:
@@ -530,12 +526,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["queued", "held"])
-def test_a_bad_row_is_set_aside_and_the_others_go_on(
-    fleet: Fleet,
-    tamper: Tamper,
-    *,
-    held: bool,
-) -> None:
+def test_a_bad_row_is_set_aside_and_the_others_go_on(fleet: Fleet, tamper: Tamper, *, held: bool) -> None:
     rows, leases = fleet.bad_rows, fleet.leases
     for number, change in enumerate(HOSTILE):
         run = f"r{number}"

@@ -16,6 +16,9 @@ Opener = Callable[[], Store]
 Act = Callable[[Store], object]
 
 LONG_ENOUGH = 20.0
+NEVER = 10**15
+"""A revision that no store has reached: a backup has taken its place."""
+
 NOW = 1_900_000_000_000
 WORKING = Presence("claude:5f0c", "s", "claude", "laptop", "m-1", "bash: make", NOW - 5, "", 184_000, 1.92, NOW)
 QUESTION = Need("n1", "s", "command", "rm -r build", ("once", "session", "no"), NOW, "run:1", "in /work, for Build")
@@ -52,10 +55,14 @@ def effect(act: Act, store: Store, follower: Store) -> object:
     """Return what a store answers, and what a follower of it is told of the change."""
     before = follower.records.revision()
     answered = answer(act, store)
-    told = [(change.session, change.head, change.exists) for change in follower.records.changed(before)]
     after = follower.records.revision()
-    known = list(follower.records.changed(after)), follower.records.wait_any(after, 0)
-    return answered, told, known, after > before, follower.records.wait_any(before, 0)
+    waited = [follower.records.wait_any(revision, 0) for revision in (before, after)]
+    return answered, after > before, waited, [told(follower, revision) for revision in (before, after)]
+
+
+def told(store: Store, since: int) -> list[tuple[str, str | None, bool]]:
+    """Return which sessions have changed after a revision, as a follower is told."""
+    return [(change.session, change.head, change.exists) for change in store.records.changed(since)]
 
 
 def contents(store: Store, *names: str) -> tuple[list[SessionInfo], list[SessionInfo | None], object]:

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -17,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.plans import plans, session_on
 from tests.stores.contract import (
     LONG_ENOUGH,
+    NEVER,
     WILD,
     Act,
     Opener,
@@ -27,10 +29,12 @@ from tests.stores.contract import (
     ids,
     is_refused,
     planned,
+    told,
 )
+from tests.stores.jsonl_files import oddities
 from tests.stores.postgres import EMPTIED, execute, needs_server
 from tildone.base import UnknownEvent, UsageError, replace
-from tildone.log.kept import MAX_READERS, Severity
+from tildone.log.kept import MAX_READERS
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.events import (
@@ -171,6 +175,7 @@ STEPS: dict[str, Act] = {
 def test_a_store_answers_as_the_store_in_memory_does(open_store: Opener) -> None:
     """Also another object that has it open, which is told of each change."""
     store, follower, memory = open_store(), open_store(), MemoryStore()
+    begin, begun = follower.records.revision(), memory.records.revision()
 
     def everything(store: Store) -> object:
         found = [
@@ -182,7 +187,9 @@ def test_a_store_answers_as_the_store_in_memory_does(open_store: Opener) -> None
     for name, act in STEPS.items():
         assert effect(act, store, follower) == effect(act, memory, memory), name
         assert answer(everything, follower) == answer(everything, memory), name
-    assert [finding for finding in store.check() if finding.severity is not Severity.OK] == []
+        for since, known in ((begin, begun), (NEVER, NEVER)):
+            assert told(follower, since) == told(memory, known), name
+    assert oddities(store) == []
 
 
 def test_readers_and_heads_may_have_any_text(store: Store) -> None:
@@ -317,15 +324,13 @@ luck = st.integers(0, 10**6)
 class SameAnswers(RuleBasedStateMachine):
     """Runs the same operations on two stores; after each, everything that can be read from them is equal."""
 
-    def __init__(self) -> None:
+    def __init__(self, opened: Callable[[str], Store]) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.memory = MemoryStore()
+        self.opened = partial(opened, self.folder.name)
         self.store = self.opened()
         self.numbers = count()
-
-    def opened(self) -> Store:
-        return SqliteStore(Path(self.folder.name, "plans.db"))
 
     def teardown(self) -> None:
         self.store.close()
@@ -402,19 +407,25 @@ class SameAnswers(RuleBasedStateMachine):
         return choices[luck % len(choices)]
 
 
-def check(machine: type[SameAnswers]) -> None:
+def check(machine: Callable[[], SameAnswers]) -> None:
     run_state_machine_as_test(machine, settings=settings(stateful_step_count=25, derandomize=True))
 
 
 def test_sqlite() -> None:
-    check(SameAnswers)
+    check(lambda: SameAnswers(lambda folder: SqliteStore(Path(folder, "plans.db"))))
+
+
+@needs_server
+def test_postgresql(url: str) -> None:
+    def emptied() -> SameAnswers:
+        execute(url, *EMPTIED)
+        return SameAnswers(lambda _folder: PostgresStore(url))
+
+    check(emptied)
 
 
 class JsonlAnswers(SameAnswers):
     """Runs the same operations on both stores while pi appends messages, which must change no answer."""
-
-    def opened(self) -> Store:
-        return JsonlStore(Path(self.folder.name, "sessions"), plan_in_entry)
 
     def everything(self, store: Store) -> object:
         """The titles of sessions are omitted: they come from pi's messages, which memory does not have."""
@@ -424,7 +435,7 @@ class JsonlAnswers(SameAnswers):
     @rule(name=names)
     def pi_talks(self, name: str) -> None:
         """Append a message after the last entry, as pi does."""
-        for path in Path(self.folder.name, "sessions").glob("*.jsonl"):
+        for path in Path(self.folder.name).glob("*.jsonl"):
             header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             if header["id"] == name:
                 number = f"{next(self.numbers):08x}"
@@ -436,56 +447,31 @@ class JsonlAnswers(SameAnswers):
                 os.utime(path, ns=(written, written))
 
     def teardown(self) -> None:
-        odd = [finding for finding in self.store.check() if finding.severity is not Severity.OK]
+        odd = oddities(self.store)
         super().teardown()
         assert odd == []
 
 
 def test_jsonl() -> None:
-    check(JsonlAnswers)
+    check(lambda: JsonlAnswers(lambda folder: JsonlStore(folder, plan_in_entry)))
 
 
-@needs_server
-def test_postgresql(url: str) -> None:
-    class PostgresAnswers(SameAnswers):
-        def __init__(self) -> None:
-            execute(url, *EMPTIED)
-            super().__init__()
+def test_every_line_names_a_module_with_a_store_and_schemes_of_its_own() -> None:
+    forms = STORES.entries
+    schemes = [scheme for form in forms.values() for scheme in form.schemes]
 
-        def opened(self) -> Store:
-            return PostgresStore(url)
-
-    check(PostgresAnswers)
-
-
-@pytest.mark.parametrize("name", list(STORES))
-def test_every_line_names_a_module_with_a_store(name: str) -> None:
-    form = STORES.entries[name]
-
-    assert isinstance(STORES[name], StoreKind)
-    assert form.schemes
-    assert form.placeholder
-    assert form.summary
-
-
-def test_no_two_stores_have_the_same_scheme() -> None:
-    schemes = [scheme for form in STORES.entries.values() for scheme in form.schemes]
-
+    assert all(isinstance(STORES[name], StoreKind) for name in forms)
+    assert all(form.schemes and form.placeholder and form.summary for form in forms.values())
     assert len(set(schemes)) == len(schemes)
 
 
-@pytest.mark.parametrize(
-    ("address", "name"),
-    [("plans.db", "sqlite"), ("jsonl:x", "pi"), ("postgresql://h/d", "postgres"), ("postgres://h/d", "postgres")],
-)
-def test_an_address_names_its_store(address: str, name: str) -> None:
-    assert store_name(parse_address(address)) == name
+def test_an_address_names_its_store_and_an_unknown_scheme_is_refused_with_the_supported_forms() -> None:
+    known = {"plans.db": "sqlite", "jsonl:x": "pi", "postgresql://h/d": "postgres", "postgres://h/d": "postgres"}
 
-
-@pytest.mark.parametrize(("address", "shown"), [("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")])
-def test_an_unknown_scheme_is_refused_with_the_supported_forms(address: str, shown: str) -> None:
-    with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
-        store_kind(parse_address(address))
+    assert {address: store_name(parse_address(address)) for address in known} == known
+    for address, shown in (("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")):
+        with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
+            store_kind(parse_address(address))
 
 
 def test_a_missing_module_that_is_not_a_driver_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tests.plans import plan_of
 from tests.stores.claiming import Claiming
 from tests.stores.contract import (
     LONG_ENOUGH,
+    NEVER,
     NOW,
     QUESTION,
     WILD,
@@ -23,6 +24,7 @@ from tests.stores.contract import (
     contents,
     effect,
     planned,
+    told,
 )
 from tildone.base import HeadMoved, StoreError, replace
 from tildone.log import needs
@@ -31,7 +33,7 @@ from tildone.log.needs import ANSWERED_LIFETIME_MS, Need, NeedAnswered
 from tildone.log.presence import PRESENCE_LIFETIME_MS, Presence
 from tildone.log.store import Store
 from tildone.plan.claims import LAPSED, Claim, Claimant, ClaimFence, Fenced
-from tildone.plan.events import Actor, Event, PlanChanged, SessionChange, SessionHead
+from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
 from tildone.stores.memory import MemoryStore
 
 LEASE = 60_000
@@ -101,6 +103,7 @@ STEPS: dict[str, Act] = {
 def test_records_are_answered_as_the_store_in_memory_does(open_store: Opener) -> None:
     """Another object that has the store open is told of each question and answer, and of nothing else."""
     store, follower, memory = open_store(), open_store(), MemoryStore()
+    begin, begun = follower.records.revision(), memory.records.revision()
 
     def everything(store: Store) -> object:
         questions = [store.records.need(name) for name in ("n0", "n1", "n2", "n3", "old", "open", "never")]
@@ -112,6 +115,8 @@ def test_records_are_answered_as_the_store_in_memory_does(open_store: Opener) ->
     for name, act in STEPS.items():
         assert effect(act, store, follower) == effect(act, memory, memory), name
         assert answer(everything, follower) == answer(everything, memory), name
+        for since, known in ((begin, begun), (NEVER, NEVER)):
+            assert told(follower, since) == told(memory, known), name
 
 
 def test_any_text_survives(store: Store, open_store: Opener) -> None:
@@ -153,18 +158,6 @@ def test_of_many_answers_at_once_one_wins(store: Store, open_store: Opener) -> N
     decided = store.records.need("n1")
     assert decided is not None
     assert answers == [decided.answer, *[f"after {decided.answer}"] * 3]
-
-
-def test_waiting_for_any_change_hears_an_answer(store: Store, open_store: Opener) -> None:
-    store.records.ask(QUESTION)
-    other = open_store()
-    revision = store.records.revision()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(store.records.wait_any, revision, LONG_ENOUGH)
-
-        other.records.answer("n1", "no", "Ada", NOW)
-
-        assert waiting.result(LONG_ENOUGH)
 
 
 def test_events_are_counted_in_equal_intervals(store: Store) -> None:
@@ -297,49 +290,6 @@ def test_of_many_that_claim_a_task_at_once_one_gets_it(store: Store, open_store:
     assert holders(store).keys() == set(range(5))
 
 
-def names(store: Store, since: int) -> list[str]:
-    return [change.session for change in store.records.changed(since)]
-
-
-def test_each_session_is_told_once_with_its_newest_head(store: Store) -> None:
-    revisions = [store.records.revision()]
-    for session, event in (("one", "a"), ("two", "a"), ("three", "a"), ("one", "b"), ("one", "c")):
-        chain(store, session, event)
-        revisions.append(store.records.revision())
-    store.move_head("two", SessionHead(None), expected="a")
-    revisions.append(store.records.revision())
-
-    told = store.records.changed(revisions[0])
-
-    assert revisions == sorted(set(revisions))
-    assert [(change.session, change.head, change.exists) for change in told] == [
-        ("three", "a", True),
-        ("one", "c", True),
-        ("two", None, True),
-    ]
-    assert [change.revision for change in told] == [revisions[3], revisions[5], revisions[6]]
-    assert names(store, revisions[3]) == ["one", "two"]
-    assert list(store.records.changed(0)) == list(told)
-
-
-def test_a_session_that_is_created_again_exists(store: Store) -> None:
-    """It is told once, however often it was deleted."""
-    before = store.records.revision()
-    for event in ("a", "b"):
-        chain(store, "s", event)
-        assert store.records.revision() > before
-        store.delete("s", expected=event)
-        assert [change.exists for change in store.records.changed(before)] == [False]
-    deleted = store.records.revision()
-
-    chain(store, "s", "c")
-
-    after = store.records.revision()
-    assert (
-        list(store.records.changed(before)) == list(store.records.changed(deleted)) == [SessionChange("s", "c", after)]
-    )
-
-
 def test_deleting_the_newest_session_does_not_repeat_a_revision(store: Store) -> None:
     """A reader of that revision would miss the next change."""
     revisions = []
@@ -352,29 +302,27 @@ def test_deleting_the_newest_session_does_not_repeat_a_revision(store: Store) ->
     assert revisions == sorted(set(revisions))
 
 
-def test_an_unknown_revision_returns_everything(store: Store) -> None:
-    """A store that was replaced by an older backup has not reached it."""
-    chain(store, "s", "a")
-
-    assert names(store, store.records.revision() + 1_000_000) == ["s"]
-    assert store.records.wait_any(store.records.revision() + 1_000_000, 0)
-
-
 def test_sessions_and_heads_may_have_any_name(store: Store) -> None:
     for name in (*WILD, "long " * 1000):
         before = store.records.revision()
         chain(store, name, f"{name}x")
-        written = store.records.changed(before)
+        written = told(store, before)
         store.delete(name, expected=f"{name}x")
 
-        assert [(change.session, change.head) for change in written] == [(name, f"{name}x")]
-        assert [(change.session, change.exists) for change in store.records.changed(before)] == [(name, False)]
+        assert (written, told(store, before)) == ([(name, f"{name}x", True)], [(name, None, False)])
 
 
-def test_waiting_for_any_change_ends_after_the_timeout(store: Store) -> None:
-    chain(store, "s", "a")
+def test_waiting_for_any_change_ends_after_the_timeout_or_with_an_answer(store: Store, open_store: Opener) -> None:
+    store.records.ask(QUESTION)
+    other = open_store()
+    revision = store.records.revision()
+    assert not store.records.wait_any(revision, 0.02)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.records.wait_any, revision, LONG_ENOUGH)
 
-    assert not store.records.wait_any(store.records.revision(), 0.02)
+        other.records.answer("n1", "no", "Ada", NOW)
+
+        assert waiting.result(LONG_ENOUGH)
 
 
 def test_every_waiter_wakes_at_a_change_of_any_session(open_store: Opener) -> None:

@@ -397,23 +397,6 @@ def test_an_unknown_fact_is_no_event() -> None:
 
 
 NO_NAMES = ("", ".", "..", "../../x", "/abs/victim", "a/b", "-x", ".a", "a..b", "a.", "x.lock", "a b", "a\0", "ü", 7)
-    "",
-    ".",
-    "..",
-    "../../x",
-    "/abs/victim",
-    "a/b",
-    "-x",
-    ".a",
-    "a..b",
-    "a.",
-    "x.lock",
-    "a b",
-    "a\0",
-    "ü",
-    7,
-    None,
-]
 
 
 def test_neither_a_file_nor_a_lease_nor_a_schedule_has_a_name_that_leads_elsewhere() -> None:

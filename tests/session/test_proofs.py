@@ -237,9 +237,8 @@ DONE_1: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "summary": "s",
             "todos": [
-                {"content": "parser", "status": "completed"},
-                {"content": "docs", "status": "in_progress"},
-                {"content": "release", "status": "pending"},
+                {"content": text, "status": status}
+                for text, status in zip(TEXTS, ("completed", "in_progress", "pending"), strict=True)
             ],
         },
     ),

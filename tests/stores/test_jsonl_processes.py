@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.contract import QUESTION, WORKING, chain, ids, planned
+from tests.stores.contract import QUESTION, WORKING, chain, ids, planned, told
 from tests.stores.jsonl_files import as_pi_reads, begin, file_of, garble, lines, message, oddities, opened, result
 from tests.stores.processes import finish, run, run_at_once, started, wait_for
 from tests.stores.programs import BATCH
@@ -289,26 +289,18 @@ def test_an_incomplete_batch_is_ignored(folder: Path, store: JsonlStore) -> None
 
 
 def test_what_another_program_appends_is_told(folder: Path, store: JsonlStore) -> None:
-    """A conversation without a plan is no session yet; with the first plan it is one."""
-    before = store.records.revision()
+    """A conversation without a plan is no session yet; with the first plan it is one, until the plan is deleted."""
+    begin_told = store.records.revision()
     begin(folder, message("m1", None))
-    without = store.records.changed(before)
+    without = told(store, begin_told)
 
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write(lines(result("r1", "m1", "write_todos", "c", todos=[{"text": "one", "status": "not_started"}])))
-    written = store.records.changed(store.records.revision() - 1)
-
-    assert [(change.session, change.exists) for change in without] == [("s", False)]
-    assert [(change.session, change.head, change.exists) for change in written] == [("s", "r1", True)]
-
-
-def test_a_conversation_whose_plan_is_deleted_is_told_as_deleted(folder: Path, store: JsonlStore) -> None:
-    begin(folder, message("m1", None))
-    chain(store, "s", "a")
+    written = told(store, store.records.revision() - 1)
     before = store.records.revision()
+    store.delete("s", expected="r1")
 
-    store.delete("s", expected="a")
-
+    assert (without, written) == ([("s", None, False)], [("s", "r1", True)])
     assert store.records.changed(before) == [SessionChange("s", None, store.records.revision(), exists=False)]
     assert file_of(folder).exists()
 
@@ -339,23 +331,15 @@ def test_files_without_a_session_are_no_changes(folder: Path, store: JsonlStore)
     path.write_text(path.read_text().replace('"id":"one"', '"id":"two"'))
 
     assert nothing == []
-    assert [(change.session, change.exists) for change in store.records.changed(written)] == [
-        ("one", False),
-        ("two", True),
-    ]
-
-
-def test_changes_between_two_looks_are_in_the_order_of_the_files(store: JsonlStore) -> None:
-    before = store.records.revision()
-    for name in ("b", "c", "a"):
-        chain(store, name, "x")
-
-    assert [change.session for change in store.records.changed(before)] == ["b", "c", "a"]
+    assert [(session, exists) for session, _, exists in told(store, written)] == [("one", False), ("two", True)]
 
 
 def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(5):
+    """Changes between two looks are in the order of the files."""
+    begun = store.records.revision()
+    for number in (1, 3, 0):
         chain(store, f"session-{number}", "a")
+    assert [session for session, *_ in told(store, begun)] == ["session-1", "session-3", "session-0"]
     before = store.records.revision()
     chain(store, "session-3", "b")
     read: list[str] = []
@@ -367,9 +351,7 @@ def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest
 
     monkeypatch.setattr(History, "refresh", recorded)
 
-    told = store.records.changed(before)
-
-    assert [change.session for change in told] == ["session-3"]
+    assert told(store, before) == [("session-3", "b", True)]
     assert {name.partition("_")[2] for name in read} == {"session-3.jsonl"}
 
 

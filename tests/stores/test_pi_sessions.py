@@ -351,15 +351,6 @@ def test_a_file_that_is_not_a_session_file_is_refused(
         read(str(path.parent))
 
 
-def test_an_event_below_an_unparsable_line_is_an_error(path: Path) -> None:
-    write_history(str(path), "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], SessionHead("b"))
-    text = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
-
-    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 depends on it"):
-        read_history(str(path), plan_in_entry)
-
-
 def as_json(path: Path) -> list[Entry]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -511,15 +502,6 @@ def test_results_without_a_plan_are_no_events(folder: Path, store: JsonlStore) -
     assert store.sessions() == []
 
 
-def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: JsonlStore) -> None:
-    """The tool tells which dialect the session uses."""
-    begin(folder, result("r1", None, "write_todos", "c1", todos=[{"text": "one", "status": "not_started"}]))
-
-    [event] = store.events("s")
-
-    assert event.fact == PlanChanged(unnumbered_plan_of("one"), Call("write_todos", "{}"))
-
-
 def test_the_results_of_every_dialects_tools_are_recognised(folder: Path) -> None:
     """The store recognises them by a pattern in their names, not from a list."""
     tools = [tool for name in DIALECTS for tool in tools_of(name)]
@@ -552,6 +534,8 @@ def test_labels_of_pi_label_events(folder: Path, store: JsonlStore) -> None:
     assert [event.actor for event in events] == [Actor.AGENT, *[Actor.USER] * 3]
     assert events[1].fact == Labelled("r1", "begun")
     assert labels(events) == {"r1": "later"}
+    # A result without its call still names the tool, which tells the dialect of the session.
+    assert events[0].fact == PlanChanged(unnumbered_plan_of("one"), Call("write_todos", "{}"))
     add(folder, label("l5", "l4", "m1", None))
     assert labels(store.events("s")) == {}
 

@@ -1,8 +1,10 @@
 """The contract of what every kind of store keeps beside the log: records, claims, and the feed of changes."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -36,6 +38,7 @@ from tildone.plan.claims import LAPSED, Claim, Claimant, ClaimFence, Fenced
 from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
 from tildone.stores.memory import MemoryStore
 
+Result = TypeVar("Result")
 LEASE = 60_000
 ADA, BOB = Claimant("claude:ada"), Claimant("codex:bob")
 AGENTS = ["", "ünï 😀", "half \ud83d a pair", "nul \x00 inside", "'; DROP TABLE --", "long " * 400]
@@ -140,20 +143,29 @@ def test_any_text_survives(store: Store, open_store: Opener) -> None:
         assert sorted(presence.agent for presence in store.records.presences()) == sorted(WILD[left:])
 
 
-def test_of_many_answers_at_once_one_wins(store: Store, open_store: Opener) -> None:
-    store.records.ask(QUESTION)
+def at_once(open_store: Opener, act: Callable[[Store, int], Result]) -> list[Result]:
+    """Let four users of a store act at the same time."""
     stores = [open_store() for _ in range(4)]
     start = Barrier(len(stores))
 
-    def answer(number: int) -> str:
+    def started(number: int) -> Result:
         start.wait(LONG_ENOUGH)
+        return act(stores[number], number)
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        return list(pool.map(started, range(len(stores))))
+
+
+def test_of_many_answers_at_once_one_wins(store: Store, open_store: Opener) -> None:
+    store.records.ask(QUESTION)
+
+    def answer(store: Store, number: int) -> str:
         try:
-            return stores[number].records.answer("n1", str(number), "Ada", NOW).answer
+            return store.records.answer("n1", str(number), "Ada", NOW).answer
         except NeedAnswered as refused:
             return f"after {refused.need.answer}"
 
-    with ThreadPoolExecutor(len(stores)) as pool:
-        answers = sorted(pool.map(answer, range(len(stores))))
+    answers = sorted(at_once(open_store, answer))
 
     decided = store.records.need("n1")
     assert decided is not None
@@ -275,17 +287,10 @@ def test_the_claims_that_were_passed_on_are_bounded(store: Store) -> None:
 
 
 def test_of_many_that_claim_a_task_at_once_one_gets_it(store: Store, open_store: Opener) -> None:
-    stores = [open_store() for _ in range(4)]
-    start = Barrier(len(stores))
+    def claim(store: Store, number: int) -> list[Claim]:
+        return [store.records.claim("s", task, Claimant(f"a{number}"), LEASE) for task in range(5)]
 
-    def claim(number: int) -> list[Claim]:
-        start.wait(20)
-        return [stores[number].records.claim("s", task, Claimant(f"a{number}"), LEASE) for task in range(5)]
-
-    with ThreadPoolExecutor(len(stores)) as pool:
-        answers = list(pool.map(claim, range(len(stores))))
-
-    for claims in zip(*answers, strict=True):
+    for claims in zip(*at_once(open_store, claim), strict=True):
         assert len({(each.agent, each.epoch) for each in claims}) == 1
     assert holders(store).keys() == set(range(5))
 

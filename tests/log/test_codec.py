@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.plans import COMPLETED, plan_of, session_on, unnumbered_plan_of
+from tests.plans import COMPLETED, plan_of, unnumbered_plan_of
 from tildone.base import replace
 from tildone.base.json import dump, parse, quoted
 from tildone.log.kept import counts_of, filled
@@ -370,23 +370,6 @@ def test_the_current_plan_is_included() -> None:
     assert codec.parse_strictly(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
 
 
-def test_a_store_can_import_an_archive() -> None:
-    """With nudges and undone changes."""
-    session = session_on()
-    for texts in (["a"], ["a", "b"]):
-        session.call("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})
-    session.turn_ended()
-    session.undo()
-    events = tuple(session.store.events("s"))
-    whole = Archive("s", session.store.session_head("s"), events)
-    other = session_on(name="copy").store
-
-    read = archive.read(archive.write(whole))
-    other.import_events("copy", read.events, read.session_head)
-
-    assert (tuple(other.events("copy")), other.session_head("copy")) == (events, whole.session_head)
-
-
 def test_a_manual_edit_of_the_plan_is_detected() -> None:
     """The events count, and the person should be told."""
     text = archive.write(ARCHIVE)
@@ -483,7 +466,8 @@ def test_invalid_json_is_refused(text: str) -> None:
 
 def test_a_value_is_written_like_json_does() -> None:
     """In ASCII and without white space."""
-    for value in ("a \ud83d ü", {"a": [1, 2.5, None, True], "b": {"c": ()}}, [], 7):
+    values: list[object] = ["a \ud83d ü", {"a": [1, 2.5, None, True], "b": {"c": ()}}, [], 7]
+    for value in values:
         assert dump(value) == json.dumps(value, separators=(",", ":"))
 
 

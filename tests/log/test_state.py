@@ -7,15 +7,15 @@ from itertools import count, islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
 from tests.stores.claiming import Claiming
+from tests.stores.contract import run_machine
 from tildone.base import NotFound, Refused
 from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
-from tildone.plan.claims import RELEASED, Claim, Claimant, newest, released
+from tildone.plan.claims import Claim, Claimant, newest
 from tildone.plan.codec import encode
 from tildone.plan.events import (
     UNKNOWN,
@@ -476,21 +476,8 @@ def test_the_claim_with_the_highest_epoch_counts_in_any_order() -> None:
     assert newest([SUCCESSOR, FIRST, OTHER]) == newest([OTHER, FIRST, SUCCESSOR]) == {1: SUCCESSOR, 2: OTHER}
 
 
-def test_an_agent_that_gives_all_back_keeps_no_claim_that_it_has_lost() -> None:
-    """The claim of its successor stays as it is. Some tasks may be given back alone."""
-    after = released([FIRST, SUCCESSOR, OTHER], "ada", None)
-
-    assert [(claim.task, claim.agent, claim.until) for claim in after] == [(1, "bob", 12), (2, "ada", RELEASED)]
-
-    after = released([FIRST, SUCCESSOR, OTHER], "ada", frozenset({1}))
-
-    assert after == [SUCCESSOR, OTHER]
-
-
 def test_claims_follow_their_model() -> None:
-    run_state_machine_as_test(
-        lambda: Claiming(MemoryStore()), settings=settings(max_examples=25, stateful_step_count=20)
-    )
+    run_machine(lambda: Claiming(MemoryStore()), settings(max_examples=25, stateful_step_count=20))
 
 
 def test_the_check_of_a_store_tells_its_first_errors() -> None:

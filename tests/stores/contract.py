@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import apsw
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.plans import plan_of
 from tildone.base import TildoneError
@@ -41,6 +43,10 @@ def chain(store: Store, session: str, *ids: str) -> list[Event]:
 
 def ids(events: Iterable[Event]) -> list[str]:
     return [event.id for event in events]
+
+
+def run_machine(machine: Callable[[], RuleBasedStateMachine], given: settings) -> None:
+    run_state_machine_as_test(machine, settings=given)  # type: ignore[arg-type]  # it takes whatever makes one
 
 
 def answer(act: Act, store: Store) -> object:

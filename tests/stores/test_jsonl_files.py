@@ -179,17 +179,8 @@ def test_deleting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore)
     assert chain(store, "s", "a") == list(JsonlStore(folder, plan_in_entry).events("s"))
 
 
-def test_deleting_a_plan_without_a_conversation_removes_its_file(folder: Path, store: JsonlStore) -> None:
-    chain(store, "s", "a", "b")
-    store.move_head("s", SessionHead("a"), expected="b")
-    store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
-
-    store.delete("s", expected="l")
-
-    assert list(folder.glob("*.jsonl")) == []
-
-
 def test_deleting_a_session_without_a_plan_changes_nothing(folder: Path, store: JsonlStore) -> None:
+    """And that of a plan without a conversation removes its file."""
     begin(folder, message("m1", None))
     before = file_of(folder).read_bytes()
 
@@ -198,6 +189,12 @@ def test_deleting_a_session_without_a_plan_changes_nothing(folder: Path, store: 
     store.import_events("s", [], SessionHead(None, ("x",)))
 
     assert file_of(folder).read_bytes() == before
+
+    chain(store, "alone", "a", "b")
+    store.move_head("alone", SessionHead("a"), expected="b")
+    store.append("alone", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
+    store.delete("alone", expected="l")
+    assert len(list(folder.glob("*.jsonl"))) == 1
 
 
 @pytest.mark.parametrize("length", [5, 400])

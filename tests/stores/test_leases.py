@@ -116,7 +116,7 @@ def test_a_worker_needs_all_labels_of_a_run(fleet: Fleet, labels: tuple[str, ...
 def test_one_run_works_on_a_repository_however_it_is_named(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever queues it. A run that has ended counts, because it may be retried."""
+    """Whoever queues it, also a schedule. A run that has ended counts, because it may be retried."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").mkdir()
@@ -131,16 +131,10 @@ def test_one_run_works_on_a_repository_however_it_is_named(
 
     assert [fleet.lease(f"r{number}").work.repo for number in range(7)] == [folders[0]] * 4 + [addresses[0]] * 3
     assert len(fleet.claim(slots=9)) == 2
-
-
-def test_the_run_of_a_schedule_names_its_repository_as_other_runs_do(fleet: Fleet) -> None:
     plan = dump(plan_to_json(plan_of("one")))
-    fleet.add("r1", repo="https://example.org/a.git")
-    fleet.leases.set_schedule(RunSchedule("nightly", "* * * * *", plan, 1, Work(repo="https://example.org/a/")))
-
+    fleet.leases.set_schedule(RunSchedule("nightly", "* * * * *", plan, 1, Work(repo="git@EXAMPLE.org:a/b/")))
     [run] = fleet.leases.tick(lambda _schedule, _now: 2**45).values()
-
-    assert fleet.lease(run).work.repo == "https://example.org/a.git"
+    assert fleet.lease(run).work.repo == addresses[0]
 
 
 def test_a_repository_has_one_run_at_a_time(fleet: Fleet) -> None:
@@ -242,11 +236,9 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
     assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 1) is None
     assert [lease.attempt for lease in fleet.leases.dispatch(Claimer("w"), 1)] == [2]
 
-
-def test_an_attempt_that_has_begun_is_not_sent_anew(fleet: Fleet) -> None:
-    fleet.held()
-
-    assert fleet.leases.resend("r1", 0, 1) is None
+    # One that has begun is not.
+    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 2) is not None
+    assert fleet.leases.resend("r1", 0, 2) is None
     assert fleet.leases.sent() == []
 
 
@@ -437,7 +429,10 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Flee
 
 
 def test_a_cancellation_outweighs_a_pause(fleet: Fleet) -> None:
+    """Resuming a held run withdraws the wish for a pause."""
     fleet.held()
+    fleet.leases.request_stop("r1", Ask.PAUSE)
+    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
     fleet.leases.request_stop("r1", Ask.CANCEL)
 
     assert fleet.leases.request_stop("r1", Ask.PAUSE)[0].ask is Ask.CANCEL
@@ -474,13 +469,6 @@ def test_a_run_that_is_done_or_unknown_or_whose_plan_is_in_another_run_is_not_re
     ):
         with pytest.raises(NotFound, match="there is no run 'r9'"):
             act()
-
-
-def test_resuming_a_held_run_withdraws_the_wish_for_a_pause(fleet: Fleet) -> None:
-    fleet.held()
-    fleet.leases.request_stop("r1", Ask.PAUSE)
-
-    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
 
 
 NOT_PERMITTED = "not permitted here: the agent 'x'"

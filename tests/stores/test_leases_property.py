@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.plans import plan_of
+from tests.stores.contract import run_machine
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, execute, needs_server
 from tildone.base import Refused, RunFenced
@@ -275,7 +276,7 @@ def _recorded(lease: Lease) -> tuple[object, ...]:
 
 
 def check(opened: Callable[[], AbstractContextManager[Fleet]], examples: int) -> None:
-    run_state_machine_as_test(lambda: Leasing(opened), settings=settings(max_examples=examples, stateful_step_count=30))
+    run_machine(lambda: Leasing(opened), settings(max_examples=examples, stateful_step_count=30))
 
 
 def test_on_sqlite(tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ def test_events_are_counted_in_equal_intervals(store: Store) -> None:
     assert list(store.records.density("s", 100, 103, 7)) == [1, 0, 0, 0, 0, 0, 0]
     assert list(store.records.density("s", 200, 100, 2)) == [0, 0]
     assert store.records.density("s", 0, 2**62, 1000)[0] == 7
+    assert list(store.records.density("never", 0, 10, 3)) == [0, 0, 0]
 
 
 def test_open_and_answered_questions_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

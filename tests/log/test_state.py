@@ -7,14 +7,15 @@ from itertools import count, islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
+from tests.stores.claiming import Claiming
+from tests.stores.contract import run_machine
 from tildone.base import NotFound, Refused
 from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
-from tildone.plan.claims import RELEASED, Claim, Claimant, ClaimFence, Fenced, newest, released
+from tildone.plan.claims import Claim, Claimant, newest
 from tildone.plan.codec import decode, encode
 from tildone.plan.events import (
     UNKNOWN,
@@ -366,19 +367,19 @@ STORE = store_with(
 )
 
 
-@pytest.mark.parametrize(
-    ("event", "refs"),
-    [
-        ("0cc1", ("head", "HEAD", "0c", "~0")),
-        ("0bb1", ("~1", "head~1", "head~")),
-        ("0aa2", ("0aa2", "second", "0aa2~0")),
-        ("0aa1", ("head~2", "second~1", "0bb1~1")),
-        (None, ("root", "head~3")),
-    ],
-)
-def test_references_resolve_to_events(event: str | None, refs: tuple[str, ...]) -> None:
+def test_references_resolve_to_events() -> None:
     """`~N` counts changes of the plan; nudges and labels are skipped."""
-    assert {resolve(STORE, "s", ref) for ref in refs} == {event}
+    refs = {
+        "0cc1": ("head", "HEAD", "0c", "~0"),
+        "0bb1": ("~1", "head~1", "head~"),
+        "0aa2": ("0aa2", "second", "0aa2~0"),
+        "0aa1": ("head~2", "second~1", "0bb1~1"),
+        None: ("root", "head~3"),
+    }
+
+    assert {event: {resolve(STORE, "s", ref) for ref in names} for event, names in refs.items()} == {
+        event: {event} for event in refs
+    }
 
 
 @pytest.mark.parametrize(
@@ -486,113 +487,8 @@ def test_the_claim_with_the_highest_epoch_counts_in_any_order() -> None:
     assert newest([SUCCESSOR, FIRST, OTHER]) == newest([OTHER, FIRST, SUCCESSOR]) == {1: SUCCESSOR, 2: OTHER}
 
 
-def test_an_agent_that_gives_all_back_keeps_no_claim_that_it_has_lost() -> None:
-    """The claim of its successor stays as it is. Some tasks may be given back alone."""
-    after = released([FIRST, SUCCESSOR, OTHER], "ada", None)
-
-    assert [(claim.task, claim.agent, claim.until) for claim in after] == [(1, "bob", 12), (2, "ada", RELEASED)]
-
-    after = released([FIRST, SUCCESSOR, OTHER], "ada", frozenset({1}))
-
-    assert after == [SUCCESSOR, OTHER]
-
-
-LONG = 10_000_000
-AGENTS = st.sampled_from(["a", "b", "c"])
-TASKS = st.integers(1, 3)
-SETS = st.frozensets(TASKS)
-
-
-class Claiming(RuleBasedStateMachine):
-    """A store, and a model of it: who holds each task, the last epoch of each, and which agents have lost which."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.store = MemoryStore()
-        self.holder: dict[int, tuple[str, bool]] = {}
-        """The agent that has a task and did not give it back, and whether its lease lasts."""
-        self.epochs: dict[int, int] = {}
-        self.lost: dict[str, set[int]] = {}
-        self.events = 0
-
-    def take(self, task: int, agent: str) -> None:
-        """Model a claim of a task that nobody else holds."""
-        before = self.holder.get(task)
-        if before is None or before[0] != agent:
-            self.epochs[task] = self.epochs.get(task, 0) + 1
-            if before is not None:
-                self.lost.setdefault(before[0], set()).add(task)
-            self.lost.setdefault(agent, set()).discard(task)
-        self.holder[task] = agent, True
-
-    @rule(task=TASKS, agent=AGENTS)
-    def claim(self, task: int, agent: str) -> None:
-        owner, lasts = self.holder.get(task, ("", False))
-        claim = self.store.records.claim("s", task, Claimant(agent), LONG)
-        if lasts and owner != agent:
-            assert claim.agent == owner
-        else:
-            self.take(task, agent)
-            assert claim.agent == agent
-        assert claim.epoch == self.epochs[task]
-
-    @rule(agent=AGENTS)
-    def lapse(self, agent: str) -> None:
-        self.store.records.lapse("s", agent)
-        self.holder |= {task: (owner, False) for task, (owner, _) in self.holder.items() if owner == agent}
-
-    @rule(agent=AGENTS)
-    def renew(self, agent: str) -> None:
-        lost = self.store.records.renew("s", agent, LONG)
-        assert {claim.task for claim in lost} == self.lost.get(agent, set())
-        self.holder |= {task: (owner, True) for task, (owner, _) in self.holder.items() if owner == agent}
-
-    @rule(agent=AGENTS, tasks=st.none() | SETS)
-    def release(self, agent: str, tasks: frozenset[int] | None) -> None:
-        self.store.records.release("s", agent, tasks)
-        some = {1, 2, 3} if tasks is None else tasks
-        self.holder = {
-            task: (owner, lasts) for task, (owner, lasts) in self.holder.items() if owner != agent or task not in some
-        }
-        self.lost[agent] = self.lost.get(agent, set()) - some
-
-    @rule(agent=AGENTS, changes=SETS, starts=SETS, beside=SETS)
-    def append(self, agent: str, changes: frozenset[int], starts: frozenset[int], beside: frozenset[int]) -> None:
-        head = self.store.session_head("s").head
-        event = Event(str(self.events), head, 1, Actor.AGENT, PlanChanged(plan_of("x")))
-        fence = ClaimFence(Claimant(agent), LONG, changes | starts, starts, starts, beside)
-        self.events += 1
-        held = {task for task, (owner, lasts) in self.holder.items() if lasts and owner != agent}
-        is_refused = bool(self.lost.get(agent) or held & (changes | starts | beside))
-        try:
-            self.store.records.append_fenced("s", event, "", fence)
-        except Fenced as fenced:
-            assert is_refused
-            assert self.store.session_head("s").head == head
-            self.check_refusal(fenced, self.lost.get(agent, set()), held & (changes | starts | beside))
-            return
-        assert not is_refused
-        left = {task for task, (owner, _) in self.holder.items() if owner != agent}
-        for task in sorted(starts | ((changes | starts) & left)):
-            self.take(task, agent)
-        self.holder = {
-            task: (owner, lasts) for task, (owner, lasts) in self.holder.items() if owner != agent or task in starts
-        }
-
-    def check_refusal(self, fenced: Fenced, lost: set[int], held: set[int]) -> None:
-        assert {claim.task for claim in fenced.lost} == lost
-        assert {claim.task for claim in fenced.held} == held
-
-    @invariant()
-    def every_task_has_at_most_one_holder(self) -> None:
-        found = {claim.task: (claim.agent, claim.is_held) for claim in self.store.records.claims("s")}
-        assert found == self.holder
-        for claim in self.store.records.claims("s"):
-            assert claim.epoch == self.epochs[claim.task]
-
-
-TestClaiming = Claiming.TestCase
-TestClaiming.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+def test_claims_follow_their_model() -> None:
+    run_machine(lambda: Claiming(MemoryStore()), settings(max_examples=25, stateful_step_count=20))
 
 
 def test_the_check_of_a_store_tells_its_first_errors() -> None:

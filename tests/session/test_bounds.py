@@ -91,34 +91,27 @@ def test_an_agent_that_works_through_a_hundred_tasks_is_never_let_go() -> None:
 
 
 def test_an_agent_that_undoes_a_change_in_its_shell_does_not_undo_what_was_counted() -> None:
-    session = with_two()
-    session.author_of = lambda actor: Author("Ada", "claude:1" if actor is Actor.USER else "")
+    """A task that it closes and undoes counts once."""
+    session, closing = with_two(), with_two()
+    for each in (session, closing):
+        each.author_of = lambda actor: Author("Ada", "claude:1" if actor is Actor.USER else "")
     session.turn_ended()
     session.call("todo", {"start": 2})
     for _ in range(5):
         session.turn_ended()
-    counted = session.state.ledger.continued
-
-    session.undo()
-    undone = session.state
-    session.redo()
-
-    assert counted == 6
-    assert [undone.ledger.continued, session.state.ledger.continued] == [6, 6]
-    assert [undone.drift, session.state.drift] == [6, 6]
-
-
-def test_a_task_that_an_agent_closes_and_undoes_in_its_shell_counts_once() -> None:
-    session = with_two()
-    session.author_of = lambda actor: Author("Ada", "claude:1" if actor is Actor.USER else "")
-    times, decision = 0, session.turn_ended().decision
+    states = [session.state]
+    for step in (session.undo, session.redo):
+        step()
+        states.append(session.state)
+    times, decision = 0, closing.turn_ended().decision
     while isinstance(decision, GoOn) and times < MOST:
         if times % 2:
-            session.undo()
+            closing.undo()
         else:
-            session.call("todo", {"done": 1})
-        times, decision = times + 1, session.turn_ended().decision
+            closing.call("todo", {"done": 1})
+        times, decision = times + 1, closing.turn_ended().decision
 
+    assert [(state.ledger.continued, state.drift) for state in states] == [(6, 6)] * 3
     assert decision == GiveUp(Bound.DRIFT, 60)
 
 
@@ -148,30 +141,22 @@ def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_other
     assert planless.state.head is None
 
 
-def test_a_person_who_undoes_a_change_returns_to_the_counts_of_that_time() -> None:
-    session = with_two()
-    session.call("todo", {"start": 2})
-    session.turn_ended()
+def test_an_end_at_a_bound_is_recorded_once_and_a_person_resets_counts() -> None:
+    """By undoing a change, those since then; by a pause, all."""
+    session, undone, paused = with_two(), with_two(), with_two()
+    undone.call("todo", {"start": 2})
+    for each in (undone, paused):
+        each.turn_ended()
 
-    session.undo()
-
-    assert session.state.ledger.continued == 0
-
-
-def test_an_end_at_a_bound_is_recorded_once_and_a_pause_by_a_person_resets_every_count() -> None:
-    session = with_two()
     for _ in range(2):
         session.let_go(Bound.REQUESTS, 5000)
+    undone.undo()
+    paused.set_directive(Directive.PAUSE)
 
     assert session.state.tripped
     assert len(list(session.store.events("s"))) == 2
-
-    session = with_two()
-    session.turn_ended()
-
-    session.set_directive(Directive.PAUSE)
-
-    assert not session.state.has_counts
+    assert undone.state.ledger.continued == 0
+    assert not paused.state.has_counts
 
 
 def test_a_conversation_that_is_opened_again_starts_a_new_chain_within_the_same_total() -> None:
@@ -256,17 +241,14 @@ def test_events_of_an_agent_have_what_it_has_used() -> None:
 
 
 def test_the_agent_is_let_go_when_its_task_is_over_its_budget() -> None:
+    """The next task has a budget of its own."""
     session, meter = opened(Patience(task_cost=2))
     meter.cost = 2.9
     assert isinstance(session.turn_ended().decision, GoOn)
     meter.cost = 3.0
-
-    assert session.budget_reached() == GiveUp(Bound.TASK_COST, 2)
-    assert session.turn_ended().decision == GiveUp(Bound.TASK_COST, 2)
+    assert session.budget_reached() == session.turn_ended().decision == GiveUp(Bound.TASK_COST, 2)
     assert session.state.tripped is not None
 
-
-def test_the_next_task_has_a_budget_of_its_own() -> None:
     session, meter = opened(Patience(task_tokens=2000))
     meter.cost = 2.9
     session.call("todo", {"done": 1})
@@ -274,16 +256,10 @@ def test_the_next_task_has_a_budget_of_its_own() -> None:
     meter.cost = 4.8
     assert isinstance(session.turn_ended().decision, GoOn)
     meter.cost = 4.9
-
     assert session.turn_ended().decision == GiveUp(Bound.TASK_TOKENS, 2000)
 
-
-def test_the_time_in_progress_is_a_budget() -> None:
     session, _ = opened(Patience(task_minutes=1))
-
-    decisions = [session.turn_ended().decision for _ in range(6)]
-
-    assert GiveUp(Bound.TASK_TIME, 1) in decisions
+    assert GiveUp(Bound.TASK_TIME, 1) in [session.turn_ended().decision for _ in range(6)]
 
 
 def test_resume_and_a_person_who_speaks_start_the_budget_of_the_task_again() -> None:
@@ -339,32 +315,25 @@ def joined(session: Session, agent: str, cost: float, patience: Patience) -> Ses
 
 
 @pytest.mark.parametrize(
-    ("patience", "bound", "limit"),
-    [(Patience(cost=5), Bound.COST, 5), (Patience(tokens=5000), Bound.TOKENS, 5000)],
+    ("patience", "reached"),
+    [(Patience(cost=5), GiveUp(Bound.COST, 5)), (Patience(tokens=5000), GiveUp(Bound.TOKENS, 5000))],
 )
-def test_the_budget_of_a_plan_is_that_of_all_its_agents(patience: Patience, bound: Bound, limit: float) -> None:
-    """Two agents, each below the limit, and together above it."""
+def test_the_budget_of_a_plan_is_that_of_all_its_agents(patience: Patience, reached: GiveUp) -> None:
+    """Two agents, each below the limit, and together above it. What one used before it counts from 0 again counts."""
     session, meter = opened(patience)
     meter.cost = 3.0
     assert isinstance(session.turn_ended().decision, GoOn)
 
     other = joined(session, "codex:2", 2.0, patience)
 
-    assert other.budget_reached() == GiveUp(bound, limit)
-    assert other.turn_ended().decision == GiveUp(bound, limit)
-    assert session.budget_reached() == GiveUp(bound, limit)
+    assert other.budget_reached() == other.turn_ended().decision == session.budget_reached() == reached
 
-
-def test_an_agent_that_counts_from_0_again_is_counted_with_what_it_used_before() -> None:
-    patience = Patience(cost=5)
     session, meter = opened(patience)
-    meter.cost = 3.0
-    session.turn_ended()
-    meter.cost = 0.5
-    session.turn_ended()
-
+    for cost in (3.0, 0.5):
+        meter.cost = cost
+        session.turn_ended()
     assert isinstance(joined(session, "codex:2", 1.4, patience).turn_ended().decision, GoOn)
-    assert joined(session, "codex:3", 0.2, patience).turn_ended().decision == GiveUp(Bound.COST, 5)
+    assert joined(session, "codex:3", 0.2, patience).turn_ended().decision == reached
 
 
 def test_the_budget_of_a_plan_reads_a_bounded_part_of_its_history() -> None:

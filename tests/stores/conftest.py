@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -166,18 +166,12 @@ def store(open_store: Opener) -> Store:
     return open_store()
 
 
-def sqlite_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:
-    return fleet_on_sqlite(request.getfixturevalue("sqlite_path").parent)
-
-
-def postgres_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:
-    return fleet_on_postgres(request.getfixturevalue("url"))
-
-
-@pytest.fixture(params=[sqlite_fleet, pytest.param(postgres_fleet, marks=needs_server)], ids=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_server)])
 def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """Leases in a store of each kind that has any."""
-    with request.param(request) as fleet:
+    of_file = request.param == "sqlite"
+    place = request.getfixturevalue("sqlite_path" if of_file else "url")
+    with fleet_on_sqlite(place.parent) if of_file else fleet_on_postgres(place) as fleet:
         yield fleet
 
 

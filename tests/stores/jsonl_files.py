@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tildone.log.kept import Severity
+from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.stores.pi.store import JsonlStore
 
@@ -39,7 +40,7 @@ def as_pi_reads(folder: Path) -> list[dict[str, str]]:
     return found
 
 
-def oddities(store: JsonlStore) -> list[str]:
+def oddities(store: Store) -> list[str]:
     return [finding.what for finding in store.check() if finding.severity is not Severity.OK]
 
 

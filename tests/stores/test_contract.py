@@ -13,13 +13,29 @@ from threading import Barrier
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.plans import plan_of, plans, session_on
-from tests.stores.contract import LONG_ENOUGH, WILD, Opener, chain, ids, is_refused, planned
+from tests.plans import plans, session_on
+from tests.stores.contract import (
+    LONG_ENOUGH,
+    NEVER,
+    WILD,
+    Act,
+    Opener,
+    answer,
+    chain,
+    contents,
+    effect,
+    ids,
+    is_refused,
+    planned,
+    run_machine,
+    told,
+)
+from tests.stores.jsonl_files import oddities
 from tests.stores.postgres import EMPTIED, execute, needs_server
-from tildone.base import HeadMoved, StoreError, TildoneError, UnknownEvent, UsageError, replace
-from tildone.log.kept import MAX_READERS, Severity
+from tildone.base import UnknownEvent, UsageError, replace
+from tildone.log.kept import MAX_READERS
 from tildone.log.store import Store
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.events import (
@@ -33,9 +49,7 @@ from tildone.plan.events import (
     Nudged,
     PlanChanged,
     SessionHead,
-    SessionInfo,
     Tripped,
-    labels,
 )
 from tildone.plan.model import Task, flat
 from tildone.plan.ops import Append
@@ -56,309 +70,121 @@ from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.store import SqliteStore
 
 
-def test_a_session_that_was_never_written_is_empty(store: Store) -> None:
-    assert store.session_head("s") == SessionHead()
-    assert list(store.history("s")) == []
-    assert list(store.events("s")) == []
-    assert store.leaves("s") == []
-    assert store.sessions() == []
-
-
-def test_an_event_becomes_the_head(store: Store) -> None:
-    first = planned("a", None, "one")
-    second = planned("b", "a", "one", "two")
-
-    store.append("s", first)
-    store.append("s", second)
-
-    assert store.session_head("s") == SessionHead("b")
-    assert list(store.history("s")) == [second, first]
-    assert list(store.events("s")) == [first, second]
-
-
-def test_authors_and_origins_are_kept(store: Store) -> None:
+def test_events_of_every_kind_and_author_are_kept_as_they_are(store: Store) -> None:
     plan = flat(Task("theirs", number=1, from_user=True), Task("own", number=2))
-    written = {}
-    for name in ("Ada", *WILD):
-        first = Event("a", None, 1, Actor.USER, PlanChanged(plan), Author(name))
-        second = Event("b", "a", 1, Actor.TIMER, Nudged(1, 1), Author(name, f"claude:{name}", name))
-        store.append(name, first)
-        store.import_events(name, [first, second], SessionHead("b"))
-        written[name] = [second, first]
-
-    assert {name: list(store.history(name)) for name in written} == written
-
-
-@pytest.mark.parametrize("parent", [None, "a", "never written"])
-def test_an_append_to_an_outdated_head_changes_nothing(store: Store, parent: str | None) -> None:
-    written = chain(store, "s", "a", "b")
-
-    with pytest.raises(HeadMoved):
-        store.append("s", planned("c", parent, "late"))
-
-    assert store.session_head("s") == SessionHead("b")
-    assert list(store.events("s")) == written
-    assert store.sessions() == [SessionInfo("s", 2, 1, 1)]
-
-
-def test_the_first_event_has_no_parent(store: Store) -> None:
-    with pytest.raises(HeadMoved):
-        store.append("s", planned("b", "a", "one"))
-
-    assert store.sessions() == []
-
-
-def test_an_id_is_unique_in_a_session(store: Store) -> None:
-    written = chain(store, "s", "a", "b")
-
-    with pytest.raises(StoreError, match="already"):
-        store.append("s", planned("a", "b", "again"))
-    chain(store, "other", "a")
-
-    assert list(store.events("s")) == written
-    assert store.session_head("s") == SessionHead("b")
-
-
-def test_every_kind_of_fact_is_stored(store: Store) -> None:
     facts: list[Fact] = [
-        PlanChanged(plan_of("x"), Call("edit_todos", '{"action": "start"}'), 3),
+        PlanChanged(plan, Call("edit_todos", '{"action": "start"}'), 3),
         Nudged(4, 5),
         Tripped(Bound.DRIFT, 60),
         Labelled("0", "before the move"),
     ]
-    events = [
-        Event(str(i), str(i - 1) if i else None, i, actor, fact)
-        for i, (actor, fact) in enumerate(zip(Actor, facts, strict=True))
-    ]
+    written = {
+        name: [
+            Event(str(i), str(i - 1) if i else None, i, actor, fact, Author(name, f"claude:{name}", name))
+            for i, (actor, fact) in enumerate(zip(Actor, facts, strict=True))
+        ]
+        for name in ("Ada", *WILD)
+    }
 
-    for event in events:
-        store.append("s", event)
+    for name, (first, *events) in written.items():
+        store.append(name, first)
+        store.import_events(name, [first, *events], SessionHead("3"))
 
-    assert list(store.events("s")) == events
-
-
-def test_labels_are_events(store: Store) -> None:
-    session = session_on(store)
-    session.call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    root = store.session_head("s").head or ""
-
-    session.label(root, "start")
-    named = labels(store.events("s"))
-    session.label(root, "")
-
-    assert named == {root: "start"}
-    assert labels(store.events("s")) == {}
+    assert {name: list(store.events(name)) for name in written} == written
 
 
-def test_appending_after_a_move_creates_a_branch(store: Store) -> None:
+def test_a_history_is_read_lazily_and_events_do_not_include_later_ones(store: Store) -> None:
     chain(store, "s", "a", "b", "c")
-
-    store.move_head("s", SessionHead("a"), expected="c")
-    chain(store, "s", "d")
-
-    assert ids(store.history("s")) == ["d", "a"]
-    assert ids(store.events("s")) == ["a", "b", "c", "d"]
-    assert store.leaves("s") == ["c", "d"]
-
-
-def test_a_history_can_begin_at_any_event(store: Store) -> None:
-    chain(store, "s", "a", "b", "c")
-
-    assert ids(store.history("s", "b")) == ["b", "a"]
-    assert ids(store.history("s", "c")) == ["c", "b", "a"]
-
-
-def test_a_history_of_an_unknown_event_is_refused(store: Store) -> None:
-    """At once, before it is iterated; events of other sessions are unknown, too."""
-    chain(store, "s", "a")
-    chain(store, "other", "x")
-
-    for wanted in ("x", *WILD):
-        assert is_refused(UnknownEvent, partial(store.history, "s", wanted)), wanted
-        assert is_refused(UnknownEvent, partial(store.history, "never written", wanted)), wanted
-
-
-def test_a_history_is_read_lazily(store: Store) -> None:
-    chain(store, "s", "a", "b", "c")
-    history = store.history("s")
-    newest = next(history)
+    history, events = store.history("s"), store.events("s")
+    newest, first = next(history), next(events)
 
     chain(store, "s", "d")
 
-    assert newest.id == "c"
-    assert ids(history) == ["b", "a"]
+    assert (newest.id, ids(history)) == ("c", ["b", "a"])
+    assert (first.id, ids(events)) == ("a", ["b", "c"])
 
 
-def test_events_do_not_include_later_ones(store: Store) -> None:
-    chain(store, "s", "a", "b")
-    events = store.events("s")
-    first = next(events)
-
-    chain(store, "s", "c")
-
-    assert first.id == "a"
-    assert ids(events) == ["b"]
+IMPORTED = [
+    planned("a", None, "one"),
+    planned("b", "a", "two", at=7),
+    planned("c", "a", "three", at=3),
+    planned("z", None, "another root"),
+    planned("d", "b", "four"),
+]
 
 
-def test_the_redo_list_is_kept_until_an_event_is_written(store: Store) -> None:
-    chain(store, "s", "a", "b", "c")
-
-    store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
-    moved = store.session_head("s")
-    chain(store, "s", "d")
-
-    assert moved == SessionHead("a", ("b", "c"))
-    assert store.session_head("s") == SessionHead("d")
+def imports(*events: Event, head: str, redo: tuple[str, ...] = (), session: str = "copy") -> Act:
+    return lambda store: store.import_events(session, events, SessionHead(head, redo))
 
 
-def test_the_head_can_be_before_the_first_event(store: Store) -> None:
-    chain(store, "s", "a")
-
-    store.move_head("s", SessionHead(None, ("a",)), expected="a")
-    before = store.session_head("s"), list(store.history("s"))
-    chain(store, "s", "b")
-
-    assert before == (SessionHead(None, ("a",)), [])
-    assert ids(store.history("s")) == ["b"]
-    assert store.leaves("s") == ["a", "b"]
-
-
-def test_a_move_from_an_outdated_head_changes_nothing(store: Store) -> None:
-    chain(store, "s", "a", "b")
-
-    with pytest.raises(HeadMoved):
-        store.move_head("s", SessionHead("a"), expected="a")
-    with pytest.raises(HeadMoved):
-        store.move_head("s", SessionHead("a"), expected=None)
-
-    assert store.session_head("s") == SessionHead("b")
-
-
-def test_the_head_cannot_be_an_event_of_another_session(store: Store) -> None:
-    chain(store, "s", "a")
-    chain(store, "other", "x")
-
-    for wanted in ("x", *WILD):
-        move = partial(store.move_head, to=SessionHead(wanted))
-        assert is_refused(UnknownEvent, partial(move, "s", expected="a")), wanted
-        assert is_refused(UnknownEvent, partial(move, "never written", expected=None)), wanted
-
-    assert store.session_head("s") == SessionHead("a")
-
-
-def test_a_move_does_not_create_a_session(store: Store) -> None:
-    store.move_head("s", SessionHead(None, ("a",)), expected=None)
-
-    assert store.session_head("s") == SessionHead()
-    assert store.sessions() == []
-
-
-def test_imported_events_are_unchanged(store: Store) -> None:
-    theirs = [
-        planned("a", None, "one"),
-        planned("b", "a", "two", at=7),
-        planned("c", "a", "three", at=3),
-        planned("z", None, "another root"),
-        planned("d", "b", "four"),
-    ]
-
-    new = store.import_events("s", theirs, SessionHead("b", ("d",)))
-
-    assert new == 5
-    assert store.session_head("s") == SessionHead("b", ("d",))
-    assert list(store.events("s")) == theirs
-    assert ids(store.history("s")) == ["b", "a"]
-    assert store.leaves("s") == ["c", "z", "d"]
-    assert store.sessions() == [SessionInfo("s", 5, 1, 1)]
+STEPS: dict[str, Act] = {
+    "the first event has no parent": lambda store: store.append("s", planned("a", "b", "x")),
+    "an event becomes the head": lambda store: chain(store, "s", "a", "b", "c"),
+    "its parent is the head, not an earlier event": lambda store: store.append("s", planned("d", "a", "x"), "claude"),
+    "nor none": lambda store: store.append("s", planned("d", None, "x")),
+    "nor one that was never written": lambda store: store.append("s", planned("d", "never", "x")),
+    "an id is unique in a session": lambda store: store.append("s", planned("a", "c", "again")),
+    "another session may have it": lambda store: chain(store, "other", "a", "x"),
+    "a move from an outdated head": lambda store: store.move_head("s", SessionHead("a"), expected="a"),
+    "from before the first event": lambda store: store.move_head("s", SessionHead("a"), expected=None),
+    "to an event of another session": lambda store: store.move_head("s", SessionHead("x"), expected="c"),
+    "in no session": lambda store: store.move_head("never", SessionHead(None, ("a",)), expected=None),
+    "to an unknown event there": lambda store: store.move_head("never", SessionHead("a"), expected=None),
+    "undo": lambda store: store.move_head("s", SessionHead("a", ("b", "c")), expected="c"),
+    "a move to the head": lambda store: store.move_head("s", SessionHead("a", ("b", "c")), expected="a"),
+    "another redo list": lambda store: store.move_head("s", SessionHead("a", ("b",)), expected="a"),
+    "an event clears the redo list and is a branch": lambda store: chain(store, "s", "z"),
+    "a move within it": lambda store: store.move_head("s", SessionHead("a"), expected="z"),
+    "a leaf that is written later is told later": lambda store: chain(store, "s", "0"),
+    "the head before the first event": lambda store: store.move_head("s", SessionHead(None, ("a",)), expected="0"),
+    "an event there is another root": lambda store: chain(store, "s", "root"),
+    "an unknown event has no history": lambda store: store.history("s", "x"),
+    "a reader has seen what it appends": lambda store: store.append("s", planned("e", "root", "x"), "claude"),
+    "and another reader": lambda store: store.append("s", planned("f", "e", "x"), "codex"),
+    "a reader has seen more": lambda store: store.records.set_seen("s", "claude", "f"),
+    "or nothing": lambda store: store.records.set_seen("s", "claude", None),
+    "which is said again": lambda store: store.records.set_seen("s", "claude", None),
+    "nobody has seen a session that does not exist": lambda store: store.records.set_seen("never", "claude", "a"),
+    "an import": imports(*IMPORTED, head="b", redo=("d",)),
+    "events that are known": imports(*IMPORTED, head="b", redo=("d",)),
+    "a head alone": imports(head="a", redo=("b",)),
+    "one new event": imports(planned("e", "a", "x"), head="e"),
+    "a new branch beside the head": imports(planned("f", "a", "x"), head="e"),
+    "what readers have seen is not imported": lambda store: imports(*store.events("s"), head="f", session="s")(store),
+    "an unknown parent": imports(planned("g", "f", "x"), planned("h", "never", "x"), head="g"),
+    "an unknown head": imports(planned("g", "f", "x"), head="never"),
+    "another event of that id": imports(planned("g", "f", "x"), planned("a", None, "another text"), head="g"),
+    "an empty import": lambda store: store.import_events("never", [], SessionHead()),
+    "the last written comes first at any time": lambda store: store.append("other", planned("y", "x", "x", at=-5)),
+    "a check": lambda store: [*store.check()][:0],
+    "compaction": lambda store: [store.compact()][:0],
+    "a session whose head has moved is not deleted": lambda store: store.delete("s", expected="a"),
+    "nor one that does not exist": lambda store: store.delete("never", expected=None),
+    "a deletion": lambda store: store.delete("s", expected="f"),
+    "a deleted session begins again, unseen": lambda store: chain(store, "s", "a"),
+    "and is deleted again": lambda store: store.delete("s", expected="a"),
+}
+"""Operations on the log of a store, each on what those above have left."""
 
 
-def test_an_import_can_be_repeated(store: Store) -> None:
-    written = chain(store, "s", "a", "b")
-    more = planned("c", "a", "another way")
+def test_a_store_answers_as_the_store_in_memory_does(open_store: Opener) -> None:
+    """Also another object that has it open, which is told of each change."""
+    store, follower, memory = open_store(), open_store(), MemoryStore()
+    begin, begun = follower.records.revision(), memory.records.revision()
 
-    again = store.import_events("s", written, SessionHead("a", ("b",)))
-    place = store.session_head("s")
-    new = store.import_events("s", [*written, more], SessionHead("c"))
+    def everything(store: Store) -> object:
+        found = [
+            [store.records.seen(name, reader) for reader in ("claude", "codex", "")]
+            for name in ("s", "other", "copy", "never")
+        ]
+        return contents(store, "s", "other", "copy", "never"), found, list(store.history("other", "a"))
 
-    assert (again, place, new) == (0, SessionHead("a", ("b",)), 1)
-    assert list(store.events("s")) == [*written, more]
-    assert store.session_head("s") == SessionHead("c")
-
-
-def test_an_import_with_an_error_changes_nothing(store: Store) -> None:
-    written = chain(store, "s", "a")
-
-    for wrong, second, head in (
-        (UnknownEvent, planned("c", "nowhere", "x"), "b"),
-        (UnknownEvent, planned("c", "b", "x"), "nowhere"),
-        (StoreError, planned("a", None, "another text"), "b"),
-    ):
-        events = [planned("b", "a", "two"), second]
-        assert is_refused(wrong, partial(store.import_events, "s", events, SessionHead(head))), second
-
-    assert list(store.events("s")) == written
-    assert store.session_head("s") == SessionHead("a")
-    assert store.sessions() == [SessionInfo("s", 1, 1, 1)]
-
-
-def test_an_empty_import_does_not_create_a_session(store: Store) -> None:
-    assert store.import_events("s", [], SessionHead()) == 0
-
-    assert store.sessions() == []
-
-
-def test_a_deleted_session_is_as_if_it_never_existed(store: Store) -> None:
-    chain(store, "s", "a", "b")
-    others = chain(store, "other", "a")
-
-    store.delete("s", expected="b")
-
-    assert store.session_head("s") == SessionHead()
-    assert list(store.events("s")) == []
-    assert store.sessions() == [SessionInfo("other", 1, 1, 1)]
-    assert list(store.events("other")) == others
-    assert ids(chain(store, "s", "a")) == ids(store.events("s"))
-
-
-def test_a_session_whose_head_moved_is_not_deleted(store: Store) -> None:
-    written = chain(store, "s", "a", "b")
-
-    with pytest.raises(HeadMoved):
-        store.delete("s", expected="a")
-    store.delete("never written", expected=None)
-
-    assert list(store.events("s")) == written
-
-
-def test_an_append_records_who_has_seen_it(store: Store, open_store: Opener) -> None:
-    store.append("s", planned("a", None, "one"), "claude")
-    store.append("s", planned("b", "a", "two"), "codex")
-    store.append("s", planned("c", "b", "three"))
-
-    assert [open_store().records.seen("s", reader) for reader in ("claude", "codex", "")] == ["a", "b", None]
-
-
-def test_a_refused_append_is_not_seen(store: Store) -> None:
-    chain(store, "s", "a")
-
-    with pytest.raises(HeadMoved):
-        store.append("s", planned("b", None, "two"), "claude")
-
-    assert store.records.seen("s", "claude") is None
-
-
-def test_a_seen_head_is_recorded_and_removed(store: Store, open_store: Opener) -> None:
-    chain(store, "s", "a", "b")
-    chain(store, "other", "a")
-
-    for head in ("a", "b", "b", "a"):
-        store.records.set_seen("s", "claude", head)
-
-    assert open_store().records.seen("s", "claude") == "a"
-    assert (store.records.seen("s", "codex"), store.records.seen("other", "claude")) == (None, None)
-    store.records.set_seen("s", "claude", None)
-    store.records.set_seen("s", "claude", None)
-    assert open_store().records.seen("s", "claude") is None
+    for name, act in STEPS.items():
+        assert effect(act, store, follower) == effect(act, memory, memory), name
+        assert answer(everything, follower) == answer(everything, memory), name
+        for since, known in ((begin, begun), (NEVER, NEVER)):
+            assert told(follower, since) == told(memory, known), name
+    assert oddities(store) == []
 
 
 def test_readers_and_heads_may_have_any_text(store: Store) -> None:
@@ -366,20 +192,12 @@ def test_readers_and_heads_may_have_any_text(store: Store) -> None:
     for number, reader in enumerate(readers):
         store.append(reader, planned(f"{number} {reader}", None, "one"), reader)
 
-    assert [store.records.seen(reader, reader) for reader in readers] == [
-        f"{number} {reader}" for number, reader in enumerate(readers)
-    ]
-
-
-def test_seen_heads_are_removed_with_their_session(store: Store) -> None:
-    """A session that does not exist has none, so a new one of that name begins without."""
-    store.append("s", planned("a", None, "one"), "claude")
-
-    store.delete("s", expected="a")
-    store.records.set_seen("s", "codex", "a")
-    chain(store, "s", "a")
-
-    assert [store.records.seen("s", reader) for reader in ("claude", "codex")] == [None, None]
+    assert [store.records.seen(each, each) for each in readers] == [f"{n} {each}" for n, each in enumerate(readers)]
+    for wanted in WILD:
+        assert is_refused(UnknownEvent, partial(store.history, readers[0], wanted)), wanted
+        assert is_refused(UnknownEvent, partial(store.history, "never written", wanted)), wanted
+        move = partial(store.move_head, to=SessionHead(wanted))
+        assert is_refused(UnknownEvent, partial(move, readers[0], expected=f"0 {readers[0]}")), wanted
 
 
 def test_a_session_keeps_the_newest_seen_heads_only(store: Store) -> None:
@@ -393,66 +211,6 @@ def test_a_session_keeps_the_newest_seen_heads_only(store: Store) -> None:
     assert store.records.seen("s", "active") == str(MAX_READERS // 2)
     assert store.records.seen("s", f"agent {MAX_READERS}") == str(MAX_READERS)
     assert [number for number in range(1, MAX_READERS + 1) if store.records.seen("s", f"agent {number}") is None] == [1]
-
-
-def test_seen_heads_do_not_travel_with_events(store: Store) -> None:
-    """Agents are at work on one store. An import leaves its records as they are."""
-    events = [planned("a", None, "one"), planned("b", "a", "two")]
-    store.append("s", events[0], "claude")
-
-    store.import_events("s", events, SessionHead("b"))
-
-    assert store.records.seen("s", "claude") == "a"
-
-
-def test_recording_a_seen_head_does_not_wake_followers(store: Store) -> None:
-    """Nor does it change the order of sessions: it is not an event."""
-    chain(store, "s", "a")
-    chain(store, "newer", "a")
-
-    store.records.set_seen("s", "claude", "a")
-
-    assert not store.wait("s", "a", 0.05)
-    assert [info.name for info in store.sessions()] == ["newer", "s"]
-    assert not [finding for finding in store.check() if finding.severity is Severity.ERROR]
-
-
-def test_the_check_of_a_healthy_store_finds_no_error(store: Store) -> None:
-    chain(store, "s", "a", "b")
-    store.move_head("s", SessionHead("a", ("b",)), expected="b")
-    store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
-
-    assert [finding for finding in store.check() if finding.severity is not Severity.OK] == []
-
-
-def test_leaves_are_in_the_order_they_were_written(store: Store) -> None:
-    chain(store, "s", "m", "z")
-    for leaf in ("b", "y", "a"):
-        store.move_head("s", SessionHead("m"), expected=store.session_head("s").head)
-        chain(store, "s", leaf)
-    store.move_head("s", SessionHead("m"), expected="a")
-
-    assert store.leaves("s") == ["z", "b", "y", "a"]
-
-
-def test_the_session_written_to_last_comes_first(store: Store) -> None:
-    """By the order of writes, not by clocks; with the number of events and the times of the first and the last."""
-    for session, event_id, parent, at in [
-        ("one", "a", None, 500),
-        ("two", "a", None, 400),
-        ("three", "a", None, 300),
-        ("one", "b", "a", 200),
-    ]:
-        store.append(session, planned(event_id, parent, "x", at=at))
-    store.move_head("two", SessionHead(None), expected="a")
-
-    assert store.sessions() == [
-        SessionInfo("one", 2, 500, 200),
-        SessionInfo("three", 1, 300, 300),
-        SessionInfo("two", 1, 400, 400),
-    ]
-    assert store.session_info("one") == SessionInfo("one", 2, 500, 200)
-    assert store.session_info("four") is None
 
 
 def test_names_ids_and_texts_may_be_any_text(open_store: Opener) -> None:
@@ -481,18 +239,6 @@ def test_a_plan_may_be_large(open_store: Opener) -> None:
     assert next(open_store().history("s")) == event
 
 
-def test_acknowledged_changes_are_visible_to_other_objects_at_once(open_store: Opener) -> None:
-    one, other = open_store(), open_store()
-
-    for number in range(20):
-        writer, reader = (one, other) if number % 2 else (other, one)
-        chain(writer, "s", str(number))
-        assert reader.session_head("s").head == str(number)
-        assert next(reader.history("s")).id == str(number)
-
-    assert ids(one.events("s")) == ids(other.events("s")) == [str(number) for number in range(20)]
-
-
 def test_concurrent_writers_lose_no_change(open_store: Opener) -> None:
     stores = [open_store(), open_store()]
 
@@ -509,17 +255,12 @@ def test_concurrent_writers_lose_no_change(open_store: Opener) -> None:
     assert len(list(stores[1].history("s"))) == len(wanted)
 
 
-def test_waiting_for_an_earlier_change_returns_at_once(store: Store) -> None:
-    chain(store, "s", "a")
-
-    assert store.wait("s", None, 0)
-    assert store.wait("s", "elsewhere", 0)
-
-
-def test_waiting_ends_after_the_timeout(store: Store) -> None:
+def test_waiting_ends_after_the_timeout_and_at_once_after_an_earlier_change(store: Store) -> None:
     chain(store, "s", "a")
     chain(store, "other", "b")
 
+    assert store.wait("s", None, 0)
+    assert store.wait("s", "elsewhere", 0)
     assert not store.wait("s", "a", 0)
     assert not store.wait("s", "a", 0.02)
     assert not store.wait("never written", None, 0)
@@ -578,15 +319,13 @@ luck = st.integers(0, 10**6)
 class SameAnswers(RuleBasedStateMachine):
     """Runs the same operations on two stores; after each, everything that can be read from them is equal."""
 
-    def __init__(self) -> None:
+    def __init__(self, opened: Callable[[str], Store]) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.memory = MemoryStore()
+        self.opened = partial(opened, self.folder.name)
         self.store = self.opened()
         self.numbers = count()
-
-    def opened(self) -> Store:
-        return SqliteStore(Path(self.folder.name, "plans.db"))
 
     def teardown(self) -> None:
         self.store.close()
@@ -643,14 +382,14 @@ class SameAnswers(RuleBasedStateMachine):
 
     @invariant()
     def the_same_is_read(self) -> None:
-        self.both(self.everything)
+        assert answer(self.everything, self.store) == answer(self.everything, self.memory)
 
-    def both(self, order: Callable[[Store], object]) -> None:
-        assert answer(order, self.store) == answer(order, self.memory)
+    def both(self, act: Act) -> None:
+        assert effect(act, self.store, self.store) == effect(act, self.memory, self.memory)
 
     def everything(self, store: Store) -> object:
         """Return all that a store tells about its sessions."""
-        return store.sessions(), contents(store)
+        return contents(store, *NAMES)
 
     def new_event(self, parent: str | None, fact: Fact) -> Event:
         number = next(self.numbers)
@@ -663,42 +402,35 @@ class SameAnswers(RuleBasedStateMachine):
         return choices[luck % len(choices)]
 
 
-def contents(store: Store) -> object:
-    return [
-        (store.session_head(name), list(store.history(name)), list(store.events(name)), store.leaves(name))
-        for name in NAMES
-    ]
-
-
-def answer(order: Callable[[Store], object], store: Store) -> object:
-    try:
-        return order(store)
-    except TildoneError as error:
-        return type(error), str(error)
-
-
-def check(machine: type[SameAnswers]) -> None:
-    run_state_machine_as_test(machine, settings=settings(stateful_step_count=25, derandomize=True))
+def check(machine: Callable[[], SameAnswers]) -> None:
+    run_machine(machine, settings(stateful_step_count=25, derandomize=True))
 
 
 def test_sqlite() -> None:
-    check(SameAnswers)
+    check(lambda: SameAnswers(lambda folder: SqliteStore(Path(folder, "plans.db"))))
+
+
+@needs_server
+def test_postgresql(url: str) -> None:
+    def emptied() -> SameAnswers:
+        execute(url, *EMPTIED)
+        return SameAnswers(lambda _folder: PostgresStore(url))
+
+    check(emptied)
 
 
 class JsonlAnswers(SameAnswers):
     """Runs the same operations on both stores while pi appends messages, which must change no answer."""
 
-    def opened(self) -> Store:
-        return JsonlStore(Path(self.folder.name, "sessions"), plan_in_entry)
-
     def everything(self, store: Store) -> object:
         """The titles of sessions are omitted: they come from pi's messages, which memory does not have."""
-        return [replace(session, title="") for session in store.sessions()], contents(store)
+        found = contents(store, *NAMES)
+        return [[info and replace(info, title="") for info in infos] for infos in found[:2]], found[2]
 
     @rule(name=names)
     def pi_talks(self, name: str) -> None:
         """Append a message after the last entry, as pi does."""
-        for path in Path(self.folder.name, "sessions").glob("*.jsonl"):
+        for path in Path(self.folder.name).glob("*.jsonl"):
             header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             if header["id"] == name:
                 number = f"{next(self.numbers):08x}"
@@ -710,56 +442,31 @@ class JsonlAnswers(SameAnswers):
                 os.utime(path, ns=(written, written))
 
     def teardown(self) -> None:
-        odd = [finding for finding in self.store.check() if finding.severity is not Severity.OK]
+        odd = oddities(self.store)
         super().teardown()
         assert odd == []
 
 
 def test_jsonl() -> None:
-    check(JsonlAnswers)
+    check(lambda: JsonlAnswers(lambda folder: JsonlStore(folder, plan_in_entry)))
 
 
-@needs_server
-def test_postgresql(url: str) -> None:
-    class PostgresAnswers(SameAnswers):
-        def __init__(self) -> None:
-            execute(url, *EMPTIED)
-            super().__init__()
+def test_every_line_names_a_module_with_a_store_and_schemes_of_its_own() -> None:
+    forms = STORES.entries
+    schemes = [scheme for form in forms.values() for scheme in form.schemes]
 
-        def opened(self) -> Store:
-            return PostgresStore(url)
-
-    check(PostgresAnswers)
-
-
-@pytest.mark.parametrize("name", list(STORES))
-def test_every_line_names_a_module_with_a_store(name: str) -> None:
-    form = STORES.entries[name]
-
-    assert isinstance(STORES[name], StoreKind)
-    assert form.schemes
-    assert form.placeholder
-    assert form.summary
-
-
-def test_no_two_stores_have_the_same_scheme() -> None:
-    schemes = [scheme for form in STORES.entries.values() for scheme in form.schemes]
-
+    assert all(isinstance(STORES[name], StoreKind) for name in forms)
+    assert all(form.schemes and form.placeholder and form.summary for form in forms.values())
     assert len(set(schemes)) == len(schemes)
 
 
-@pytest.mark.parametrize(
-    ("address", "name"),
-    [("plans.db", "sqlite"), ("jsonl:x", "pi"), ("postgresql://h/d", "postgres"), ("postgres://h/d", "postgres")],
-)
-def test_an_address_names_its_store(address: str, name: str) -> None:
-    assert store_name(parse_address(address)) == name
+def test_an_address_names_its_store_and_an_unknown_scheme_is_refused_with_the_supported_forms() -> None:
+    known = {"plans.db": "sqlite", "jsonl:x": "pi", "postgresql://h/d": "postgres", "postgres://h/d": "postgres"}
 
-
-@pytest.mark.parametrize(("address", "shown"), [("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")])
-def test_an_unknown_scheme_is_refused_with_the_supported_forms(address: str, shown: str) -> None:
-    with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
-        store_kind(parse_address(address))
+    assert {address: store_name(parse_address(address)) for address in known} == known
+    for address, shown in (("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")):
+        with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
+            store_kind(parse_address(address))
 
 
 def test_a_missing_module_that_is_not_a_driver_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:

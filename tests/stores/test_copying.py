@@ -54,35 +54,24 @@ def test_a_copy_is_complete_between_any_two_stores(source: MemoryStore, store: S
     assert (there_copied.sessions, there_copied.events, there_copied.new) == (11, 26, 26)
 
 
-def test_a_repeated_copy_copies_nothing(source: MemoryStore, store: Store) -> None:
+def test_a_second_copy_copies_only_new_events(source: MemoryStore, store: Store) -> None:
+    """The digest depends on the events and on the head."""
     first = copy(source, store, quiet)
     before = everything(store)
 
-    again = copy(source, store, quiet)
-
-    assert again == CopyResult(first.sessions, first.events, 0, first.digest)
+    assert copy(source, store, quiet) == CopyResult(first.sessions, first.events, 0, first.digest)
     assert everything(store) == before
 
-
-def test_a_second_copy_copies_only_new_events(source: MemoryStore, store: Store) -> None:
-    first = copy(source, store, quiet)
     chain(source, "branched", "new")
-
     again = copy(source, store, quiet)
-
     assert (again.new, again.events) == (1, first.events + 1)
     assert again.digest != first.digest
     assert everything(store) == everything(source)
 
-
-def test_the_digest_depends_on_the_head(source: MemoryStore) -> None:
-    before = copy(source, MemoryStore(), quiet)
     source.move_head("undone", SessionHead("b", ("c",)), expected="a")
-
-    after = copy(source, MemoryStore(), quiet)
-
-    assert after.digest != before.digest
-    assert after.events == before.events
+    moved = copy(source, store, quiet)
+    assert (moved.new, moved.events) == (0, again.events)
+    assert moved.digest != again.digest
 
 
 class Interrupted(MemoryStore):
@@ -122,24 +111,18 @@ def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.M
 
 
 def test_a_long_session_is_copied_in_batches() -> None:
-    source, target = MemoryStore(), Interrupted(-1)
+    """Their size is limited, not only the number of their events."""
+    source, target, large = MemoryStore(), Interrupted(-1), Interrupted(-1)
     chain(source, "s", *map(str, range(2 * MAX_BATCH_EVENTS + 7)))
 
     copy(source, target, quiet)
 
-    assert target.sizes == [MAX_BATCH_EVENTS, MAX_BATCH_EVENTS, 7]
-
-
-def test_large_plans_are_copied_one_by_one() -> None:
-    """The size of a batch is limited, not only the number of its events."""
-    source, target = MemoryStore(), Interrupted(-1)
+    source.delete("s", expected=source.session_head("s").head)
     for number in range(3):
         event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.MAX_BATCH_TASKS)))
         source.append("s", event)
-
-    copy(source, target, quiet)
-
-    assert target.sizes == [1, 1, 1]
+    copy(source, large, quiet)
+    assert (target.sizes, large.sizes) == ([MAX_BATCH_EVENTS, MAX_BATCH_EVENTS, 7], [1, 1, 1])
 
 
 class Busy(MemoryStore):
@@ -204,6 +187,7 @@ def test_head_and_events_of_a_copy_are_consistent(monkeypatch: pytest.MonkeyPatc
 
 
 def test_other_events_of_the_target_stay(source: MemoryStore, store: Store) -> None:
+    """But their writer is interrupted."""
     copy(source, store, quiet)
     chain(store, "branched", "later", "last")
     chain(store, "of its own", "a")
@@ -212,6 +196,8 @@ def test_other_events_of_the_target_stay(source: MemoryStore, store: Store) -> N
 
     assert copied.new == 0
     assert store.session_head("branched") == SessionHead("n")
+    with pytest.raises(HeadMoved):
+        store.append("branched", planned("next", "last", "x"))
     assert ids(store.history("branched", "last"))[:3] == ["last", "later", "n"]
     assert ids(store.events("of its own")) == ["a"]
 
@@ -241,9 +227,9 @@ def test_a_different_event_with_the_same_id_is_an_error(source: MemoryStore, sto
 
 
 class Forgetful(MemoryStore):
-    """A target that loses the first event of a session, or changes its text."""
+    """A target that acknowledges the first event of a session, and has another in its place or none."""
 
-    def __init__(self, instead: tuple[Event, ...]) -> None:
+    def __init__(self, *instead: Event) -> None:
         super().__init__()
         self.instead = instead
 
@@ -251,35 +237,24 @@ class Forgetful(MemoryStore):
         return iter((*self.instead, *list(super().events(session))[1:]))
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        found = list(super().history(session, head))
-        return iter((*found[:-1], *self.instead) if found[-1].parent is None else found)
-
-
-def test_an_unfaithful_copy_is_an_error() -> None:
-    source, target = MemoryStore(), Forgetful((planned("a", None, "another word"),))
-    chain(source, "s", "a", "b")
-
-    with pytest.raises(StoreError, match="session 's' is not the same on both sides"):
-        copy(source, target, quiet)
-
-
-class Losing(MemoryStore):
-    """A target that acknowledges the first event of a session and does not keep it."""
-
-    def events(self, session: str) -> Iterator[Event]:
-        return iter(list(super().events(session))[1:])
-
-    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        if head == "a":
+        if head == "a" and not self.instead:
             raise UnknownEvent(head)
-        return super().history(session, head)
+        found = list(super().history(session, head))
+        return iter((*found[:-1], *self.instead) if self.instead and found[-1].parent is None else found)
 
 
-def test_a_lost_event_is_an_error_that_names_it() -> None:
-    source, target = MemoryStore(), Losing()
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (Forgetful(planned("a", None, "another word")), "session 's' is not the same on both sides"),
+        (Forgetful(), r"session 's' was not copied completely: event .*a.* is missing"),
+    ],
+)
+def test_an_unfaithful_copy_is_an_error_that_names_a_lost_event(target: Forgetful, why: str) -> None:
+    source = MemoryStore()
     chain(source, "s", "a", "b")
 
-    with pytest.raises(StoreError, match=r"session 's' was not copied completely: event .*a.* is missing"):
+    with pytest.raises(StoreError, match=why):
         copy(source, target, quiet)
 
 
@@ -345,10 +320,8 @@ def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> N
     assert (copied.sessions, copied.events) == (1, 3)
     with pytest.raises(NotFound, match="there is no session 'nowhere'"):
         copy(source, store, quiet, only="nowhere")
-
-
-def test_copying_an_empty_store_copies_nothing(store: Store) -> None:
-    assert copy(MemoryStore(), store, quiet) == CopyResult(0, 0, 0, copy(store, MemoryStore(), quiet).digest)
+    empty = copy(MemoryStore(), store, quiet)
+    assert (empty.sessions, empty.events, empty.new, empty.left_out) == (0, 0, 0, ())
 
 
 def test_progress_is_monotonic_and_reaches_the_total(source: MemoryStore) -> None:
@@ -376,17 +349,6 @@ def test_a_dry_run_changes_nothing(source: MemoryStore, store: Store) -> None:
         "new": CopyPreview("new", 2, 2, SessionHead(), SessionHead("b")),
     }
     assert everything(store) == before
-
-
-def test_restoring_a_session_interrupts_its_writer(source: MemoryStore, store: Store) -> None:
-    copy(source, store, quiet)
-    chain(store, "branched", "later")
-
-    copy(source, store, quiet)
-
-    with pytest.raises(HeadMoved):
-        store.append("branched", planned("next", "later", "x"))
-    assert ids(store.history("branched", "later"))[0] == "later"
 
 
 class PartlyDamaged(MemoryStore):
@@ -422,19 +384,14 @@ def partly_damaged(*, lost_head: bool) -> PartlyDamaged:
 
 @pytest.mark.parametrize("lost_head", [True, False], ids=["head", "event"])
 def test_a_damaged_session_is_left_out_and_named(store: Store, *, lost_head: bool) -> None:
+    """What the target has of it already is kept."""
     copied = copy(partly_damaged(lost_head=lost_head), store, quiet)
 
     assert (copied.sessions, copied.events, copied.changed_since) == (1, 2, ())
     assert copied.left_out == ("session 'bad': page 7 is gone", "a file cannot be read")
     assert [info.name for info in store.sessions()] == ["good"]
-
-
-def test_a_session_that_the_target_has_already_is_kept_if_it_is_damaged_in_the_source(store: Store) -> None:
     chain(store, "bad", "0", "1")
-
-    copied = copy(partly_damaged(lost_head=False), store, quiet)
-
-    assert copied.left_out[0] == "session 'bad': page 7 is gone"
+    assert copy(partly_damaged(lost_head=lost_head), store, quiet).left_out == copied.left_out
     assert store.session_head("bad") == SessionHead("1")
 
 

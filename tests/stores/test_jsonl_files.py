@@ -29,9 +29,7 @@ from tildone.base import HeadMoved, StoreDamaged, StoreError, StoreTooNew, Unkno
 from tildone.base import durable as lock
 from tildone.log.kept import Severity
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.dialects.phased import phases_in
-from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
-from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.plan.events import Actor, Event, Labelled, SessionHead
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi.session_file import parse_line
@@ -78,13 +76,7 @@ def test_sessions_with_equal_digests_are_told_apart(
     assert all(ids(again.history(name)) == ["b", "a"] for name in WILD)
 
 
-def test_a_session_named_by_a_folder_has_it_as_working_folder(folder: Path, store: JsonlStore, tmp_path: Path) -> None:
-    chain(store, str(tmp_path), "a")
-
-    assert entries_of(folder)[0]["cwd"] == str(tmp_path)
-
-
-def test_a_session_can_begin_in_a_deleted_working_folder(
+def test_a_session_begins_in_the_folder_it_is_named_by_or_the_working_folder_unless_that_is_deleted(
     folder: Path, store: JsonlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -92,9 +84,14 @@ def test_a_session_can_begin_in_a_deleted_working_folder(
     (tmp_path / "gone").rmdir()
 
     chain(store, "s", "a")
+    chain(store, str(tmp_path), "a")
     monkeypatch.chdir(tmp_path)
 
-    assert entries_of(folder)[0]["cwd"] == ""
+    assert entries_of(folder, "_s")[0]["cwd"] == ""
+    assert {json.loads(path.read_text().splitlines()[0])["cwd"] for path in folder.glob("*.jsonl")} == {
+        "",
+        str(tmp_path),
+    }
 
 
 def test_more_sessions_than_the_cache_holds_can_be_used(store: JsonlStore) -> None:
@@ -182,17 +179,8 @@ def test_deleting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore)
     assert chain(store, "s", "a") == list(JsonlStore(folder, plan_in_entry).events("s"))
 
 
-def test_deleting_a_plan_without_a_conversation_removes_its_file(folder: Path, store: JsonlStore) -> None:
-    chain(store, "s", "a", "b")
-    store.move_head("s", SessionHead("a"), expected="b")
-    store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
-
-    store.delete("s", expected="l")
-
-    assert list(folder.glob("*.jsonl")) == []
-
-
 def test_deleting_a_session_without_a_plan_changes_nothing(folder: Path, store: JsonlStore) -> None:
+    """And that of a plan without a conversation removes its file."""
     begin(folder, message("m1", None))
     before = file_of(folder).read_bytes()
 
@@ -201,6 +189,12 @@ def test_deleting_a_session_without_a_plan_changes_nothing(folder: Path, store: 
     store.import_events("s", [], SessionHead(None, ("x",)))
 
     assert file_of(folder).read_bytes() == before
+
+    chain(store, "alone", "a", "b")
+    store.move_head("alone", SessionHead("a"), expected="b")
+    store.append("alone", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
+    store.delete("alone", expected="l")
+    assert len(list(folder.glob("*.jsonl"))) == 1
 
 
 @pytest.mark.parametrize("length", [5, 400])
@@ -250,15 +244,6 @@ def test_a_missing_folder_is_empty_and_healthy(folder: Path, store: JsonlStore) 
     assert not folder.exists()
 
 
-def test_written_phases_are_read_by_the_phased_dialect(folder: Path, store: JsonlStore) -> None:
-    """Store and dialect know oh-my-pi's format independently of each other."""
-    plan = Plan((Phase("", (Task("a", Status.ABANDONED),)), Phase("B", (Task("b", notes=("n",)),))))
-
-    store.append("s", Event("a", None, 1, Actor.USER, PlanChanged(plan)))
-
-    assert phases_in(entries_of(folder)[1]["data"]["phases"]) == plan
-
-
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")
 
 
@@ -298,26 +283,18 @@ def test_a_file_of_a_newer_format_is_refused_and_unchanged(folder: Path, store: 
 
 @pytest.mark.parametrize("text", ["", "Dear diary,\n", "[]\n", '{"type":"message","id":"a"}\n', '{"type":"session"}\n'])
 def test_a_file_that_is_not_a_session_file_is_skipped(folder: Path, store: JsonlStore, text: str) -> None:
+    """Pipes and folders are not opened."""
     folder.mkdir()
     (folder / "notes.jsonl").write_text(text, encoding="utf-8")
+    (folder / "folder.jsonl").mkdir()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe.jsonl")
 
     chain(store, "notes", "a")
 
     assert [info.name for info in store.sessions()] == ["notes"]
     assert (folder / "notes.jsonl").read_text(encoding="utf-8") == text
     assert oddities(store) == ["notes.jsonl is not a session file: its first line is not a session header"]
-
-
-@unix_only
-def test_pipes_and_folders_are_not_opened(folder: Path, store: JsonlStore) -> None:
-    folder.mkdir()
-    os.mkfifo(folder / "pipe.jsonl")
-    (folder / "folder.jsonl").mkdir()
-
-    chain(store, "s", "a")
-
-    assert [info.name for info in store.sessions()] == ["s"]
-    assert oddities(store) == []
 
 
 def test_a_broken_header_does_not_restart_the_session(folder: Path, store: JsonlStore) -> None:
@@ -438,6 +415,7 @@ def test_a_file_size_limit_is_an_error(folder: Path, store: JsonlStore) -> None:
 
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT"])
 def test_a_full_disk_is_an_error(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """The incomplete line is skipped. A session that cannot be created leaves no file."""
     chain(store, "s", "a")
     write = os.write
     left = [10]
@@ -451,24 +429,14 @@ def test_a_full_disk_is_an_error(folder: Path, store: JsonlStore, monkeypatch: p
         patch.setattr(os, "write", write_a_little)
         with pytest.raises(StoreError, match=r"\.jsonl can't grow: the disk is full") as caught:
             store.append("s", planned("b", "a", "x"))
+        with pytest.raises(StoreError, match="disk is full"):
+            store.append("new", planned("a", None, "x"))
     chain(store, "s", "c")
+
+    assert sorted(path.name for path in folder.iterdir()) == [lock.LOCK_FILE, file_of(folder, "s").name]
 
     assert isinstance(caught.value.__cause__, OSError)
     assert ids(opened(folder).history("s")) == ids(store.history("s")) == ["c", "a"]
-
-
-def test_a_session_that_cannot_be_created_leaves_no_file(
-    folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_file: int, _data: memoryview) -> int:
-        raise OSError(28, "full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full)
-        with pytest.raises(StoreError, match="disk is full"):
-            store.append("s", planned("a", None, "x"))
-
-    assert [path.name for path in folder.iterdir()] == [lock.LOCK_FILE]
 
 
 def test_acknowledged_changes_are_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -560,22 +528,15 @@ def test_a_file_with_other_events_is_read_again(
     assert ids(store.events("s")) == [*events]
 
 
-def test_a_file_that_becomes_another_sessions_is_dropped(folder: Path, store: JsonlStore) -> None:
-    chain(store, "s", "a")
-    assert store.session_head("s") == SessionHead("a")
-    file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
-
-    assert store.session_head("s") == SessionHead()
-    assert store.session_head("t") == SessionHead("a")
-
-
-def test_a_renamed_file_is_found_by_its_header(folder: Path, store: JsonlStore) -> None:
+def test_a_file_is_found_by_its_header_whatever_its_name(folder: Path, store: JsonlStore) -> None:
+    """Also if that names another session than before."""
     chain(store, "s", "a")
     file_of(folder).rename(folder / "any name.jsonl")
-
     chain(store, "s", "b")
-
     assert ids(opened(folder).history("s")) == ["b", "a"]
+
+    file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
+    assert (store.session_head("s"), store.session_head("t")) == (SessionHead(), SessionHead("b"))
 
 
 def test_reading_continues_in_the_replacement(folder: Path, store: JsonlStore) -> None:
@@ -598,23 +559,15 @@ OLD = Path(__file__).parent / "old_sessions"
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_reading_an_older_file_does_not_change_it(folder: Path, store: JsonlStore, version: int) -> None:
-    path, name = old(folder, version)
-    before = path.read_bytes()
-
-    events = list(store.events(name))
-
-    assert [len(events), events[0].parent, events[1].parent] == [2, None, events[0].id]
-    assert store.session_head(name) == SessionHead(events[1].id)
-    assert list(JsonlStore(folder, plan_in_entry).events(name)) == events
-    assert path.read_bytes() == before
-    assert oddities(store) == []
-
-
-@pytest.mark.parametrize("version", [1, 2])
 def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlStore, version: int) -> None:
+    """Also fields that have been renamed since. Reading does not change it."""
     path, name = old(folder, version)
     before, events = path.read_bytes(), list(store.events(name))
+    assert [(len(events), events[0].parent, events[1].parent)] == [(2, None, events[0].id)]
+    assert store.session_head(name) == SessionHead(events[1].id)
+    assert list(opened(folder).events(name)) == events
+    assert oddities(store) == []
+    assert path.read_bytes() == before
     path.chmod(0o640)
 
     added = chain(store, name, "new")
@@ -628,19 +581,12 @@ def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlSt
     assert [without_links(entry) for entry in entries[:-1]] == [without_links(entry) for entry in was]
     if version == 2:
         assert path.read_bytes().splitlines()[3:-1] == before.splitlines()[3:]
+        assert entries[1]["message"]["role"] == "custom"
+    else:
+        [compaction] = [entry for entry in entries if entry["type"] == "compaction"]
+        assert compaction["firstKeptEntryId"] == entries[4]["id"]
+        assert "firstKeptEntryIndex" not in compaction
     assert path.stat().st_mode & 0o777 == 0o640
-
-
-def test_renamed_fields_are_upgraded(folder: Path, store: JsonlStore) -> None:
-    for version in (1, 2):
-        _, name = old(folder, version)
-        chain(store, name, "new")
-
-    first, second = (entries_of(folder, f"{version}")[1:] for version in (1, 2))
-    [compaction] = [entry for entry in first if entry["type"] == "compaction"]
-    assert compaction["firstKeptEntryId"] == first[4]["id"]
-    assert "firstKeptEntryIndex" not in compaction
-    assert second[1]["message"]["role"] == "custom"
 
 
 def test_unparsable_lines_survive_an_upgrade(folder: Path, store: JsonlStore) -> None:

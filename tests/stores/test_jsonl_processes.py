@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.contract import QUESTION, WORKING, chain, ids, planned
+from tests.stores.contract import QUESTION, WORKING, chain, ids, planned, told
 from tests.stores.jsonl_files import as_pi_reads, begin, file_of, garble, lines, message, oddities, opened, result
 from tests.stores.processes import finish, run, run_at_once, started, wait_for
 from tests.stores.programs import BATCH
@@ -30,6 +30,7 @@ from tildone.stores import parse_address
 from tildone.stores.pi.history import History
 from tildone.stores.pi.store import NEEDS, PRESENCES, SUMMARIES, JsonlStore
 
+SKIPPED = "nothing to do: it is skipped"
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")
 
 
@@ -100,7 +101,7 @@ def test_a_deleted_lock_file_is_replaced(folder: Path, store: JsonlStore, monkey
 
 
 def test_an_incomplete_last_line_is_ignored(folder: Path, store: JsonlStore) -> None:
-    """Cut at every third byte. Later entries are read, pi can read the file, and no byte is lost."""
+    """Cut at every third byte. The check says so; later entries are read, pi can read the file, no byte is lost."""
     store.append("s", planned("a", None, "one"))
     whole = file_of(folder).read_bytes()
     store.append("s", planned("b", "a", 'quotes "whole":true}} \\ and ]}}'))
@@ -111,6 +112,8 @@ def test_an_incomplete_last_line_is_ignored(folder: Path, store: JsonlStore) -> 
         torn = JsonlStore(folder, plan_in_entry)
         assert torn.session_head("s") == SessionHead("a")
         assert ids(torn.events("s")) == ["a"]
+        found = [(each.what, each.remedy) for each in torn.check() if each.severity is not Severity.OK]
+        assert found == [(f"{file_of(folder).name}: its last line is incomplete (line 3)", SKIPPED)][: bool(cut)]
         torn.append("s", planned("c", "a", "after"))
         assert ids(opened(folder).events("s")) == ids(torn.events("s")) == ["a", "c"]
         assert torn.leaves("s") == ["c"]
@@ -129,17 +132,6 @@ def test_a_last_line_without_a_newline_counts(folder: Path, store: JsonlStore) -
     assert place == SessionHead("b")
     assert ids(opened(folder).history("s")) == ["c", "b", "a"]
     assert [entry["id"] for entry in as_pi_reads(folder)[1:]] == ["a", "b", "c"]
-
-
-def test_the_check_reports_an_incomplete_last_line(folder: Path, store: JsonlStore) -> None:
-    chain(store, "s", "a")
-    with file_of(folder).open("ab") as file:
-        file.write(b'{"type":"message","id":"m","par')
-
-    [finding] = [finding for finding in store.check() if finding.severity is not Severity.OK]
-
-    assert finding.what == f"{file_of(folder).name}: its last line is incomplete (line 3)"
-    assert finding.remedy == "nothing to do: it is skipped"
 
 
 def test_a_reader_ignores_a_line_until_it_is_complete(folder: Path, store: JsonlStore) -> None:
@@ -297,26 +289,18 @@ def test_an_incomplete_batch_is_ignored(folder: Path, store: JsonlStore) -> None
 
 
 def test_what_another_program_appends_is_told(folder: Path, store: JsonlStore) -> None:
-    """A conversation without a plan is no session yet; with the first plan it is one."""
-    before = store.records.revision()
+    """A conversation without a plan is no session yet; with the first plan it is one, until the plan is deleted."""
+    begin_told = store.records.revision()
     begin(folder, message("m1", None))
-    without = store.records.changed(before)
+    without = told(store, begin_told)
 
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write(lines(result("r1", "m1", "write_todos", "c", todos=[{"text": "one", "status": "not_started"}])))
-    written = store.records.changed(store.records.revision() - 1)
-
-    assert [(change.session, change.exists) for change in without] == [("s", False)]
-    assert [(change.session, change.head, change.exists) for change in written] == [("s", "r1", True)]
-
-
-def test_a_conversation_whose_plan_is_deleted_is_told_as_deleted(folder: Path, store: JsonlStore) -> None:
-    begin(folder, message("m1", None))
-    chain(store, "s", "a")
+    written = told(store, store.records.revision() - 1)
     before = store.records.revision()
+    store.delete("s", expected="r1")
 
-    store.delete("s", expected="a")
-
+    assert (without, written) == ([("s", None, False)], [("s", "r1", True)])
     assert store.records.changed(before) == [SessionChange("s", None, store.records.revision(), exists=False)]
     assert file_of(folder).exists()
 
@@ -347,23 +331,15 @@ def test_files_without_a_session_are_no_changes(folder: Path, store: JsonlStore)
     path.write_text(path.read_text().replace('"id":"one"', '"id":"two"'))
 
     assert nothing == []
-    assert [(change.session, change.exists) for change in store.records.changed(written)] == [
-        ("one", False),
-        ("two", True),
-    ]
-
-
-def test_changes_between_two_looks_are_in_the_order_of_the_files(store: JsonlStore) -> None:
-    before = store.records.revision()
-    for name in ("b", "c", "a"):
-        chain(store, name, "x")
-
-    assert [change.session for change in store.records.changed(before)] == ["b", "c", "a"]
+    assert [(session, exists) for session, _, exists in told(store, written)] == [("one", False), ("two", True)]
 
 
 def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(5):
+    """Changes between two looks are in the order of the files."""
+    begun = store.records.revision()
+    for number in (1, 3, 0):
         chain(store, f"session-{number}", "a")
+    assert [session for session, *_ in told(store, begun)] == ["session-1", "session-3", "session-0"]
     before = store.records.revision()
     chain(store, "session-3", "b")
     read: list[str] = []
@@ -375,9 +351,7 @@ def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest
 
     monkeypatch.setattr(History, "refresh", recorded)
 
-    told = store.records.changed(before)
-
-    assert [change.session for change in told] == ["session-3"]
+    assert told(store, before) == [("session-3", "b", True)]
     assert {name.partition("_")[2] for name in read} == {"session-3.jsonl"}
 
 
@@ -423,30 +397,24 @@ def test_session_files_stay_as_they_are_and_only_the_user_reads_the_records(
 def test_files_that_cannot_be_decoded_are_read_as_empty(
     quick_store: JsonlStore, tmp_path: Path, content: bytes
 ) -> None:
+    records = quick_store.records
     for name in (PRESENCES, NEEDS, SUMMARIES):
         (tmp_path / "sessions" / name).write_bytes(content)
 
-    assert (
-        quick_store.records.presences(),
-        quick_store.records.needs(),
-        quick_store.records.kept_summaries(),
-    ) == ([], [], {})
-    quick_store.records.ask(QUESTION)
-    quick_store.records.beat(WORKING)
-    quick_store.records.keep_summaries({"s": SUMMARY})
-    assert (
-        quick_store.records.presences(),
-        quick_store.records.needs(),
-        quick_store.records.kept_summaries(),
-    ) == (
-        [WORKING],
-        [QUESTION],
-        {"s": SUMMARY},
-    )
+    assert (records.presences(), records.needs(), records.kept_summaries()) == ([], [], {})
+    records.ask(QUESTION)
+    records.beat(WORKING)
+    records.keep_summaries({"s": SUMMARY})
+    assert (records.presences(), records.needs(), records.kept_summaries()) == ([WORKING], [QUESTION], {"s": SUMMARY})
 
 
-def test_a_folder_that_cannot_be_written_keeps_no_summary(quick_store: JsonlStore, tmp_path: Path) -> None:
-    """A folder is in the place of each file."""
+def test_a_folder_that_is_missing_or_cannot_be_written_keeps_no_summary(
+    quick_store: JsonlStore, tmp_path: Path
+) -> None:
+    """A folder is in the place of each file. A summary waits for no other writer either."""
+    with FolderLock(str(tmp_path / "sessions"), 1):
+        quick_store.records.keep_summaries({"s": SUMMARY})
+    assert quick_store.records.kept_summaries() == {}
     for name in (PRESENCES, NEEDS, SUMMARIES):
         (tmp_path / "sessions" / name).mkdir()
 
@@ -458,21 +426,10 @@ def test_a_folder_that_cannot_be_written_keeps_no_summary(quick_store: JsonlStor
     with pytest.raises(StoreError, match="needs"):
         quick_store.records.ask(QUESTION)
 
-
-def test_a_summary_waits_for_no_other_writer(quick_store: JsonlStore, tmp_path: Path) -> None:
-    with FolderLock(str(tmp_path / "sessions"), 1):
-        quick_store.records.keep_summaries({"s": SUMMARY})
-
-    assert quick_store.records.kept_summaries() == {}
-
-
-def test_a_reader_of_a_folder_that_does_not_exist_creates_none(tmp_path: Path) -> None:
-    quick_store = JsonlStore(tmp_path / "none", plan_in_entry)
-
-    quick_store.records.keep_summaries({"s": SUMMARY})
-    quick_store.records.leave("claude:1")
-
-    assert (quick_store.records.presences(), quick_store.records.needs()) == ([], [])
+    reader = JsonlStore(tmp_path / "none", plan_in_entry)
+    reader.records.keep_summaries({"s": SUMMARY})
+    reader.records.leave("claude:1")
+    assert (reader.records.presences(), reader.records.needs()) == ([], [])
     assert not (tmp_path / "none").exists()
 
 
@@ -482,7 +439,10 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path, home: dict[str, str]) -> None:
-    """Against the folder of the settings file, else against the working folder; a tilde is the home folder."""
+    """Against the folder of the settings file, else against the working folder; a tilde is the home folder.
+
+    A store without a folder is refused: session files are not created in whatever the working folder is.
+    """
     deep = tmp_path / "deep"
     deep.mkdir()
     (tmp_path / ".git").mkdir()
@@ -490,13 +450,7 @@ def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path, home: di
 
     assert str(load({}, home, str(deep)).store) == f"jsonl:{tmp_path / 'plans'}"
     assert str(load({}, home | {"TILDONE_STORE": "jsonl:../mine"}, str(deep)).store) == f"jsonl:{tmp_path / 'mine'}"
-    assert str(load({"store": "jsonl:~/x"}, home, str(deep)).store) == "jsonl:" + os.path.expanduser(
-        os.path.join("~", "x")
-    )
-
-
-def test_a_store_without_a_folder_is_refused(tmp_path: Path, home: dict[str, str]) -> None:
-    """Session files are not created in whatever the working folder is."""
+    assert str(load({"store": "jsonl:~/x"}, home, str(deep)).store) == f"jsonl:{Path.home() / 'x'}"
     with pytest.raises(UsageError, match="jsonl: needs a path after the colon"):
         load({"store": "jsonl:"}, home, str(tmp_path))
 

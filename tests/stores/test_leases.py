@@ -56,50 +56,26 @@ def test_a_run_is_queued_with_its_plan_in_one_transaction(fleet: Fleet) -> None:
     assert isinstance(next(iter(fleet.events())).fact, PlanChanged)
 
 
-def test_a_run_that_is_added_again_is_the_same_run(fleet: Fleet) -> None:
-    before = fleet.add()
+def test_a_plan_has_one_run_that_lives(fleet: Fleet) -> None:
+    """It lives while one of its hands does. A run that is added again is the same run."""
+    first, _ = (fleet.add(f"r{number}", f"plan {number}", hands=2) for number in (0, 1))
+    assert fleet.add("r0", "plan 0", hands=2) == first
+    assert names(fleet.facts("r0")) == ["RunQueued"] * 2
+    held = fleet.claim(slots=4)
 
-    assert fleet.add() == before
-    assert names(fleet.facts()) == ["RunQueued"]
+    for lease in (held[0], held[1], held[3], held[2]):
+        with pytest.raises(Refused, match=f"run {lease.run} of this plan has not ended"):
+            fleet.add("next", lease.session)
+        fleet.leases.close(lease.fence, WorkOutcome.DONE)
 
-
-def test_a_second_run_of_a_living_plan_is_refused(fleet: Fleet) -> None:
-    fleet.add("r1", "plan")
-
-    with pytest.raises(Refused, match=r"run r1 of this plan has not ended"):
-        fleet.add("r2", "plan")
-
-    assert [view.lease.run for view in fleet.leases.look()] == ["r1"]
-    assert len(list(fleet.events())) == 2
-
-
-@pytest.mark.parametrize("hand", [0, 1])
-def test_a_plan_lives_while_one_of_its_hands_does(fleet: Fleet, hand: int) -> None:
-    fleet.add("r1", "plan", hands=2)
-    for lease in fleet.claim(slots=2):
-        if lease.hand == hand:
-            fleet.leases.close(lease.fence, WorkOutcome.DONE)
-
-    with pytest.raises(Refused, match="r1"):
-        fleet.add("r2", "plan")
+    assert {view.lease.run for view in fleet.leases.look()} == {"r0", "r1"}
+    assert names(fleet.facts("r0")) == ["RunQueued"] * 2 + ["RunTaken"] * 2 + ["RunEnded"] * 2
+    assert [fleet.add(f"n{number}", f"plan {number}")[0].state for number in (0, 1)] == [LeaseState.OPEN] * 2
 
 
-def test_a_plan_can_be_run_again_after_its_run_has_ended(fleet: Fleet) -> None:
-    fleet.leases.close(fleet.held("r1", session="plan").fence, WorkOutcome.DONE)
-
-    [lease] = fleet.add("r2", "plan")
-
-    assert lease.state is LeaseState.OPEN
-
-
-def test_a_run_needs_a_plan(fleet: Fleet) -> None:
+def test_a_run_without_a_plan_or_with_a_password_is_refused(fleet: Fleet) -> None:
     with pytest.raises(NotFound, match="there is no plan 'nothing'"):
         fleet.leases.add(NewRun("r1", "nothing"))
-
-    assert fleet.leases.look() == []
-
-
-def test_a_run_with_a_password_is_refused(fleet: Fleet) -> None:
     with pytest.raises(UsageError, match="password"):
         fleet.add(repo="https://ada:secret@example.org/app")
 
@@ -107,6 +83,7 @@ def test_a_run_with_a_password_is_refused(fleet: Fleet) -> None:
 
 
 def test_a_worker_claims_as_many_runs_as_it_has_free_slots(fleet: Fleet) -> None:
+    """An owner that claims again gets what it has."""
     for number in range(4):
         fleet.add(f"r{number}")
 
@@ -115,17 +92,9 @@ def test_a_worker_claims_as_many_runs_as_it_has_free_slots(fleet: Fleet) -> None
     assert [(lease.run, lease.owner, lease.epoch) for lease in leases] == [
         (f"r{number}", f"here/1/a/{number}", 1) for number in range(3)
     ]
+    assert fleet.claim(slots=3) == leases
     assert fleet.facts("r0")[1:] == [RunTaken("r0", 0, 1, "here/1/a/0")]
     assert fleet.claim("here/2/b", slots=2)[0].run == "r3"
-
-
-def test_an_owner_that_claims_again_gets_what_it_has(fleet: Fleet) -> None:
-    fleet.add("r1")
-    fleet.add("r2")
-    first = fleet.claim()
-
-    assert fleet.claim() == first
-    assert names(fleet.facts()) == ["RunQueued", "RunTaken"]
 
 
 def test_runs_are_taken_by_priority_then_by_age(fleet: Fleet) -> None:
@@ -147,7 +116,7 @@ def test_a_worker_needs_all_labels_of_a_run(fleet: Fleet, labels: tuple[str, ...
 def test_one_run_works_on_a_repository_however_it_is_named(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever queues it. A run that has ended counts, because it may be retried."""
+    """Whoever queues it, also a schedule. A run that has ended counts, because it may be retried."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").mkdir()
@@ -162,16 +131,10 @@ def test_one_run_works_on_a_repository_however_it_is_named(
 
     assert [fleet.lease(f"r{number}").work.repo for number in range(7)] == [folders[0]] * 4 + [addresses[0]] * 3
     assert len(fleet.claim(slots=9)) == 2
-
-
-def test_the_run_of_a_schedule_names_its_repository_as_other_runs_do(fleet: Fleet) -> None:
     plan = dump(plan_to_json(plan_of("one")))
-    fleet.add("r1", repo="https://example.org/a.git")
-    fleet.leases.set_schedule(RunSchedule("nightly", "* * * * *", plan, 1, Work(repo="https://example.org/a/")))
-
+    fleet.leases.set_schedule(RunSchedule("nightly", "* * * * *", plan, 1, Work(repo="git@EXAMPLE.org:a/b/")))
     [run] = fleet.leases.tick(lambda _schedule, _now: 2**45).values()
-
-    assert fleet.lease(run).work.repo == "https://example.org/a.git"
+    assert fleet.lease(run).work.repo == addresses[0]
 
 
 def test_a_repository_has_one_run_at_a_time(fleet: Fleet) -> None:
@@ -203,49 +166,36 @@ def test_a_provider_has_as_many_runs_as_its_limit(fleet: Fleet) -> None:
     assert [lease.run for lease in fleet.claim("here/2/b", slots=9)] == ["r2", "r3"]
 
 
-def test_an_older_worker_leaves_runs_of_a_newer_protocol(fleet: Fleet) -> None:
+def test_an_older_worker_and_one_that_is_to_drain_leave_runs_to_others(fleet: Fleet) -> None:
     fleet.add("new", protocol=2)
-
     assert fleet.claim() == []
     assert fleet.leases.claim(Claimer("w", protocol=2), ["w/1"])[0].run == "new"
 
-
-def test_a_worker_that_is_to_drain_takes_nothing(fleet: Fleet) -> None:
     fleet.leases.beat(WorkerInfo("here/1/a", "here", 1))
     fleet.add()
-
     assert fleet.leases.drain("here/1/a")
-
     assert fleet.leases.beat(WorkerInfo("here/1/a", "here", 1)) is Ask.DRAIN
     assert fleet.claim() == []
     assert fleet.claim("here/2/b") != []
 
 
-def test_a_dispatched_attempt_is_taken_once(fleet: Fleet) -> None:
-    fleet.add()
-    who = Claimer("here/1/a", version="1.2")
+def test_a_dispatched_attempt_is_taken_once_within_the_limits(fleet: Fleet) -> None:
+    """A late dispatch of an earlier attempt takes nothing."""
+    fleet.add(repo="/app")
+    fleet.add("r2", repo="/app")
+    who, other = Claimer("here/1/a", version="1.2"), Claimer("here/2/b")
 
     taken = fleet.leases.take(who, "here/1/a/0", "r1", 0, 1)
 
     assert taken is not None
     assert taken.owner == "here/1/a/0"
     assert fleet.leases.take(who, "here/1/a/0", "r1", 0, 1) == taken
-    assert fleet.leases.take(Claimer("here/2/b"), "here/2/b/0", "r1", 0, 1) is None
+    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 1) is None
+    assert fleet.leases.take(other, "here/2/b/0", "r2", 0, 1) is None
     assert fleet.facts()[1:] == [RunTaken("r1", 0, 1, "here/1/a/0", "1.2")]
-
-
-def test_a_late_dispatch_of_an_earlier_attempt_takes_nothing(fleet: Fleet) -> None:
-    fleet.leases.release(fleet.held().fence, "draining")
-
-    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 1) is None
-    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 2) is not None
-
-
-def test_a_dispatch_is_held_to_the_limits(fleet: Fleet) -> None:
-    fleet.held("r1", repo="/app")
-    fleet.add("r2", repo="/app")
-
-    assert fleet.leases.take(Claimer("w"), "w/1", "r2", 0, 1) is None
+    fleet.leases.release(taken.fence, "draining")
+    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 1) is None
+    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 2) is not None
 
 
 def test_a_lease_is_sent_once(fleet: Fleet) -> None:
@@ -286,15 +236,14 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
     assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 1) is None
     assert [lease.attempt for lease in fleet.leases.dispatch(Claimer("w"), 1)] == [2]
 
-
-def test_an_attempt_that_has_begun_is_not_sent_anew(fleet: Fleet) -> None:
-    fleet.held()
-
-    assert fleet.leases.resend("r1", 0, 1) is None
+    # One that has begun is not.
+    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 2) is not None
+    assert fleet.leases.resend("r1", 0, 2) is None
     assert fleet.leases.sent() == []
 
 
 def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> None:
+    """A worker does not renew the lease of its heir."""
     first, second = fleet.held("r1"), fleet.held("r2")
     fleet.leases.request_stop("r2", Ask.PAUSE)
     lost = RunFence("r1", 0, 7)
@@ -302,48 +251,30 @@ def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> Non
     renewed = fleet.leases.renew([first.fence, second.fence, lost])
 
     assert {(each.fence, each.ask) for each in renewed} == {(first.fence, Ask.NOTHING), (second.fence, Ask.PAUSE)}
-
-
-def test_a_worker_does_not_renew_the_lease_of_its_heir(fleet: Fleet) -> None:
-    lease = fleet.held()
-    fleet.leases.release(lease.fence, "drained")
+    fleet.leases.release(first.fence, "drained")
     [successor] = fleet.claim("here/2/b")
     fleet.passes(1000)
-
-    assert fleet.leases.renew([lease.fence]) == []
+    assert fleet.leases.renew([first.fence]) == []
     assert fleet.lease().until == successor.until
 
 
-def test_a_lapsed_lease_that_nobody_took_is_renewed(fleet: Fleet) -> None:
+def test_a_lapsed_lease_is_taken_from_its_owner_unless_it_was_renewed(fleet: Fleet) -> None:
+    """A reaper that has not seen the store for long waits."""
     lease = fleet.held()
     fleet.passes(LEASE + 1)
-
     assert fleet.leases.renew([lease.fence]) == [Renewed(lease.fence, Ask.NOTHING)]
-
     assert fleet.leases.reap(LONG) == []
     assert fleet.leases.look()[0].remaining > LEASE // 2
-
-
-def test_a_lapsed_lease_is_taken_from_its_owner(fleet: Fleet) -> None:
-    lease = fleet.held()
-    assert fleet.leases.reap(LONG) == []
     fleet.passes(LEASE + 1)
+    assert fleet.leases.reap(LEASE // 2 - 1) == []
 
-    [lost] = fleet.leases.reap(LONG)
+    [lost] = fleet.leases.reap(LEASE // 2)
 
     assert (lost.epoch, lost.attempt, lost.owner, lost.losses, lost.task) == (2, 2, "", 1, 1)
     assert fleet.facts()[-1] == RunLost("r1", 0, 2, "its lease has lapsed", 1, 1)
     assert fleet.leases.renew([lease.fence]) == []
     assert fleet.leases.release(lease.fence, "late") is None
     assert fleet.leases.close(lease.fence, WorkOutcome.DONE) is None
-
-
-def test_a_reaper_that_has_not_seen_the_store_for_long_waits(fleet: Fleet) -> None:
-    fleet.held()
-    fleet.passes(LEASE + 1)
-
-    assert fleet.leases.reap(LEASE // 2 - 1) == []
-    assert len(fleet.leases.reap(LEASE // 2)) == 1
 
 
 def test_a_run_that_is_lost_five_times_in_one_task_has_failed(fleet: Fleet) -> None:
@@ -374,34 +305,24 @@ def test_a_released_lease_is_queued_again(fleet: Fleet) -> None:
 
 
 def test_a_lease_that_waits_can_be_taken_as_soon_as_its_run_is_hastened(fleet: Fleet) -> None:
+    """But not one whose agent has failed."""
     for name in ("r1", "r2"):
         fleet.leases.release(fleet.held(name).fence, "others have the rest", delay=5000)
+    fleet.leases.close(fleet.held("failed").fence, WorkOutcome.RETRY, "exit code 1")
     revision = fleet.leases.revision()
 
+    fleet.leases.skip_delay("failed")
+    assert fleet.leases.revision() == revision
     fleet.leases.skip_delay("r1")
 
     assert fleet.leases.revision() > revision
-    assert [lease.run for lease in fleet.claim("here/2/b", slots=2)] == ["r1"]
+    assert [lease.run for lease in fleet.claim("here/2/b", slots=3)] == ["r1"]
     assert names(fleet.facts()) == ["RunQueued", "RunTaken", "RunReleased", "RunTaken"]
-
-
-def test_a_lease_whose_agent_has_failed_waits_although_its_run_is_hastened(fleet: Fleet) -> None:
-    fleet.leases.close(fleet.held().fence, WorkOutcome.RETRY, "exit code 1")
-    revision = fleet.leases.revision()
-
-    fleet.leases.skip_delay("r1")
-
-    assert fleet.leases.revision() == revision
-    assert fleet.claim("here/2/b") == []
 
 
 @pytest.mark.parametrize(
     ("outcome", "state"),
-    [
-        (WorkOutcome.DONE, LeaseState.DONE),
-        (WorkOutcome.FAILED, LeaseState.FAILED),
-        (WorkOutcome.CANCELLED, LeaseState.CANCELLED),
-    ],
+    [(outcome, LeaseState[outcome.name]) for outcome in (WorkOutcome.DONE, WorkOutcome.FAILED, WorkOutcome.CANCELLED)],
 )
 def test_a_run_ends_once(fleet: Fleet, outcome: WorkOutcome, state: LeaseState) -> None:
     lease = fleet.held()
@@ -435,6 +356,7 @@ def test_a_failed_attempt_is_repeated_after_a_while(fleet: Fleet) -> None:
 
 
 def test_a_run_waits_for_an_answer_without_a_worker(fleet: Fleet) -> None:
+    """If there was one before the agent has ended, the run is queued at once."""
     lease = fleet.held()
     fleet.leases.append(lease.fence, Asked("r1", 0, "q1", "question", "Which database?"), "asked")
 
@@ -450,16 +372,12 @@ def test_a_run_waits_for_an_answer_without_a_worker(fleet: Fleet) -> None:
     with pytest.raises(Refused, match="no open question 'q1'"):
         fleet.leases.answer("r1", "q1", "MySQL", "bob", "other")
 
-
-def test_an_answer_before_the_agent_has_ended_queues_the_run_at_once(fleet: Fleet) -> None:
-    lease = fleet.held()
-    fleet.leases.append(lease.fence, Asked("r1", 0, "q1", "question", "Which?"), "asked")
-    fleet.leases.answer("r1", "q1", "that", "ada", "answered")
-
-    queued = fleet.leases.close(lease.fence, WorkOutcome.WAITING, "asked")
-
-    assert queued is not None
-    assert queued.state is LeaseState.OPEN
+    early = fleet.held("r2")
+    fleet.leases.append(early.fence, Asked("r2", 0, "q2", "question", "Which?"), "asked")
+    fleet.leases.answer("r2", "q2", "that", "ada", "answered")
+    again = fleet.leases.close(early.fence, WorkOutcome.WAITING, "asked")
+    assert again is not None
+    assert again.state is LeaseState.OPEN
 
 
 def test_a_fact_under_a_lease_is_appended_once(fleet: Fleet) -> None:
@@ -511,7 +429,10 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Flee
 
 
 def test_a_cancellation_outweighs_a_pause(fleet: Fleet) -> None:
+    """Resuming a held run withdraws the wish for a pause."""
     fleet.held()
+    fleet.leases.request_stop("r1", Ask.PAUSE)
+    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
     fleet.leases.request_stop("r1", Ask.CANCEL)
 
     assert fleet.leases.request_stop("r1", Ask.PAUSE)[0].ask is Ask.CANCEL
@@ -532,35 +453,22 @@ def test_a_run_is_retried_or_resumed(fleet: Fleet, outcome: WorkOutcome) -> None
     assert fleet.claim("here/2/b") != []
 
 
-def test_a_run_that_is_done_is_not_retried(fleet: Fleet) -> None:
-    fleet.leases.close(fleet.held().fence, WorkOutcome.DONE)
-
-    with pytest.raises(Refused, match="run r1 is done"):
-        fleet.leases.requeue("r1")
-
-
-def test_a_run_is_not_retried_while_another_run_of_its_plan_lives(fleet: Fleet) -> None:
+def test_a_run_that_is_done_or_unknown_or_whose_plan_is_in_another_run_is_not_retried(fleet: Fleet) -> None:
+    fleet.leases.close(fleet.held("done").fence, WorkOutcome.DONE)
     fleet.leases.close(fleet.held("r1", session="plan").fence, WorkOutcome.FAILED)
     fleet.add("r2", "plan")
 
+    with pytest.raises(Refused, match="run done is done"):
+        fleet.leases.requeue("done")
     with pytest.raises(Refused, match="run r2 of this plan has not ended"):
         fleet.leases.requeue("r1")
-
-
-def test_resuming_a_held_run_withdraws_the_wish_for_a_pause(fleet: Fleet) -> None:
-    fleet.held()
-    fleet.leases.request_stop("r1", Ask.PAUSE)
-
-    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
-
-
-def test_a_run_that_does_not_exist_is_not_found(fleet: Fleet) -> None:
-    with pytest.raises(NotFound, match="there is no run 'r9'"):
-        fleet.leases.request_stop("r9", Ask.CANCEL)
-    with pytest.raises(NotFound, match="there is no run 'r9'"):
-        fleet.leases.requeue("r9")
-    with pytest.raises(NotFound, match="there is no run 'r9'"):
-        fleet.leases.answer("r9", "q", "a", "ada", "e")
+    for act in (
+        lambda: fleet.leases.request_stop("r9", Ask.CANCEL),
+        lambda: fleet.leases.requeue("r9"),
+        lambda: fleet.leases.answer("r9", "q", "a", "ada", "e"),
+    ):
+        with pytest.raises(NotFound, match="there is no run 'r9'"):
+            act()
 
 
 NOT_PERMITTED = "not permitted here: the agent 'x'"
@@ -582,20 +490,14 @@ def test_a_run_that_goes_on_may_lose_many_workers(fleet: Fleet) -> None:
     assert (after.losses, after.task, after.is_queued) == (1, 2, True)
 
 
-def test_a_lease_that_is_no_longer_held_is_not_lost(fleet: Fleet) -> None:
-    lease = fleet.held()
-    fleet.leases.release(lease.fence, "stopped")
+def test_a_lease_that_is_no_longer_held_is_not_lost_and_one_that_is_to_be_cancelled_is(fleet: Fleet) -> None:
+    released, cancelled = fleet.held("r1"), fleet.held("r2")
+    fleet.leases.release(released.fence, "stopped")
+    fleet.leases.request_stop("r2", Ask.CANCEL_NOW)
 
-    assert fleet.leases.lose(lease.fence, "its worker has ended") is None
+    assert fleet.leases.lose(released.fence, "its worker has ended") is None
     assert fleet.lease().losses == 0
-
-
-def test_a_run_that_is_to_be_cancelled_is_cancelled_when_its_worker_ends(fleet: Fleet) -> None:
-    lease = fleet.held()
-    fleet.leases.request_stop("r1", Ask.CANCEL_NOW)
-
-    after = fleet.leases.lose(lease.fence, "its worker has ended")
-
+    after = fleet.leases.lose(cancelled.fence, "its worker has ended")
     assert after is not None
     assert after.state is LeaseState.CANCELLED
 

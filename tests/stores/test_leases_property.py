@@ -1,14 +1,16 @@
 """Whatever workers, people and clocks do, and whichever answers are lost: the promises of leases hold."""
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.plans import plan_of
+from tests.stores.contract import run_machine
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, execute, needs_server
 from tildone.base import Refused, RunFenced
@@ -46,16 +48,19 @@ LIMIT = 2
 class Leasing(RuleBasedStateMachine):
     """Operations on leases. The model knows what was closed, which fences were given out, and what was refused."""
 
-    fleet: Fleet
-
-    def __init__(self) -> None:
+    def __init__(self, opened: Callable[[], AbstractContextManager[Fleet]]) -> None:
         super().__init__()
+        self.stack = ExitStack()
+        self.fleet = self.stack.enter_context(opened())
         self.leases = self.fleet.leases
         self.epochs: dict[tuple[str, int], int] = {}
         self.closed: dict[tuple[str, int], LeaseState] = {}
         self.given: list[tuple[RunFence, str]] = []
         self.events = 0
         self.late: set[str] = set()
+
+    def teardown(self) -> None:
+        self.stack.close()
 
     @initialize()
     def begin(self) -> None:
@@ -270,35 +275,24 @@ def _recorded(lease: Lease) -> tuple[object, ...]:
     return lease.session, lease.work, lease.state, lease.owner, lease.questions, lease.refused, counts
 
 
-def check(machine: type[Leasing], examples: int) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=30))
+def check(opened: Callable[[], AbstractContextManager[Fleet]], examples: int) -> None:
+    run_machine(lambda: Leasing(opened), settings(max_examples=examples, stateful_step_count=30))
 
 
 def test_on_sqlite(tmp_path: Path) -> None:
-    class OnSqlite(Leasing):
-        def __init__(self) -> None:
-            self.stack = ExitStack()
-            folder = self.stack.enter_context(TemporaryDirectory(dir=tmp_path))
-            self.fleet = self.stack.enter_context(fleet_on_sqlite(Path(folder)))
-            super().__init__()
+    @contextmanager
+    def opened() -> Iterator[Fleet]:
+        with TemporaryDirectory(dir=tmp_path) as folder, fleet_on_sqlite(Path(folder)) as fleet:
+            yield fleet
 
-        def teardown(self) -> None:
-            self.stack.close()
-
-    check(OnSqlite, settings().max_examples)
+    check(opened, settings().max_examples)
 
 
 @needs_server
 def test_on_postgres(url: str) -> None:
-    class OnPostgres(Leasing):
-        def __init__(self) -> None:
-            execute(url, *EMPTIED)
-            self.stack = ExitStack()
-            self.fleet = self.stack.enter_context(fleet_on_postgres(url))
-            super().__init__()
-
-        def teardown(self) -> None:
-            self.stack.close()
+    def opened() -> AbstractContextManager[Fleet]:
+        execute(url, *EMPTIED)
+        return fleet_on_postgres(url)
 
     # Each takes seconds: a server answers every step.
-    check(OnPostgres, max(3, settings().max_examples // 10))
+    check(opened, max(3, settings().max_examples // 10))

@@ -15,7 +15,7 @@ from tests.stores.postgres import execute
 from tildone.base import NotFound, RunFenced, UsageError, replace
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.upkeep import Reaper, due_after
-from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.log.settings import MINUTE_MS, FleetSettings, ProviderLimit
 from tildone.plan.claims import Claimant
 from tildone.plan.codec import dump, plan_to_json
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
@@ -36,7 +36,6 @@ from tildone.plan.runs import (
 )
 from tildone.stores import leasing as run_lists
 from tildone.stores.leasing import RunLists
-from tildone.stores.leasing import lists_of as lists_of_bad_rows
 from tildone.stores.sqlite.store import SqliteStore
 
 LEASE = FleetSettings().lease
@@ -54,10 +53,10 @@ def test_a_process_of_a_run_writes_while_the_lease_is_held(fleet: Fleet) -> None
     assert store.session_head("plan") == head
 
 
-@pytest.mark.parametrize("how", ["lost", "released", "done", "cancelled"])
+@pytest.mark.parametrize("how", ["lost", "released", "done", "cancelled", "unknown"])
 def test_a_process_of_a_run_that_has_passed_on_writes_nothing(fleet: Fleet, how: str) -> None:
     lease = fleet.held(session="plan")
-    store = fleet.reopened(lease.fence)
+    store = fleet.reopened(RunFence("r9", 0, 1) if how == "unknown" else lease.fence)
     _pass_on(fleet, lease, how)
     head = store.session_head("plan")
     event = Event("late", head.head, 1, Actor.AGENT, Labelled("x", "y"))
@@ -90,15 +89,8 @@ def _pass_on(fleet: Fleet, lease: Lease, how: str) -> None:
             fleet.leases.release(lease.fence, "")
         case "done":
             fleet.leases.close(lease.fence, WorkOutcome.DONE)
-        case _:
+        case "cancelled":
             fleet.leases.close(lease.fence, WorkOutcome.CANCELLED)
-
-
-def test_a_process_of_a_run_that_nobody_knows_writes_nothing(fleet: Fleet) -> None:
-    store = fleet.reopened(RunFence("r9", 0, 1))
-
-    with pytest.raises(RunFenced):
-        store.append("plan", Event("a", None, 1, Actor.AGENT, Labelled("x", "y")))
 
 
 @pytest.mark.parametrize("how", ["lost", "released", "done"])
@@ -129,14 +121,6 @@ def test_facts_about_runs_keep_what_was_undone(fleet: Fleet) -> None:
     assert fleet.store.session_head("plan").redo == ("a",)
 
 
-def test_a_deleted_plan_has_no_runs(fleet: Fleet) -> None:
-    fleet.held(session="plan")
-
-    fleet.store.delete("plan", expected=fleet.store.session_head("plan").head)
-
-    assert fleet.leases.look() == []
-
-
 def test_runs_are_listed_with_their_plans_and_workers(fleet: Fleet) -> None:
     worker = WorkerInfo("here/1/r1", "here", 1, "1.2", slots=3, labels=("gpu",))
     fleet.leases.beat(worker)
@@ -154,15 +138,15 @@ def test_runs_are_listed_with_their_plans_and_workers(fleet: Fleet) -> None:
     assert (second.worker, second.remaining) == (None, 0)
 
 
-def test_the_leases_of_a_run_that_has_ended_are_forgotten(fleet: Fleet) -> None:
+def test_the_leases_of_a_run_that_has_ended_or_of_a_deleted_plan_are_forgotten(fleet: Fleet) -> None:
     fleet.leases.close(fleet.held("r1").fence, WorkOutcome.DONE)
     fleet.held("r2")
 
-    assert fleet.leases.forget("r1")
-    assert not fleet.leases.forget("r2")
-    assert not fleet.leases.forget("r3")
-
+    assert [fleet.leases.forget(run) for run in ("r1", "r2", "r3")] == [True, False, False]
     assert [view.lease.run for view in fleet.leases.look()] == ["r2"]
+
+    fleet.store.delete("plan of r2", expected=fleet.store.session_head("plan of r2").head)
+    assert fleet.leases.look() == []
 
 
 def test_leases_are_rebuilt_from_the_log(fleet: Fleet) -> None:
@@ -316,40 +300,25 @@ def test_pages_follow_each_other_without_gaps(fleet: Fleet) -> None:
     assert lists.counts(5)[RunGroup.QUEUED] == 5
 
 
-def test_what_workers_hold_has_its_remaining_time(fleet: Fleet) -> None:
-    fleet.held("a")
-    fleet.add("b")
-
-    [view] = lists_of(fleet).held()
-
-    assert view.lease.run == "a"
-    assert view.remaining >= 0
-    assert names(lists_of(fleet).of_sessions(["plan of b", "plan of a", "none"])) == ["a", "b"]
-
-
-def test_leases_with_open_questions_are_found(fleet: Fleet) -> None:
-    held = fleet.held("a")
-    fleet.held("b")
-    fleet.leases.append(held.fence, Asked("a", 0, "q1", "question", "Which?"), "e1")
-
-    assert [lease.run for lease in lists_of(fleet).asking()] == ["a"]
-    fleet.leases.answer("a", "q1", "this one", "Ada", "e2")
-    assert lists_of(fleet).asking() == []
-
-
-def test_runs_of_the_last_day_and_those_that_lost_a_worker(fleet: Fleet) -> None:
+def test_held_runs_and_open_questions_and_runs_of_the_last_day_are_found(fleet: Fleet) -> None:
+    """And those that lost a worker."""
     held = fleet.held("a")
     fleet.add("b")
-    since = held.since
     lists = lists_of(fleet)
 
-    assert lists.recent_sessions(since) == ["plan of a"]
-    assert lists.taken_over(since) == 0
+    [view] = lists.held()
+    assert view.lease.run == "a"
+    assert view.remaining >= 0
+    assert names(lists.of_sessions(["plan of b", "plan of a", "none"])) == ["a", "b"]
+    fleet.leases.append(held.fence, Asked("a", 0, "q1", "question", "Which?"), "e1")
+    assert [lease.run for lease in lists.asking()] == ["a"]
+    fleet.leases.answer("a", "q1", "this one", "Ada", "e2")
+    assert lists.asking() == []
+    assert (lists.recent_sessions(held.since), lists.taken_over(held.since)) == (["plan of a"], 0)
     fleet.passes(HOUR)
     fleet.leases.reap(10 * HOUR)
-    assert lists.taken_over(since) == 1
-    assert lists.taken_over(2**50) == 0
-    assert lists.recent_sessions(2**50) == []
+    assert lists.taken_over(held.since) == 1
+    assert (lists.recent_sessions(2**50), lists.taken_over(2**50)) == ([], 0)
 
 
 def test_a_store_without_runs_and_workers_has_no_fleet(fleet: Fleet) -> None:
@@ -390,11 +359,7 @@ def test_schedules_are_kept_by_name(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     ("name", "cron", "work"),
-    [
-        ("a/b", "0 3 * * *", Work()),
-        ("a", "0 25 * * *", Work()),
-        ("a", "0 3 * * *", Work("https://a:b@example.org/x")),
-    ],
+    [("a/b", "0 3 * * *", Work()), ("a", "0 25 * * *", Work()), ("a", "0 3 * * *", Work("https://a:b@example.org/x"))],
     ids=["name", "time", "password"],
 )
 def test_an_invalid_schedule_is_refused(fleet: Fleet, name: str, cron: str, work: Work) -> None:
@@ -404,7 +369,11 @@ def test_an_invalid_schedule_is_refused(fleet: Fleet, name: str, cron: str, work
     assert fleet.leases.schedules() == []
 
 
-def test_a_missed_time_is_one_run(fleet: Fleet) -> None:
+def test_a_missed_time_is_one_run_also_of_a_schedule_with_the_longest_name(fleet: Fleet) -> None:
+    """Schedules of one name that are due at the same time make different runs.
+
+    Two fleets on one machine may have such schedules. Folders and processes are found by the name of the run.
+    """
     fleet.leases.set_schedule(NIGHTLY)
 
     run = fleet.leases.tick(in_an_hour)["nightly"]
@@ -413,41 +382,27 @@ def test_a_missed_time_is_one_run(fleet: Fleet) -> None:
     assert RUN.fullmatch(run)
     [view] = fleet.leases.look()
     assert (view.lease.run, view.lease.work, view.lease.is_queued) == (run, NIGHTLY.work, True)
-    [first, *_] = fleet.store.events(run)
-    assert first.fact == PlanChanged(PLAN)
+    assert next(iter(fleet.store.events(run))).fact == PlanChanged(PLAN)
     [schedule] = fleet.leases.schedules()
     assert schedule.next > DUE
     assert schedule.last == run
 
-
-def test_schedules_of_one_name_that_are_due_at_the_same_time_make_different_runs(fleet: Fleet) -> None:
-    """Two fleets on one machine may have such schedules. Folders and processes are found by the name of the run."""
-    fleet.leases.set_schedule(NIGHTLY)
-    fleet.leases.tick(in_an_hour)
     fleet.leases.unschedule("nightly")
     fleet.leases.set_schedule(NIGHTLY)
-    fleet.leases.tick(in_an_hour)
+    other = fleet.leases.tick(in_an_hour)["nightly"]
+    assert RUN.fullmatch(other)
+    assert {view.lease.run for view in fleet.leases.look()} == {run, other} != {run}
 
-    runs = {view.lease.run for view in fleet.leases.look()}
-    assert len(runs) == 2
-    assert all(map(RUN.fullmatch, runs))
-
-
-def test_a_schedule_with_the_longest_name_makes_runs(fleet: Fleet) -> None:
     name = "n" * MAX_NAME
     fleet.leases.set_schedule(replace(NIGHTLY, name=name))
-
-    run = fleet.leases.tick(in_an_hour)[name]
-
-    assert len(run) == MAX_NAME
-    assert "n-20231114-2213-" in run
-    assert fleet.lease(run).is_queued
+    long = fleet.leases.tick(in_an_hour)[name]
+    assert len(long) == MAX_NAME
+    assert "n-20231114-2213-" in long
+    assert fleet.lease(long).is_queued
 
 
 DAY = 24 * HOUR
-EVERY_NIGHT = RunSchedule(
-    "nightly", "0 3 * * *", dump(plan_to_json(plan_of("one"))), 1, Work(agent="shell"), "Europe/Berlin"
-)
+EVERY_NIGHT = replace(NIGHTLY, plan=dump(plan_to_json(plan_of("one"))), next=1, work=Work(agent="shell"))
 
 
 def runs(fleet: Fleet) -> list[str]:
@@ -530,12 +485,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["queued", "held"])
-def test_a_bad_row_is_set_aside_and_the_others_go_on(
-    fleet: Fleet,
-    tamper: Tamper,
-    *,
-    held: bool,
-) -> None:
+def test_a_bad_row_is_set_aside_and_the_others_go_on(fleet: Fleet, tamper: Tamper, *, held: bool) -> None:
     rows, leases = fleet.bad_rows, fleet.leases
     for number, change in enumerate(HOSTILE):
         run = f"r{number}"
@@ -554,8 +504,7 @@ def test_a_bad_row_is_set_aside_and_the_others_go_on(
     assert len({(row.name, row.why) for row in rows}) == len(HOSTILE)
     assert [lease.run for lease in leases.active()] == ["good"]
     assert {view.lease.run for view in leases.look()} == {"good"}
-    lists = lists_of_bad_rows(fleet.store)
-    assert lists is not None
+    lists = lists_of(fleet)
     assert [view.lease.run for view in lists.page(RunGroup.FAILED, FIRST, 99)] == []
     assert [view.lease.run for view in lists.held()] == ["good"]
     assert lists.asking() == []
@@ -613,6 +562,9 @@ def test_settings_workers_and_limits_that_cannot_be_are_ignored(fleet: Fleet, ta
     assert leases.workers() == []
     assert [limit.provider for limit in leases.limits()] == ["q"]
     assert leases.request("p") == 0
+    leases.set_limit(ProviderLimit("p", requests=10))
+    tamper("providers", "earliest = 4000000000000000000", "name = 'p'")
+    assert 0 < leases.request("p") <= MINUTE_MS
     assert leases.beat(WorkerInfo("here/1/a", "here", 1)) is Ask.NOTHING
     assert {row.table for row in rows} == {"fleet", "workers", "providers"}
     held = fleet.lease("r1")
@@ -620,13 +572,6 @@ def test_settings_workers_and_limits_that_cannot_be_are_ignored(fleet: Fleet, ta
     assert fleet.lease("r1").until >= held.until
     fleet.add("r2")
     assert [lease.run for lease in leases.claim(WHO, [f"{WHO.worker}/1"])] == ["r2"]
-
-
-def test_a_limit_of_requests_is_for_a_minute_whatever_the_row_says(fleet: Fleet, tamper: Tamper) -> None:
-    fleet.leases.set_limit(ProviderLimit("p", requests=10))
-    tamper("providers", "earliest = 4000000000000000000", "name = 'p'")
-
-    assert 0 < fleet.leases.request("p") <= 60_000
 
 
 def test_a_number_that_tells_of_changes_goes_on_from_any(fleet: Fleet, tamper: Tamper) -> None:

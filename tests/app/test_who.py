@@ -113,7 +113,7 @@ def facts(place: Place) -> object:
     events, lease = [event.id for event in store.history(name)], view.lease
     is_allowed = check_approvals(place.settings()).is_allowed(CHECK)
     made = [path.exists() for path in (place.folder / "made", place.private_folder / "people.json")]
-    return events, is_allowed, need and need.answer, (lease.state, lease.ask, lease.epoch), made
+    return events, is_allowed, need and need.answer, (lease.state, lease.request, lease.epoch), made
 
 
 @contextmanager

@@ -270,7 +270,7 @@ def test_an_installation_may_share_the_plan(person: Person) -> None:
     assert person.run("share", "--json").json["shared"] is True
 
 
-PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
+PAUSED = "An agent that reaches the end of its turn is not told to go on; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
 NONE_ACTIVE = "No active agent is known here; this applies to the next one.\n"
 

@@ -73,7 +73,7 @@ CONTINUATIONS: Mapping[str, int] = {
     "unapproved check": 0,
     "checked native list": 1,
 }
-"""How often the agent is told to continue, in situations that are about that. It is part of their rows."""
+"""How often the agent is told to go on, in situations that are about that. It is part of their rows."""
 
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "native list": ("pi",),

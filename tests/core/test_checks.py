@@ -9,7 +9,6 @@ from hypothesis import assume, example, given
 from tests import plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.base import replace
-from tildone.plan.asked import shed
 from tildone.plan.faults import CheckOutside, Cycle, HasCheck, NoSuchNumber, TaskMissing, UselessCheck
 from tildone.plan.guard import PLAN, ByModel, is_unproved, reopened, sets_checks
 from tildone.plan.model import (
@@ -47,6 +46,7 @@ from tildone.plan.ops import (
     Touch,
     Write,
 )
+from tildone.plan.rare_steps import shed
 from tildone.plan.reduce import Outcome, Step, reduce
 
 USELESS = (

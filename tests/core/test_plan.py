@@ -12,7 +12,6 @@ from tests import plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.base import replace
 from tildone.plan import faults
-from tildone.plan.asked import arrange, keep_unseen, with_unseen, written
 from tildone.plan.command_line import split_command
 from tildone.plan.model import (
     Check,
@@ -59,6 +58,7 @@ from tildone.plan.ops import (
     Write,
     keep_origins,
 )
+from tildone.plan.rare_steps import arrange, keep_unseen, with_unseen, written
 from tildone.plan.reduce import Outcome, Step, reduce
 from tildone.plan.text.proofs import check_text
 

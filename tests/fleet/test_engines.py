@@ -27,7 +27,7 @@ from tildone.fleet.engines import prepare_engine
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import PlanChanged
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.runs import Ask, Claimer, Lease, LeaseState, NewRun, RunLost, Work
+from tildone.plan.runs import Claimer, Lease, LeaseRequest, LeaseState, NewRun, RunLost, Work
 from tildone.stores import parse_address
 from tildone.stores.leasing import RunLeases
 
@@ -364,7 +364,7 @@ def test_a_closed_engine_begins_nothing_more(fleet: EngineFleet, worker: EngineW
         later, other = fleet.add(labels=("own",)), fleet.add()
         until(lambda: other in worker.begun)
         fleet.end(other)
-    fleet.leases.request_stop(later, Ask.CANCEL)
+    fleet.leases.request_stop(later, LeaseRequest.CANCEL)
 
     assert closing.begun == [run]
 

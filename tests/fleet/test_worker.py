@@ -46,10 +46,10 @@ from tildone.plan.model import Check, Status, Task, flat
 from tildone.plan.runs import (
     PROTOCOL,
     Answered,
-    Ask,
     Asked,
     Claimer,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     RunEnded,
@@ -93,7 +93,7 @@ def test_what_a_worker_refuses_it_takes_once_and_another_takes_at_once(bench: Be
     with bench.worker("refusing", agents=("sh",)):
         until(lambda: bench.lease().refused)
         # Whatever is announced, the worker does not take it again.
-        bench.leases.request_stop(bench.run, Ask.NOTHING)
+        bench.leases.request_stop(bench.run, LeaseRequest.NOTHING)
         with bench.worker("permitting"):
             bench.becomes(LeaseState.DONE)
 
@@ -108,7 +108,7 @@ def test_a_check_is_asked_for_only_if_the_worker_may_ask(bench: Bench, ask: tupl
     plan = flat(Task("Remove", Status.BLOCKED, check=Check(("rm", "x"))))
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="exit 0")), [PlanChanged(plan)])
 
-    with bench.worker(allow=("make *",), ask=ask):
+    with bench.worker(allow=("make *",), request=ask):
         [released] = until(lambda: bench.facts(RunReleased))
 
     assert (bench.lease().state, [fact.text for fact in bench.facts(Asked)]) == (state, ["rm x"] if ask else [])
@@ -132,9 +132,11 @@ def test_a_worker_with_a_full_disk_takes_nothing_and_says_so(
     assert [line.rpartition(": ")[2] for line in told] == ["the worker takes no run", "the worker takes runs again"]
 
 
-@pytest.mark.parametrize(("ask", "state"), [(Ask.PAUSE, LeaseState.PAUSED), (Ask.CANCEL, LeaseState.CANCELLED)])
+@pytest.mark.parametrize(
+    ("ask", "state"), [(LeaseRequest.PAUSE, LeaseState.PAUSED), (LeaseRequest.CANCEL, LeaseState.CANCELLED)]
+)
 def test_a_run_ends_or_rests_after_the_task_that_it_is_in(
-    bench: Bench, tmp_path: Path, ask: Ask, state: LeaseState
+    bench: Bench, tmp_path: Path, ask: LeaseRequest, state: LeaseState
 ) -> None:
     """When it is resumed or retried, it goes on with the next task."""
     go, on = tmp_path / "go", tmp_path / "on"
@@ -166,7 +168,7 @@ def test_a_run_that_is_paused_at_once_goes_on_with_the_same_task(bench: Bench, t
     with bench.worker():
         until(began.exists)
         held = bench.lease()
-        bench.leases.request_stop(bench.run, Ask.PAUSE_NOW)
+        bench.leases.request_stop(bench.run, LeaseRequest.PAUSE_NOW)
         bench.becomes(LeaseState.PAUSED)
         left = processes_of(str(held.fence))
         go.touch()

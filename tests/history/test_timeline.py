@@ -113,7 +113,7 @@ def test_all_other_facts_have_sentences() -> None:
         ("left the plan as it was",),
         ("named gone⏎ “x”",),
         ("paused: the agent is not told to go on",),
-        ("let the agent be told to go on",),
+        ("resumed",),
         ("told a subagent to go on",),
     ]
 

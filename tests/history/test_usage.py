@@ -45,7 +45,7 @@ from tildone.plan.history.stats_lines import duration_lines, stats_lines, usage_
 from tildone.plan.history.usage import TaskUsage, plan_usage, spent_on
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Check, Phase, Plan, PlanProgress, Proof, Result, Status, Task, flat, numbered
-from tildone.plan.runs import Ask, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
 from tildone.plan.text.amounts import finished_durations, in_progress_since
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.styles import display_width, markup, plain
@@ -395,7 +395,7 @@ def test_the_gauges_of_a_fleet() -> None:
     ]
     workers = [
         WorkerInfo("w/1/x", slots=4, seen=99_000),
-        WorkerInfo("w/2/x", slots=2, seen=99_000, ask=Ask.DRAIN),
+        WorkerInfo("w/2/x", slots=2, seen=99_000, request=LeaseRequest.DRAIN),
         WorkerInfo("w/3/x", slots=8, seen=1_000),
     ]
 

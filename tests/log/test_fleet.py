@@ -42,10 +42,10 @@ from tildone.plan.names import (
 )
 from tildone.plan.runs import (
     Answered,
-    Ask,
     Asked,
     Kept,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     RunEnded,
@@ -174,13 +174,13 @@ def test_only_an_attempt_that_has_not_begun_is_given_up_and_one_that_waits_is_ha
 def test_the_last_attempt_that_fails_ends_the_run_as_a_person_has_asked() -> None:
     cancelled = LeaseState.CANCELLED
     states = {
-        Ask.NOTHING: LeaseState.FAILED,
-        Ask.PAUSE: LeaseState.FAILED,
-        Ask.CANCEL: cancelled,
-        Ask.CANCEL_NOW: cancelled,
+        LeaseRequest.NOTHING: LeaseState.FAILED,
+        LeaseRequest.PAUSE: LeaseState.FAILED,
+        LeaseRequest.CANCEL: cancelled,
+        LeaseRequest.CANCEL_NOW: cancelled,
     }
     for ask, state in states.items():
-        held = replace(HELD, fails=MAX_FAILS - 1, ask=ask)
+        held = replace(HELD, fails=MAX_FAILS - 1, request=ask)
 
         step = closed(held, held.fence, WorkOutcome.RETRY, "exit 1", 5)
 

@@ -1,4 +1,4 @@
-"""Whether an agent is told to continue: progress, questions to the person, checks that are to run."""
+"""Whether an agent is told to go on: progress, questions to the person, checks that are to run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -29,7 +29,7 @@ from tildone.plan.gate import RestReason
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.plan.ops import Mark, Numbered
-from tildone.plan.runs import Ask
+from tildone.plan.runs import LeaseRequest
 from tildone.plan.text.state import SessionWord
 from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
 from tildone.stores.leasing import lists_of
@@ -461,9 +461,9 @@ def test_a_refresh_finds_what_has_changed_and_nothing_else(fleet: FleetStore, in
     nothing = index.refresh([], detailed=True)
     assert (nothing.runs, nothing.workers, nothing.is_different) == ((), (), False)
     fleet.take("r1")
-    fleet.wish("r1", Ask.PAUSE)
+    fleet.wish("r1", LeaseRequest.PAUSE)
     wished = index.refresh([], detailed=True)
-    assert [view.lease.ask for view in wished.runs] == [Ask.PAUSE]
+    assert [view.lease.request for view in wished.runs] == [LeaseRequest.PAUSE]
     assert [row.held for row in wished.workers] == [1]
     fleet.use(lambda _, leases: leases.leave(worker))
     assert index.refresh([], detailed=True).left == (worker,)

@@ -16,7 +16,7 @@ from tildone.log import lease_rules as rules
 from tildone.log.lease_rules import MAX_FAILS, MAX_LOSSES, Moment
 from tildone.plan.lists import RunView
 from tildone.plan.model import Status
-from tildone.plan.runs import Ask, Asked, Lease, LeaseState, WorkOutcome
+from tildone.plan.runs import Asked, Lease, LeaseRequest, LeaseState, WorkOutcome
 from tildone.plan.text.runs import state_of
 from tildone.screens.widgets.prompt import first_key
 
@@ -122,7 +122,7 @@ def _lost(lease: Lease) -> Changed | None:
     return rules.lost(lease, "", 1, NOW) if lease.is_held else None
 
 
-def _obeyed(lease: Lease, ask: Ask, outcome: WorkOutcome) -> Changed | None:
+def _obeyed(lease: Lease, ask: LeaseRequest, outcome: WorkOutcome) -> Changed | None:
     return _closed(rules.stop_requested(lease, ask, "", NOW).lease, outcome) if lease.is_held else None
 
 
@@ -141,10 +141,10 @@ EVENTS: dict[str, Callable[[Lease], Changed | None]] = {
         replace(lease, fails=MAX_FAILS - 1), WorkOutcome.RETRY
     ),
     "`answer`, `approve`": lambda lease: rules.answered(lease, QUESTION, "", "", NOW),
-    "`pause`": lambda lease: rules.stop_requested(lease, Ask.PAUSE, "", NOW),
-    "`pause`, and the next task is done": lambda lease: _obeyed(lease, Ask.PAUSE, WorkOutcome.PAUSED),
-    "`cancel`": lambda lease: rules.stop_requested(lease, Ask.CANCEL, "", NOW),
-    "`cancel`, and its worker obeys": lambda lease: _obeyed(lease, Ask.CANCEL, WorkOutcome.CANCELLED),
+    "`pause`": lambda lease: rules.stop_requested(lease, LeaseRequest.PAUSE, "", NOW),
+    "`pause`, and the next task is done": lambda lease: _obeyed(lease, LeaseRequest.PAUSE, WorkOutcome.PAUSED),
+    "`cancel`": lambda lease: rules.stop_requested(lease, LeaseRequest.CANCEL, "", NOW),
+    "`cancel`, and its worker obeys": lambda lease: _obeyed(lease, LeaseRequest.CANCEL, WorkOutcome.CANCELLED),
     "`resume`, `retry`": lambda lease: rules.resumed(lease, NOW),
 }
 """What can happen to a run, in the order of the table."""

@@ -316,7 +316,7 @@ def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person)
         for shell in ({}, {"CLAUDECODE": "1"}, {}):
             person.run(*run, **environ, **shell)
             log = person.says("log", "--session", "s").splitlines()
-            resets.append([line for line in log if "let the agent be told to go on" in line and "(timer)" not in line])
+            resets.append([line for line in log if "resumed" in line and "(timer)" not in line])
 
     assert [len(each) for each in resets] == [0, 0, 1]
     assert "  Ada  " in resets[-1][0]

@@ -29,7 +29,7 @@ from tildone.plan.runs import (
     RunTaken,
     Work,
 )
-from tildone.stores.leasing import RunLeases, Scribe
+from tildone.stores.leasing import Recorder, RunLeases
 from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.leases import Machine
 from tildone.stores.sqlite.store import SqliteStore
@@ -96,10 +96,10 @@ class Fleet:
         return self.store.events(self.lease(run).session)
 
 
-def scribe() -> Scribe:
+def recorder() -> Recorder:
     """Return what makes events with ids in their order."""
     numbers = count()
-    return Scribe(lambda: f"e{next(numbers):06}", lambda: WALL)
+    return Recorder(lambda: f"e{next(numbers):06}", lambda: WALL)
 
 
 def names(facts: list[RunFact]) -> list[str]:
@@ -121,7 +121,7 @@ def fleet_on_sqlite(folder: Path) -> Iterator[Fleet]:
 
         store = opened()
         bad_rows: list[BadRow] = []
-        writer = replace(scribe(), on_bad_row=bad_rows.append)
+        writer = replace(recorder(), on_bad_row=bad_rows.append)
         leases = store.leases(writer, Machine(clock.moment, HOST, clock.is_alive))
         yield Fleet(store, leases, passes, opened, clock, bad_rows)
 
@@ -148,5 +148,5 @@ def fleet_on_postgres(url: str) -> Iterator[Fleet]:
 
         store = opened()
         bad_rows: list[BadRow] = []
-        leases = store.leases(replace(scribe(), on_bad_row=bad_rows.append))
+        leases = store.leases(replace(recorder(), on_bad_row=bad_rows.append))
         yield Fleet(store, leases, passes, opened, Clock(), bad_rows)

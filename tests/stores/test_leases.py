@@ -23,10 +23,10 @@ from tildone.plan.lists import RunSchedule, WorkerInfo
 from tildone.plan.model import Status
 from tildone.plan.ops import Mark, Numbered
 from tildone.plan.runs import (
-    Ask,
     Asked,
     Claimer,
     Kept,
+    LeaseRequest,
     LeaseState,
     NewRun,
     Renewed,
@@ -127,7 +127,7 @@ def test_one_run_works_on_a_repository_however_it_is_named(
     for number, repo in enumerate((*folders, *addresses)):
         fleet.add(f"r{number}", repo=repo)
         if not number:
-            fleet.leases.request_stop("r0", Ask.CANCEL)
+            fleet.leases.request_stop("r0", LeaseRequest.CANCEL)
 
     assert [fleet.lease(f"r{number}").work.repo for number in range(7)] == [folders[0]] * 4 + [addresses[0]] * 3
     assert len(fleet.claim(slots=9)) == 2
@@ -174,7 +174,7 @@ def test_an_older_worker_and_one_that_is_to_drain_leave_runs_to_others(fleet: Fl
     fleet.leases.beat(WorkerInfo("here/1/a", "here", 1))
     fleet.add()
     assert fleet.leases.drain("here/1/a")
-    assert fleet.leases.beat(WorkerInfo("here/1/a", "here", 1)) is Ask.DRAIN
+    assert fleet.leases.beat(WorkerInfo("here/1/a", "here", 1)) is LeaseRequest.DRAIN
     assert fleet.claim() == []
     assert fleet.claim("here/2/b") != []
 
@@ -245,12 +245,15 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
 def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> None:
     """A worker does not renew the lease of its heir."""
     first, second = fleet.held("r1"), fleet.held("r2")
-    fleet.leases.request_stop("r2", Ask.PAUSE)
+    fleet.leases.request_stop("r2", LeaseRequest.PAUSE)
     lost = RunFence("r1", 0, 7)
 
     renewed = fleet.leases.renew([first.fence, second.fence, lost])
 
-    assert {(each.fence, each.ask) for each in renewed} == {(first.fence, Ask.NOTHING), (second.fence, Ask.PAUSE)}
+    assert {(each.fence, each.request) for each in renewed} == {
+        (first.fence, LeaseRequest.NOTHING),
+        (second.fence, LeaseRequest.PAUSE),
+    }
     fleet.leases.release(first.fence, "drained")
     [successor] = fleet.claim("here/2/b")
     fleet.passes(1000)
@@ -262,7 +265,7 @@ def test_a_lapsed_lease_is_taken_from_its_owner_unless_it_was_renewed(fleet: Fle
     """A reaper that has not seen the store for long waits."""
     lease = fleet.held()
     fleet.passes(LEASE + 1)
-    assert fleet.leases.renew([lease.fence]) == [Renewed(lease.fence, Ask.NOTHING)]
+    assert fleet.leases.renew([lease.fence]) == [Renewed(lease.fence, LeaseRequest.NOTHING)]
     assert fleet.leases.reap(LONG) == []
     assert fleet.leases.look()[0].remaining > LEASE // 2
     fleet.passes(LEASE + 1)
@@ -395,15 +398,15 @@ def test_a_fact_under_a_lease_is_appended_once(fleet: Fleet) -> None:
 
 
 WISHES = [
-    (Ask.CANCEL, LeaseState.CANCELLED),
-    (Ask.CANCEL_NOW, LeaseState.CANCELLED),
-    (Ask.PAUSE, LeaseState.PAUSED),
-    (Ask.PAUSE_NOW, LeaseState.PAUSED),
+    (LeaseRequest.CANCEL, LeaseState.CANCELLED),
+    (LeaseRequest.CANCEL_NOW, LeaseState.CANCELLED),
+    (LeaseRequest.PAUSE, LeaseState.PAUSED),
+    (LeaseRequest.PAUSE_NOW, LeaseState.PAUSED),
 ]
 
 
 @pytest.mark.parametrize(("ask", "state"), WISHES)
-def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: Ask, state: LeaseState) -> None:
+def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: LeaseRequest, state: LeaseState) -> None:
     fleet.add(hands=2)
 
     leases = fleet.leases.request_stop("r1", ask, "by ada")
@@ -414,10 +417,12 @@ def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: Ask, state: 
 
 
 @pytest.mark.parametrize(("ask", "state"), WISHES)
-def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Fleet, ask: Ask, state: LeaseState) -> None:
+def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(
+    fleet: Fleet, ask: LeaseRequest, state: LeaseState
+) -> None:
     held = [fleet.held(run) for run in ("r1", "r2", "r3")]
     for lease in held:
-        assert fleet.leases.request_stop(lease.run, ask)[0].ask is ask
+        assert fleet.leases.request_stop(lease.run, ask)[0].request is ask
         assert fleet.lease(lease.run).state is LeaseState.OPEN
 
     fleet.leases.release(held[0].fence, "")
@@ -425,19 +430,21 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Flee
     fleet.passes(LEASE + 1)
     fleet.leases.reap(LONG)
 
-    assert [(view.lease.state, view.lease.ask) for view in fleet.leases.look()] == [(state, Ask.NOTHING)] * 3
+    assert [(view.lease.state, view.lease.request) for view in fleet.leases.look()] == [
+        (state, LeaseRequest.NOTHING)
+    ] * 3
 
 
 def test_a_cancellation_outweighs_a_pause(fleet: Fleet) -> None:
     """Resuming a held run withdraws the wish for a pause."""
     fleet.held()
-    fleet.leases.request_stop("r1", Ask.PAUSE)
-    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
-    fleet.leases.request_stop("r1", Ask.CANCEL)
+    fleet.leases.request_stop("r1", LeaseRequest.PAUSE)
+    assert fleet.leases.requeue("r1")[0].request is LeaseRequest.NOTHING
+    fleet.leases.request_stop("r1", LeaseRequest.CANCEL)
 
-    assert fleet.leases.request_stop("r1", Ask.PAUSE)[0].ask is Ask.CANCEL
-    assert fleet.leases.request_stop("r1", Ask.PAUSE_NOW)[0].ask is Ask.CANCEL_NOW
-    assert fleet.leases.request_stop("r1", Ask.CANCEL)[0].ask is Ask.CANCEL_NOW
+    assert fleet.leases.request_stop("r1", LeaseRequest.PAUSE)[0].request is LeaseRequest.CANCEL
+    assert fleet.leases.request_stop("r1", LeaseRequest.PAUSE_NOW)[0].request is LeaseRequest.CANCEL_NOW
+    assert fleet.leases.request_stop("r1", LeaseRequest.CANCEL)[0].request is LeaseRequest.CANCEL_NOW
 
 
 @pytest.mark.parametrize("outcome", [WorkOutcome.FAILED, WorkOutcome.CANCELLED, WorkOutcome.PAUSED])
@@ -463,7 +470,7 @@ def test_a_run_that_is_done_or_unknown_or_whose_plan_is_in_another_run_is_not_re
     with pytest.raises(Refused, match="run r2 of this plan has not ended"):
         fleet.leases.requeue("r1")
     for act in (
-        lambda: fleet.leases.request_stop("r9", Ask.CANCEL),
+        lambda: fleet.leases.request_stop("r9", LeaseRequest.CANCEL),
         lambda: fleet.leases.requeue("r9"),
         lambda: fleet.leases.answer("r9", "q", "a", "ada", "e"),
     ):
@@ -493,7 +500,7 @@ def test_a_run_that_goes_on_may_lose_many_workers(fleet: Fleet) -> None:
 def test_a_lease_that_is_no_longer_held_is_not_lost_and_one_that_is_to_be_cancelled_is(fleet: Fleet) -> None:
     released, cancelled = fleet.held("r1"), fleet.held("r2")
     fleet.leases.release(released.fence, "stopped")
-    fleet.leases.request_stop("r2", Ask.CANCEL_NOW)
+    fleet.leases.request_stop("r2", LeaseRequest.CANCEL_NOW)
 
     assert fleet.leases.lose(released.fence, "its worker has ended") is None
     assert fleet.lease().losses == 0
@@ -517,7 +524,7 @@ def test_what_one_worker_refuses_another_takes_at_once(fleet: Fleet) -> None:
     [taken] = fleet.claim("here/1/b")
     fleet.leases.close(taken.fence, WorkOutcome.REFUSED, NOT_PERMITTED)
     assert fleet.lease().refused == ("here/1/a", "here/1/b")
-    fleet.leases.request_stop("r1", Ask.PAUSE)
+    fleet.leases.request_stop("r1", LeaseRequest.PAUSE)
     fleet.leases.requeue("r1")
     assert fleet.claim("here/1/a") != []
 

@@ -18,11 +18,11 @@ from tildone.log.lease_rules import MAX_LOSSES, leases_in
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import (
-    Ask,
     Asked,
     Claimer,
     Kept,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     RunEnded,
@@ -141,7 +141,7 @@ class Leasing(RuleBasedStateMachine):
             assert (after is None) == (before is None)
             if before and after:
                 assert after.losses == (before.losses + 1 if before.losses and before.task == after.task else 1)
-                told = before.ask.is_pause or before.ask.is_cancel
+                told = before.request.is_pause or before.request.is_cancel
                 assert told or (after.state is LeaseState.FAILED) == (after.losses >= MAX_LOSSES)
             if lost:
                 assert self.leases.lose(fence, "its worker has ended") is None
@@ -180,8 +180,8 @@ class Leasing(RuleBasedStateMachine):
             head = store.session_head(session).head
             store.append(session, Event(name, head, 1, Actor.AGENT, Labelled("x", "y")))
 
-    @rule(run=RUNS, ask=st.sampled_from(list(Ask)), lost=st.booleans())
-    def wish(self, run: int, ask: Ask, *, lost: bool) -> None:
+    @rule(run=RUNS, ask=st.sampled_from(list(LeaseRequest)), lost=st.booleans())
+    def wish(self, run: int, ask: LeaseRequest, *, lost: bool) -> None:
         if self.of(f"r{run}"):
             changed = self.leases.request_stop(f"r{run}", ask)
             if lost:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.contract import NOW, QUESTION, WORKING, chain
-from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
+from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, recorder
 from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
 from tests.stores.postgres_stores import USE_OF_ALL_TABLES, Connect, Statements, guest, older_tildone
@@ -19,7 +19,7 @@ from tildone.log.kept import KeptSummary
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import Actor, Event, Labelled, PlanChanged
 from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
-from tildone.stores.leasing import RunLeases, Scribe
+from tildone.stores.leasing import Recorder, RunLeases
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
@@ -64,7 +64,7 @@ def test_many_runs_are_queued_though_they_take_longer_than_one_may(url: str) -> 
     store = PostgresStore(url, timeout=2)
     runs = [NewRun(f"r{number}", f"s{number}") for number in range(5)]
     try:
-        added = store.leases(scribe()).add_all([(run, [PlanChanged(plan_of("x"))]) for run in runs])
+        added = store.leases(recorder()).add_all([(run, [PlanChanged(plan_of("x"))]) for run in runs])
     finally:
         store.close()
         execute(url, "DROP FUNCTION slow CASCADE")
@@ -183,10 +183,10 @@ def test_a_change_is_made_once_when_the_connection_is_lost(
     assert names(server_fleet.facts("r2" if call == "add" else "r1")) == expected[call]
 
 
-def scribe_far() -> Scribe:
+def scribe_far() -> Recorder:
     """Return what makes events of another process."""
-    near = scribe()
-    return Scribe(lambda: f"far-{near.new_id()}", near.now)
+    near = recorder()
+    return Recorder(lambda: f"far-{near.new_id()}", near.now)
 
 
 def test_a_fenced_event_is_appended_once_when_the_connection_is_lost(
@@ -336,7 +336,7 @@ def of_older_tildone(url: str, version: int) -> None:
 def test_a_database_of_an_older_schema_can_be_read_and_gets_leases(empty: str, connect: Connect, version: int) -> None:
     of_older_tildone(empty, version)
     reader = connect(empty, read_only=True)
-    records, leases = reader.records, reader.leases(scribe())
+    records, leases = reader.records, reader.leases(recorder())
 
     records.keep_summaries({"s": SUMMARY})
 
@@ -347,8 +347,8 @@ def test_a_database_of_an_older_schema_can_be_read_and_gets_leases(empty: str, c
     assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
     assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
     writer = connect(empty)
-    writer.leases(scribe()).add(NewRun("r1", "s", Work("/app")))
-    assert writer.leases(scribe()).look()[0].lease.session == "s"
+    writer.leases(recorder()).add(NewRun("r1", "s", Work("/app")))
+    assert writer.leases(recorder()).look()[0].lease.session == "s"
 
 
 @pytest.mark.parametrize("version", [2, 3, 5])
@@ -362,7 +362,7 @@ def test_users_of_the_older_tables_can_write_and_delete_after_a_migration(
         owner.records.beat(WORKING)
         owner.records.ask(QUESTION)
         owner.records.keep_summaries({"s": SUMMARY})
-        owner.leases(scribe()).add(NewRun("r1", "s"))
+        owner.leases(recorder()).add(NewRun("r1", "s"))
         before = owner.records.revision()
         worker = connect(url)
         if version < 3:
@@ -381,7 +381,7 @@ def test_users_of_the_older_tables_can_write_and_delete_after_a_migration(
         assert kept == {"s": SUMMARY if version < 4 else newer}
         assert [(change.session, change.head) for change in changed] == [("s", "b")]
         assert (owner.records.presences(), owner.records.needs(), owner.records.kept_summaries()) == ([], [], {})
-        assert owner.leases(scribe()).look() == []
+        assert owner.leases(recorder()).look() == []
 
 
 def test_an_answer_that_was_not_acknowledged_is_found_again(

@@ -22,11 +22,11 @@ from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo, group_of
 from tildone.plan.names import MAX_NAME
 from tildone.plan.runs import (
-    Ask,
     Asked,
     Claimer,
     Kept,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     RunFence,
@@ -159,10 +159,10 @@ def test_leases_are_rebuilt_from_the_log(fleet: Fleet) -> None:
     fleet.leases.append(asked, Asked("asked", 0, "q", "question", "?"), "e")
     fleet.leases.close(asked, WorkOutcome.WAITING)
     fleet.leases.close(fleet.held("done").fence, WorkOutcome.DONE)
-    fleet.leases.request_stop(fleet.held("paused").run, Ask.PAUSE)
+    fleet.leases.request_stop(fleet.held("paused").run, LeaseRequest.PAUSE)
     before = {(view.lease.run, view.lease.hand): _recorded(view.lease) for view in fleet.leases.look()}
 
-    fleet.leases.request_stop("paused", Ask.CANCEL)
+    fleet.leases.request_stop("paused", LeaseRequest.CANCEL)
     assert fleet.leases.rebuild() == 0
     _forget_leases(fleet)
     assert fleet.leases.rebuild() == 6
@@ -177,7 +177,7 @@ def test_leases_are_rebuilt_from_the_log(fleet: Fleet) -> None:
 
 def _recorded(lease: Lease) -> Lease:
     """Return what the log tells of a lease."""
-    return replace(lease, until=0, boot="", ask=Ask.NOTHING, made=0, since=0)
+    return replace(lease, until=0, boot="", request=LeaseRequest.NOTHING, made=0, since=0)
 
 
 def _forget_leases(fleet: Fleet) -> None:
@@ -196,7 +196,7 @@ def test_a_waiting_worker_is_told_of_work_and_of_wishes(fleet: Fleet) -> None:
     assert fleet.leases.wait(revision, 60)
     fleet.leases.append(lease.fence, Asked("r1", 0, "q", "question", "?"), "e")
     for change in (
-        lambda: fleet.leases.request_stop("r1", Ask.PAUSE),
+        lambda: fleet.leases.request_stop("r1", LeaseRequest.PAUSE),
         lambda: fleet.leases.requeue("r1"),
         lambda: fleet.leases.answer("r1", "q", "yes", "ada", "f"),
         lambda: fleet.leases.release(lease.fence, ""),
@@ -235,7 +235,7 @@ def test_requests_of_a_provider_are_limited(fleet: Fleet) -> None:
 def test_workers_come_and_go(fleet: Fleet) -> None:
     first, second = WorkerInfo("here/1/a", "here", 1), WorkerInfo("there/2/b", "there", 2, slots=2, labels=("x",))
     for worker in (second, first):
-        assert fleet.leases.beat(worker) is Ask.NOTHING
+        assert fleet.leases.beat(worker) is LeaseRequest.NOTHING
 
     assert [replace(worker, seen=0) for worker in fleet.leases.workers()] == [first, second]
     fleet.leases.leave(first.id)
@@ -270,8 +270,8 @@ def one_in_each_group(fleet: Fleet) -> None:
     fleet.held("r")
     for run in "qpc":
         fleet.add(run)
-    fleet.leases.request_stop("p", Ask.PAUSE)
-    fleet.leases.request_stop("c", Ask.CANCEL)
+    fleet.leases.request_stop("p", LeaseRequest.PAUSE)
+    fleet.leases.request_stop("c", LeaseRequest.CANCEL)
 
 
 def test_each_lease_is_in_one_group(fleet: Fleet) -> None:
@@ -422,7 +422,7 @@ def test_a_schedule_whose_last_run_lives_is_skipped_and_that_is_told(fleet: Flee
     assert runs(fleet) == [run]
     assert told[0] == f"schedule nightly: queued {run}"
     assert told[1].startswith("schedule nightly: skipped: its last run has not ended")
-    fleet.leases.request_stop(run, Ask.CANCEL)
+    fleet.leases.request_stop(run, LeaseRequest.CANCEL)
     fleet.passes(DAY)
     reaper.look()
     assert len(runs(fleet)) == 2
@@ -511,7 +511,7 @@ def test_a_bad_row_is_set_aside_and_the_others_go_on(fleet: Fleet, tamper: Tampe
     for name in ("../../x", "/abs/victim"):
         assert leases.take(WHO, f"{WHO.worker}/99", name, 0, 1) is None
         with pytest.raises(NotFound):
-            leases.request_stop(name, Ask.CANCEL)
+            leases.request_stop(name, LeaseRequest.CANCEL)
 
 
 def test_a_run_that_nobody_holds_is_in_nobodys_way(fleet: Fleet, tamper: Tamper) -> None:
@@ -565,7 +565,7 @@ def test_settings_workers_and_limits_that_cannot_be_are_ignored(fleet: Fleet, ta
     leases.set_limit(ProviderLimit("p", requests=10))
     tamper("providers", "earliest = 4000000000000000000", "name = 'p'")
     assert 0 < leases.request("p") <= MINUTE_MS
-    assert leases.beat(WorkerInfo("here/1/a", "here", 1)) is Ask.NOTHING
+    assert leases.beat(WorkerInfo("here/1/a", "here", 1)) is LeaseRequest.NOTHING
     assert {row.table for row in rows} == {"fleet", "workers", "providers"}
     held = fleet.lease("r1")
     assert len(leases.renew([held.fence])) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import NOW, QUESTION, WORKING, chain, ids, planned
-from tests.stores.leases import scribe
+from tests.stores.leases import recorder
 from tests.stores.processes import finish, run_at_once, start, wait_for
 from tildone.base import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.kept import KeptSummary, Severity
@@ -272,7 +272,7 @@ def test_a_store_of_any_older_schema_is_read_without_being_migrated(path: Path, 
     before = first_schema(path, version).read_bytes()
 
     store = SqliteStore(path, read_only=True)
-    records, leases = store.records, store.leases(scribe())
+    records, leases = store.records, store.leases(recorder())
 
     assert (ids(store.history("s")), ids(store.events("s"))) == (["b", "a"], ["a", "b"])
     assert [info.name for info in store.sessions()] == ["s"]
@@ -312,12 +312,12 @@ def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> No
     chain(store, "s", "c")
     store.records.keep_summaries({"s": SUMMARY})
     store.records.ask(QUESTION)
-    store.leases(scribe()).add(NewRun("r1", "s"))
+    store.leases(recorder()).add(NewRun("r1", "s"))
 
     assert (copied, moved) == (0, [SessionChange("s", "a", before + 1)])
     assert ids(store.history("s"))[1:] == ["c", "b", "a"]
     assert (store.records.kept_summaries(), store.records.needs()) == ({"s": SUMMARY}, [QUESTION])
-    assert store.leases(scribe()).look()[0].lease.session == "s"
+    assert store.leases(recorder()).look()[0].lease.session == "s"
     assert list(store.check())[-1].what == "1 session and 4 events, all intact"
     assert schema_of(path) == schema_of(path.with_name("new.db"))
 

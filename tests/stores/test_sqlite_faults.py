@@ -12,7 +12,7 @@ import pytest
 
 from tests.stores.contract import by_hand, chain, ids, planned
 from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
-from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
+from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, recorder
 from tests.stores.processes import run
 from tildone.base import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.kept import Severity
@@ -482,7 +482,7 @@ def test_the_lease_of_a_killed_worker_is_taken_at_once(tmp_path: Path) -> None:
     """On the real clock, with a real process."""
     store = SqliteStore(tmp_path / "plans.db")
     store.append("plan", Event("a", None, 1, Actor.USER, Labelled("x", "y")))
-    leases = store.leases(scribe())
+    leases = store.leases(recorder())
     leases.add(NewRun("r1", "plan"))
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
         name = f"{machine_name()}/{worker.pid}/n"

@@ -32,7 +32,7 @@ from tildone.plan.lists import BadRow, RunView, WorkerInfo
 from tildone.plan.model import Check, Plan, Proof, Result, Rules, Status, Task, flat
 from tildone.plan.ops import Mark, Numbered, Order, SetCheck
 from tildone.plan.reduce import Outcome, reduce
-from tildone.plan.runs import Ask, Lease, LeaseState, Work
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState, Work
 from tildone.plan.text.claims import ClaimNews, claim_lines, holder_text, successor_lines
 from tildone.plan.text.faults import describe_fault, with_sources
 from tildone.plan.text.proofs import (
@@ -556,7 +556,7 @@ def test_what_waits_for_a_person_is_first_and_the_newest_end_before_older_ones()
         row("queued"),
         row("delayed", not_before=NOW + 1),
         row("running", owner=RUN),
-        row("pausing", owner=RUN, ask=Ask.PAUSE),
+        row("pausing", owner=RUN, request=LeaseRequest.PAUSE),
         row("lapsed", owner=RUN, remaining=0),
         row("failed", LeaseState.FAILED),
         row("waiting", LeaseState.WAITING, asks="Which?"),
@@ -585,7 +585,7 @@ def test_what_waits_for_a_person_is_first_and_the_newest_end_before_older_ones()
 
 def test_every_state_has_a_place_in_the_order() -> None:
     states = [row("r", state) for state in LeaseState]
-    asked = [row("r", owner=RUN, ask=ask) for ask in Ask]
+    asked = [row("r", owner=RUN, request=ask) for ask in LeaseRequest]
 
     places = [listed_first(each, NOW)[0] for each in [*states, *asked]]
     assert len(set(places[: len(states)])) == len(states)

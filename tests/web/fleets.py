@@ -19,8 +19,8 @@ from tildone.log.store import Store
 from tildone.plan.events import latest_state
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Status
-from tildone.plan.runs import Answered, Ask, Asked, Claimer, Lease, NewRun, Work, WorkOutcome
-from tildone.stores.leasing import RunLeases, Scribe
+from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseRequest, NewRun, Work, WorkOutcome
+from tildone.stores.leasing import Recorder, RunLeases
 from tildone.stores.sqlite.leases import Machine, moment
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -70,7 +70,7 @@ class FleetStore:
         machine = Machine(lambda: then, "elsewhere", lambda _pid: True)
         with closing(store_at(self.address)) as store:
             assert isinstance(store, SqliteStore)
-            return act(store.leases(Scribe(id_maker(now, os.urandom), now), machine))
+            return act(store.leases(Recorder(id_maker(now, os.urandom), now), machine))
 
     def take(self, run: str, host: str = "build-01", *, pid: int = 4711) -> Lease:
         """Let a worker take a run."""
@@ -98,7 +98,7 @@ class FleetStore:
     def close(self, lease: Lease, outcome: WorkOutcome, why: str = "") -> None:
         self.use(lambda _, leases: leases.close(lease.fence, outcome, why))
 
-    def wish(self, run: str, ask: Ask) -> None:
+    def wish(self, run: str, ask: LeaseRequest) -> None:
         self.use(lambda _, leases: leases.request_stop(run, ask))
 
     def lease(self, run: str) -> Lease:
@@ -144,7 +144,7 @@ def fill_fleet(address: str) -> FleetStore:
     fleet.ask(fleet.take("release-2.4", "build-03"), "command", "git push origin v2.4.0", waits=False)
     for run in ("docs-site", "search-index", "onboarding"):
         fleet.add(run, "... ....", "Read what is there")
-    fleet.wish("docs-site", Ask.PAUSE)
+    fleet.wish("docs-site", LeaseRequest.PAUSE)
     fleet.add("log-rotation", "dd ddd", "", cost=0.35)
     fleet.close(fleet.take("log-rotation", "build-03"), WorkOutcome.DONE)
     fleet.add("cli-completions", "dd d..", "Complete file names", cost=1.2)

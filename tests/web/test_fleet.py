@@ -19,7 +19,7 @@ from tildone.app.opening import store_at
 from tildone.base.ids import now
 from tildone.log.store import Store
 from tildone.plan.lists import RunGroup
-from tildone.plan.runs import Ask, LeaseState, WorkOutcome
+from tildone.plan.runs import LeaseRequest, LeaseState, WorkOutcome
 from tildone.screens.board.board import BoardFleet, RunRows
 
 __all__ = ["server"]
@@ -96,7 +96,7 @@ def test_workers_are_listed_with_what_they_hold(fleet: FleetStore, browser: Brow
 def test_runs_come_in_pages_by_state(fleet: FleetStore, browser: Browser) -> None:
     for number in range(5):
         fleet.add(f"page-{number}")
-        fleet.wish(f"page-{number}", Ask.CANCEL)
+        fleet.wish(f"page-{number}", LeaseRequest.CANCEL)
     fleet.add("page-other")
     found, after = list[str](), ""
 
@@ -177,21 +177,21 @@ def test_all_runs_are_paused_and_resumed(place: Place) -> None:
         fleet.add(run)
     fleet.take("held")
     fleet.ask(fleet.take("asking"), "question", "Which?")
-    fleet.wish("ended", Ask.CANCEL)
+    fleet.wish("ended", LeaseRequest.CANCEL)
     with board(Place(place.folder, place.home, {"TILDONE_STORE": fleet.address})) as running:
         browser = running.browser()
 
         def ask_all(what: str) -> list[str]:
             return sorted(browser.post("/api/fleet/ask-all", {"ask": what}).json["runs"])
 
-        def states() -> list[tuple[LeaseState, Ask]]:
+        def states() -> list[tuple[LeaseState, LeaseRequest]]:
             leases = [fleet.lease(run) for run in ("queued", "held", "asking", "ended")]
-            return [(lease.state, lease.ask) for lease in leases]
+            return [(lease.state, lease.request) for lease in leases]
 
         before = states()
         assert ask_all("pause") == ["asking", "held", "queued"]
-        paused = (LeaseState.PAUSED, Ask.NOTHING)
-        assert states() == [paused, (LeaseState.OPEN, Ask.PAUSE), paused, before[3]]
+        paused = (LeaseState.PAUSED, LeaseRequest.NOTHING)
+        assert states() == [paused, (LeaseState.OPEN, LeaseRequest.PAUSE), paused, before[3]]
         assert ask_all("pause") == []
         assert ask_all("resume") == ["asking", "held", "queued"]
         assert states() == before
@@ -220,7 +220,7 @@ def test_changes_are_told_live_without_a_request(fleet: FleetStore, browser: Bro
         fleet.marked(session, "Task", DONE)
         told(run="live", strip="dd.")
         # A wish is no event of the plan.
-        fleet.wish("live", Ask.PAUSE)
+        fleet.wish("live", LeaseRequest.PAUSE)
         told(run="live", state="pausing")
         fleet.close(lease, WorkOutcome.DONE)
         told(run="live", state="done")

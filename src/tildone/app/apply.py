@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EFFECTS = {
     Directive.GO: "it is kept on its plan again",
-    Directive.PAUSE: "it is not told to continue when it ends its turn",
+    Directive.PAUSE: "it is not told to go on when it ends its turn",
     Directive.STOP: "it ends its turn before its next tool call",
 }
 

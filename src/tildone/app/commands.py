@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from enum import Enum
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.asked import check_fault
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.model import WORD_FIELDS, Focus, Phase, Plan, Rules, Status, Task, open_tasks
 from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
+from tildone.plan.rare_steps import check_fault
 from tildone.plan.reduce import Step, reduce
 from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.proofs import check_text

@@ -10,10 +10,10 @@ from tildone.app import commands
 from tildone.app.commands import Answer, FailureReason
 from tildone.app.conflict import Conflict
 from tildone.base import TYPE_CHECKING, NotFound, Refused, TildoneError, UsageError, value
-from tildone.plan.asked import written
 from tildone.plan.events import Actor
 from tildone.plan.model import Plan, Status, Task
 from tildone.plan.ops import Insert, Mark, Numbered
+from tildone.plan.rare_steps import written
 from tildone.plan.reduce import reduce
 from tildone.plan.text.faults import describe_fault
 

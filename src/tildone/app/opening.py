@@ -80,9 +80,9 @@ def run_leases(
     has no leases.
     """
     # Imported here because only workers and their commands need them.
-    from tildone.stores.leasing import Scribe, leases_of
+    from tildone.stores.leasing import Recorder, leases_of
 
-    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or (lambda _row: None)))
+    return leases_of(store, Recorder(id_maker(now, os.urandom), now, author, on_bad_row or (lambda _row: None)))
 
 
 def _fence() -> RunFence | None:
@@ -110,7 +110,7 @@ def session_in(
     """Return the session of that name in a store, with the system clock and new ids.
 
     A session that does not exist yet is created by its first change. `patience` bounds how often an agent is told to
-    continue. `author` is recorded with each event. `project` is the folder in which a dialect logs finished plans for
+    go on. `author` is recorded with each event. `project` is the folder in which a dialect logs finished plans for
     people, as `DECLARED` does; without it, no file is written but those of the store.
     """
     return Session(

@@ -18,7 +18,7 @@ from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.lists import RunView, WorkerInfo
-from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.stores.leasing import RunLeases, RunLists
 
 MAX_SESSIONS_READ = 500
@@ -206,7 +206,7 @@ class RunRequest(Enum):
     RETRY = "retry"
 
 
-STOPS = {RunRequest.PAUSE: Ask.PAUSE, RunRequest.CANCEL: Ask.CANCEL}
+STOPS = {RunRequest.PAUSE: LeaseRequest.PAUSE, RunRequest.CANCEL: LeaseRequest.CANCEL}
 """The requests that a holder is asked for. The others queue runs again, and are for a person only."""
 
 QUEUES = {
@@ -215,7 +215,7 @@ QUEUES = {
 }
 """The states of the runs that the others are for."""
 
-_ENDING = (Ask.PAUSE, Ask.PAUSE_NOW, Ask.CANCEL, Ask.CANCEL_NOW)
+_ENDING = (LeaseRequest.PAUSE, LeaseRequest.PAUSE_NOW, LeaseRequest.CANCEL, LeaseRequest.CANCEL_NOW)
 
 
 def check_allowed(settings: Settings, request: RunRequest) -> None:
@@ -241,7 +241,7 @@ def check_state(known: Sequence[Lease], request: RunRequest) -> None:
             raise Refused(f"run {run} has ended already")
         return
     states = QUEUES[request]
-    is_pausing = request is RunRequest.RESUME and any(lease.ask.is_pause for lease in known)
+    is_pausing = request is RunRequest.RESUME and any(lease.request.is_pause for lease in known)
     if not is_pausing and not any(lease.state in states for lease in known):
         wanted = " or ".join(str(state.value) for state in states)
         hint = "; to run its plan again: tildone fleet add PLAN" if known[0].state is LeaseState.DONE else ""
@@ -252,10 +252,12 @@ def offered_requests(lease: Lease) -> list[RunRequest]:
     """Return what a screen offers for a hand of a run: what its state allows and was not requested yet."""
     is_resting = lease.state is LeaseState.PAUSED
     offers = {
-        RunRequest.PAUSE: lease.state.is_active and not is_resting and lease.ask not in (Ask.PAUSE, Ask.CANCEL),
-        RunRequest.RESUME: is_resting or (lease.state is LeaseState.OPEN and lease.ask is Ask.PAUSE),
+        RunRequest.PAUSE: lease.state.is_active
+        and not is_resting
+        and lease.request not in (LeaseRequest.PAUSE, LeaseRequest.CANCEL),
+        RunRequest.RESUME: is_resting or (lease.state is LeaseState.OPEN and lease.request is LeaseRequest.PAUSE),
         RunRequest.RETRY: lease.state in QUEUES[RunRequest.RETRY],
-        RunRequest.CANCEL: lease.state.is_active and lease.ask is not Ask.CANCEL,
+        RunRequest.CANCEL: lease.state.is_active and lease.request is not LeaseRequest.CANCEL,
     }
     return [request for request, is_offered in offers.items() if is_offered]
 
@@ -279,13 +281,15 @@ def request_run(leases: RunLeases, run: str, request: RunRequest, *, at_once: bo
 
 def pause_all(leases: RunLeases) -> list[str]:
     """Pause all runs that have not ended, and return those of which that was not requested before."""
-    awake = (lease for lease in leases.active() if lease.state is not LeaseState.PAUSED and lease.ask not in _ENDING)
+    awake = (
+        lease for lease in leases.active() if lease.state is not LeaseState.PAUSED and lease.request not in _ENDING
+    )
     return _each(leases, awake, RunRequest.PAUSE)
 
 
 def resume_all(leases: RunLeases) -> list[str]:
     """Queue all runs again that rest or are about to, and return them."""
-    resting = (lease for lease in leases.active() if lease.state is LeaseState.PAUSED or lease.ask.is_pause)
+    resting = (lease for lease in leases.active() if lease.state is LeaseState.PAUSED or lease.request.is_pause)
     return _each(leases, resting, RunRequest.RESUME)
 
 

@@ -200,7 +200,7 @@ class SessionRow:
 
     `word` and `why` are its state. `closed` of `total` tasks are closed; `strip` has a sign for each (see
     `tildone.plan.text.state`). `doing` is the text of the task in progress, or else of the next one. `agents` are at
-    work, or wait for a person; `tokens` and `cost` are what they have used. The agent was told to continue `nudges`
+    work, or wait for a person; `tokens` and `cost` are what they have used. The agent was told to go on `nudges`
     times since the last change. `needs` are the open questions, the oldest first. `spent` is what all its agents have
     cost, also those that have ended, in dollars.
     """

@@ -24,12 +24,12 @@ from tildone.app.commands import (
     warning,
     words,
 )
-from tildone.plan.asked import written
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Plan, Status, Task
 from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Remove, Selector, Write
+from tildone.plan.rare_steps import written
 from tildone.plan.text.safe import single_line
 
 FIRST_PHASE = "Todos"

@@ -23,7 +23,18 @@ from tildone.fleet.worktrees import Worktree
 from tildone.plan.dialects.prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place, work_prompt
 from tildone.plan.events import Actor, Event, State, branch, by_id, latest_state
 from tildone.plan.model import Plan, Status, is_passed, open_tasks
-from tildone.plan.runs import Answered, Ask, Asked, Lease, RunLost, RunQueued, RunReleased, RunTaken, WorkOutcome, is_of
+from tildone.plan.runs import (
+    Answered,
+    Asked,
+    Lease,
+    LeaseRequest,
+    RunLost,
+    RunQueued,
+    RunReleased,
+    RunTaken,
+    WorkOutcome,
+    is_of,
+)
 from tildone.plan.text.safe import MAX_CONTEXT, bounded_lines, clipped, shown_text
 
 MAX_LINES, MAX_CHARACTERS = 40, 4000
@@ -113,12 +124,12 @@ class RunOrder(IntEnum):
 
 
 ORDERS = {
-    Ask.NOTHING: RunOrder.GO,
-    Ask.DRAIN: RunOrder.DRAIN,
-    Ask.PAUSE: RunOrder.PAUSE,
-    Ask.PAUSE_NOW: RunOrder.PAUSE_NOW,
-    Ask.CANCEL: RunOrder.CANCEL,
-    Ask.CANCEL_NOW: RunOrder.CANCEL_NOW,
+    LeaseRequest.NOTHING: RunOrder.GO,
+    LeaseRequest.DRAIN: RunOrder.DRAIN,
+    LeaseRequest.PAUSE: RunOrder.PAUSE,
+    LeaseRequest.PAUSE_NOW: RunOrder.PAUSE_NOW,
+    LeaseRequest.CANCEL: RunOrder.CANCEL,
+    LeaseRequest.CANCEL_NOW: RunOrder.CANCEL_NOW,
 }
 """The orders that follow from what a person asks of the holder of a lease."""
 

@@ -12,7 +12,7 @@ from tildone.base.ids import id_maker, now
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.runs import fence_in
 from tildone.stores import OpenOptions, open_store, parse_address
-from tildone.stores.leasing import Scribe, leases_of
+from tildone.stores.leasing import Recorder, leases_of
 
 STORE_VARIABLE = variable("store")
 
@@ -20,5 +20,5 @@ STORE_VARIABLE = variable("store")
 def main() -> None:
     held = fence_in(sys.argv[1])
     store = open_store(parse_address(os.environ[STORE_VARIABLE]), OpenOptions(plan_in_entry=plan_in_entry))
-    leases = leases_of(store, Scribe(id_maker(now, os.urandom), now))
+    leases = leases_of(store, Recorder(id_maker(now, os.urandom), now))
     leases.lose(held, "its worker has ended")

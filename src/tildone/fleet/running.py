@@ -51,7 +51,7 @@ from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Check, Plan, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import TRANSCRIPT_VARIABLE, Ask, Lease, LeaseState, RunFence, WorkOutcome
+from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable, printable_lines
@@ -295,7 +295,7 @@ class Execution:
     def fence(self) -> RunFence:
         return self.lease.fence
 
-    def renewed(self, deadline: float, ask: Ask = Ask.NOTHING) -> None:
+    def renewed(self, deadline: float, ask: LeaseRequest = LeaseRequest.NOTHING) -> None:
         """Let the agent run until a new deadline, and pass on what a person asks."""
         with self._lock:
             self._deadline = max(deadline, self._deadline)

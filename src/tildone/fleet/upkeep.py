@@ -26,7 +26,7 @@ from tildone.fleet.running import MIN_FREE_MB, Execution
 from tildone.log.cron import next_time, parse_cron
 from tildone.log.settings import FleetSettings
 from tildone.plan.lists import RunSchedule, WorkerInfo
-from tildone.plan.runs import Ask, Lease
+from tildone.plan.runs import Lease, LeaseRequest
 from tildone.plan.text.safe import printable
 from tildone.stores.leasing import RunLeases
 
@@ -55,7 +55,7 @@ class Heartbeat:
         leases: RunLeases,
         slots: Slots,
         worker: WorkerInfo,
-        on_ask: Callable[[Ask], None],
+        on_ask: Callable[[LeaseRequest], None],
         tell: Callable[[str], object] = str,
     ) -> None:
         self._leases, self._slots, self._worker, self._on_ask, self._tell = leases, slots, worker, on_ask, tell
@@ -71,7 +71,7 @@ class Heartbeat:
         """Renew all leases once, pass on what people ask, and return the settings of the fleet."""
         settings = self._leases.settings()
         running, before = self._slots.running(), boot_seconds()
-        renewed = {each.fence: each.ask for each in self._leases.renew([each.fence for each in running])}
+        renewed = {each.fence: each.request for each in self._leases.renew([each.fence for each in running])}
         deadline = settings.deadline_after(before)
         for execution in running:
             if execution.fence in renewed:
@@ -79,7 +79,7 @@ class Heartbeat:
             else:
                 execution.lost()
         ask = self._leases.beat(replace(self._worker, slots=self._slots.offered))
-        if ask is not Ask.NOTHING:
+        if ask is not LeaseRequest.NOTHING:
             self._on_ask(ask)
         return settings
 

@@ -28,7 +28,7 @@ from tildone.fleet.running import Execution, WorkerOptions, WorkSite
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
-from tildone.plan.runs import Ask, Claimer, Lease
+from tildone.plan.runs import Claimer, Lease, LeaseRequest
 from tildone.plan.text.safe import printable
 from tildone.stores import OpenOptions, parse_address
 from tildone.stores.leasing import RunLeases
@@ -72,7 +72,7 @@ class Worker:
         self._slots = Slots(self.id, options.slots, options.home, options.min_free_mb, _tell)
         host, pid = self.id.split("/")[:2]
         entry = workers.WorkerInfo(self.id, host, int(pid), __version__, slots=options.slots, labels=labels)
-        on_ask = lambda ask: self.drain() if ask is Ask.DRAIN else None  # noqa: E731  used once
+        on_ask = lambda ask: self.drain() if ask is LeaseRequest.DRAIN else None  # noqa: E731  used once
         self._heartbeat = Heartbeat(leases, self._slots, entry, on_ask, _tell)
         self._left = LeftRuns(leases, self.id)
         self._reaper = Reaper(

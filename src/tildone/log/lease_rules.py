@@ -11,9 +11,9 @@ from tildone.base import Refused, UsageError, replace, value
 from tildone.plan.events import Event
 from tildone.plan.runs import (
     Answered,
-    Ask,
     Asked,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     RunEnded,
@@ -71,7 +71,13 @@ def taken(lease: Lease, owner: str, version: str, at: Moment, duration: int) -> 
     """Return a queued lease after a worker has taken it."""
     epoch = lease.epoch + 1
     after = replace(
-        lease, epoch=epoch, owner=owner, until=at.clock + duration, boot=at.boot, ask=Ask.NOTHING, since=at.now
+        lease,
+        epoch=epoch,
+        owner=owner,
+        until=at.clock + duration,
+        boot=at.boot,
+        request=LeaseRequest.NOTHING,
+        since=at.now,
     )
     return Step(after, (RunTaken(lease.run, lease.hand, epoch, owner, version),))
 
@@ -159,7 +165,7 @@ def closed(lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: i
         case WorkOutcome.RETRY:
             fails = lease.fails + 1
             after = replace(after, fails=fails, not_before=now + FIRST_DELAY_MS * 2**fails)
-            if fails >= MAX_FAILS and not lease.ask.is_cancel:
+            if fails >= MAX_FAILS and not lease.request.is_cancel:
                 return _ended(after, LeaseState.FAILED, why)
             return _as_asked(lease, after, why) or _requeued(after, why)
         case WorkOutcome.WAITING:
@@ -173,12 +179,12 @@ def closed(lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: i
             return _given_back(after, LeaseState.PAUSED, why)
 
 
-def stop_requested(lease: Lease, ask: Ask, why: str, now: int) -> Step:
+def stop_requested(lease: Lease, ask: LeaseRequest, why: str, now: int) -> Step:
     """Return the lease after a person has asked for its end or rest: its holder is told, else it changes at once."""
     if not lease.state.is_active:
         return Step(lease)
     if lease.is_held:
-        return Step(replace(lease, ask=lease.ask.joined_by(ask)))
+        return Step(replace(lease, request=lease.request.joined_by(ask)))
     at_once = replace(lease, since=now)
     if ask.is_cancel:
         return _ended(replace(at_once, epoch=lease.epoch + 1), LeaseState.CANCELLED, why)
@@ -196,7 +202,7 @@ def resumed(lease: Lease, now: int) -> Step:
         case LeaseState.DONE:
             raise Refused(f"run {lease.run} is done; to run its plan again, add a new run")
         case LeaseState.OPEN:
-            return Step(replace(lease, ask=Ask.NOTHING) if lease.ask.is_pause else lease)
+            return Step(replace(lease, request=LeaseRequest.NOTHING) if lease.request.is_pause else lease)
         case LeaseState.WAITING:
             return Step(lease)
         case LeaseState.PAUSED:
@@ -238,14 +244,16 @@ def answered(lease: Lease, question: str, text: str, who: str, now: int) -> Step
 
 
 def _without_owner(lease: Lease, now: int) -> Lease:
-    return replace(lease, epoch=lease.epoch + 1, owner="", until=0, boot="", ask=Ask.NOTHING, sent=False, since=now)
+    return replace(
+        lease, epoch=lease.epoch + 1, owner="", until=0, boot="", request=LeaseRequest.NOTHING, sent=False, since=now
+    )
 
 
 def _as_asked(before: Lease, after: Lease, why: str) -> Step | None:
     """Return what a person had asked of the holder; None if the lease is to be queued again."""
-    if before.ask.is_cancel:
+    if before.request.is_cancel:
         return _ended(after, LeaseState.CANCELLED, why or "cancelled")
-    if before.ask.is_pause:
+    if before.request.is_pause:
         return _given_back(after, LeaseState.PAUSED, why or "paused")
     return None
 
@@ -260,7 +268,7 @@ def _given_back(after: Lease, state: LeaseState, why: str, refused_by: str = "")
 
 
 def _ended(after: Lease, state: LeaseState, why: str) -> Step:
-    after = replace(after, state=state, questions=(), ask=Ask.NOTHING, not_before=0)
+    after = replace(after, state=state, questions=(), request=LeaseRequest.NOTHING, not_before=0)
     return Step(after, (RunEnded(after.run, after.hand, after.epoch, state, why, after.fails),))
 
 

@@ -379,7 +379,7 @@ class Session:
         known = self._writer.seen[1] if known_head == self._writer.seen[0] else self.plan_at(known_head)
         steps = tool.steps(params)
         if tool.whole_list and callable(steps) and known is not None:
-            from tildone.plan.asked import keep_unseen
+            from tildone.plan.rare_steps import keep_unseen
 
             steps = keep_unseen(steps, self.dialect.shown_part(known))
         call = Call(tool.name, codec.dump(params)) if steps else None
@@ -545,7 +545,7 @@ class Session:
             self.parts.claims().release(self.store, self.name, agent)
 
     def count_subagent_nudge(self) -> None:
-        """Record that a subagent was told to continue, unless there is no plan, to which the agent could be held."""
+        """Record that a subagent was told to go on, unless there is no plan, to which the agent could be held."""
         from tildone.plan.holding import subagent_nudge
 
         self._writer.record(Actor.TIMER, lambda state: (None, subagent_nudge(state)), self._seen_by())
@@ -705,7 +705,7 @@ class Session:
         plan, there = self.plan, self.plan_at(to.head) or Plan()
         if not has_checks(plan):
             return to
-        from tildone.plan.asked import shed
+        from tildone.plan.rare_steps import shed
         from tildone.plan.text.faults import describe_fault
 
         faults = shed(plan, there, model)

@@ -198,7 +198,7 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)
     if not state.ledger.continued:
-        # Nothing counts a second time until the agent has been told to continue.
+        # Nothing counts a second time until the agent has been told to go on.
         ledger = state.ledger
     drift, since = (0, 0) if counts else (state.drift, state.since)
     return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)

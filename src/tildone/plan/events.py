@@ -130,7 +130,7 @@ class StopFingerprint:
 
 @value
 class Nudged:
-    """The agent was told to continue: this is nudge `count` since the last change and `drift` since the last progress.
+    """The agent was told to go on: this is nudge `count` since the last change and `drift` since the last progress.
 
     `repeats` is the number of stops in a row with the same fingerprint. If it was a nudge `of_subagent`, which only
     counts among those since a person last spoke, the other counts are those of the nudge before.

@@ -1,6 +1,6 @@
-"""Decide whether an agent that ended its turn is told to continue.
+"""Decide whether an agent that ended its turn is told to go on.
 
-An agent that stops while its plan has actionable tasks is nudged: it is told to continue. This module has no side
+An agent that stops while its plan has actionable tasks is nudged: it is told to go on. This module has no side
 effects; `decide` is a function of the session's state, the bounds (`Patience`) and the facts about the turn.
 
 Guaranteed: every chain of nudges ends. Since a person last spoke there are at most `Patience.total` nudges, and none
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @value
 class Tick:
-    """A tick at `at` milliseconds with `left` seconds left. At 0, the agent is told to continue."""
+    """A tick at `at` milliseconds with `left` seconds left. At 0, the agent is told to go on."""
 
     at: int
     left: int

@@ -44,7 +44,7 @@ def with_counts_of(state: State, parent: State) -> State:
 
 
 def subagent_nudge(parent: State) -> Nudged | None:
-    """Return the fact that a subagent was told to continue; None if its parent has no plan to be held to."""
+    """Return the fact that a subagent was told to go on; None if its parent has no plan to be held to."""
     return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None
 
 

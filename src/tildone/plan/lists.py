@@ -11,7 +11,7 @@ from enum import Enum
 from tildone.base import value
 from tildone.plan.events import SessionInfo
 from tildone.plan.names import LATEST_MS, MAX_PRIORITY, check_name, check_number, check_text
-from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, Work, check_work
+from tildone.plan.runs import PROTOCOL, Lease, LeaseRequest, LeaseState, Work, check_work
 
 
 @value
@@ -29,7 +29,7 @@ class WorkerInfo:
     slots: int = 1
     labels: tuple[str, ...] = ()
     seen: int = 0
-    ask: Ask = Ask.NOTHING
+    request: LeaseRequest = LeaseRequest.NOTHING
 
     def __check__(self) -> None:
         for text in (self.id, self.host, self.version, *self.labels):

@@ -79,7 +79,7 @@ def reduce(
 
     `proofs` are new ones, by task number: those of checks that were run for this batch. No task is completed whose
     check has not passed (see `tildone.plan.guard`). A `model` that makes the change cannot take checks away that a
-    person asked for (see `tildone.plan.asked`).
+    person asked for (see `tildone.plan.rare_steps`).
     """
     plan = draft = numbered(plan)
     faults: list[Fault] = []
@@ -94,13 +94,13 @@ def reduce(
         draft, open_ones = guarded(before, draft, proofs, keeps=not sets)
         fault = None
         if isinstance(step, ops.Write | ops.Append | ops.Insert) and any(map(has_attributes, draft.tasks)):
-            from tildone.plan.asked import written_fault
+            from tildone.plan.rare_steps import written_fault
 
             fault = written_fault(before, draft)
         if fault is not None:
             draft, step_faults, open_ones = before, (*step_faults, fault), set()
         if model is not None and (has_checks(before) or has_checks(draft)):
-            from tildone.plan.asked import keep_asked
+            from tildone.plan.rare_steps import keep_asked
 
             draft, more_faults, kept_ones = keep_asked(before, draft, step, model)
             step_faults, open_ones = step_faults + more_faults, set() if more_faults else open_ones
@@ -147,14 +147,14 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
             return selection.change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
         case ops.StartNext(others):
             # Late, because hooks make no such change.
-            from tildone.plan.asked import successor
+            from tildone.plan.rare_steps import successor
 
             spot = successor(start, plan, others)
             next_spots = [] if spot is None else [spot]
             return selection.change_spots(plan, next_spots, lambda task: replace(task, status=Status.IN_PROGRESS)), ()
         case ops.SetCheck() | ops.Order() | ops.Touch():
             # Late, because hooks set no attributes.
-            from tildone.plan.asked import set_attribute
+            from tildone.plan.rare_steps import set_attribute
 
             return set_attribute(plan, step)
         case fault:

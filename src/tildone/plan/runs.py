@@ -74,7 +74,7 @@ class LeaseState(Enum):
 ACTIVE = (LeaseState.OPEN, LeaseState.WAITING, LeaseState.PAUSED)
 
 
-class Ask(Enum):
+class LeaseRequest(Enum):
     """What a person asks of the holder of a lease, or of a worker. A later member outweighs an earlier one.
 
     It is done when the next task is done; PAUSE_NOW and CANCEL_NOW at once, in the middle of a task.
@@ -89,23 +89,25 @@ class Ask(Enum):
 
     @property
     def is_pause(self) -> bool:
-        return self in (Ask.PAUSE, Ask.PAUSE_NOW)
+        return self in (LeaseRequest.PAUSE, LeaseRequest.PAUSE_NOW)
 
     @property
     def is_cancel(self) -> bool:
-        return self in (Ask.CANCEL, Ask.CANCEL_NOW)
+        return self in (LeaseRequest.CANCEL, LeaseRequest.CANCEL_NOW)
 
     @property
-    def now(self) -> Ask:
-        return {Ask.PAUSE: Ask.PAUSE_NOW, Ask.CANCEL: Ask.CANCEL_NOW}.get(self, self)
+    def now(self) -> LeaseRequest:
+        return {LeaseRequest.PAUSE: LeaseRequest.PAUSE_NOW, LeaseRequest.CANCEL: LeaseRequest.CANCEL_NOW}.get(
+            self, self
+        )
 
-    def joined_by(self, other: Ask) -> Ask:
+    def joined_by(self, other: LeaseRequest) -> LeaseRequest:
         """Return what is asked when something else is asked, too: the stronger, at once if one of both is."""
-        stronger = max(self, other, key=list(Ask).index)
+        stronger = max(self, other, key=list(LeaseRequest).index)
         return stronger.now if self in _AT_ONCE or other in _AT_ONCE else stronger
 
 
-_AT_ONCE = (Ask.PAUSE_NOW, Ask.CANCEL_NOW)
+_AT_ONCE = (LeaseRequest.PAUSE_NOW, LeaseRequest.CANCEL_NOW)
 
 
 class WorkOutcome(Enum):
@@ -182,7 +184,7 @@ class Lease:
     owner: str = ""
     until: int = 0
     boot: str = ""
-    ask: Ask = Ask.NOTHING
+    request: LeaseRequest = LeaseRequest.NOTHING
     not_before: int = 0
     fails: int = 0
     losses: int = 0
@@ -251,7 +253,7 @@ class Claimer:
 @value
 class Renewed:
     fence: RunFence
-    ask: Ask
+    request: LeaseRequest
 
 
 def checked_run(new: NewRun) -> NewRun:

@@ -36,11 +36,11 @@ from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged, Session
 from tildone.plan.lists import BadRow, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text, is_repository, repository_key
 from tildone.plan.runs import (
-    Ask,
     Asked,
     Claimer,
     Kept,
     Lease,
+    LeaseRequest,
     LeaseState,
     NewRun,
     Renewed,
@@ -103,7 +103,7 @@ def lease_row(lease: Lease) -> Row:
 def changed_row(lease: Lease) -> Row:
     """Return the columns of a lease that may have changed, and those that identify it."""
     row: Row = {name: getattr(lease, name) for name in ("run", "hand", "sent", *PLAIN_COLUMNS)}
-    row |= {"state": lease.state.value, "ask": lease.ask.value, "owner": lease.owner or None}
+    row |= {"state": lease.state.value, "ask": lease.request.value, "owner": lease.owner or None}
     return row | {"questions": dump(list(lease.questions)), "refused": dump(list(lease.refused))}
 
 
@@ -123,7 +123,7 @@ def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | B
             LeaseState(row["state"]),
             sent=bool(row["sent"]),
             owner=row["owner"] or "",
-            ask=Ask(row["ask"]),
+            request=LeaseRequest(row["ask"]),
             questions=texts_in(row["questions"]),
             refused=texts_in(row["refused"]),
             **{name: row[name] for name in PLAIN_COLUMNS},
@@ -147,26 +147,26 @@ def remaining(lease: Lease, clock: int) -> int:
 def worker_in(row: Sequence[Any]) -> WorkerInfo | BadRow:
     name, host, pid, version, protocol, slots, labels, seen, ask = row
     try:
-        return WorkerInfo(name, host, pid, version, protocol, slots, texts_in(labels), seen, Ask(ask))
+        return WorkerInfo(name, host, pid, version, protocol, slots, texts_in(labels), seen, LeaseRequest(ask))
     except (UsageError, ValueError) as error:
         return BadRow("workers", name, str(error))
 
 
-def ask_in(stored: str) -> Ask:
+def ask_in(stored: str) -> LeaseRequest:
     """Return what is asked of a worker. What nobody can ask is nothing."""
     try:
-        return Ask(stored)
+        return LeaseRequest(stored)
     except ValueError:
-        return Ask.NOTHING
+        return LeaseRequest.NOTHING
 
 
-def settings_in(rows: Sequence[Sequence[Any]], scribe: Scribe) -> FleetSettings:
+def settings_in(rows: Sequence[Sequence[Any]], recorder: Recorder) -> FleetSettings:
     """Return the settings of a fleet: those of its only row; the default times if others have put some there."""
     for row in rows:
         try:
             return checked_settings(FleetSettings(*row))
         except UsageError as error:
-            scribe.on_bad_row(BadRow("fleet", "settings", str(error)))
+            recorder.on_bad_row(BadRow("fleet", "settings", str(error)))
             *_, engine = row
             return FleetSettings(engine=engine if engine in ENGINES else "")
     return FleetSettings()
@@ -193,7 +193,7 @@ def schedule_in(row: Sequence[Any]) -> RunSchedule | BadRow:
 
 
 @value
-class Scribe:
+class Recorder:
     """How events are made: `now` returns milliseconds since 1970, `new_id` an unused id.
 
     `on_bad_row` is told of each row that is passed over, at each time.
@@ -214,18 +214,18 @@ class Scribe:
         return found
 
 
-READER = Scribe(str, int)
+READER = Recorder(str, int)
 """For those who only read."""
 
 
 class LeaseTransaction(Protocol):
     """A transaction on leases and on the log. Leases that are read stay locked until it ends.
 
-    A store implements what has no body here. Bad rows are passed over, and `scribe` is told of them. Where one would be
-    in the way of others, it is set aside first: the run has failed.
+    A store implements what has no body here. Bad rows are passed over, and `recorder` is told of them. Where one would
+    be in the way of others, it is set aside first: the run has failed.
     """
 
-    scribe: Scribe
+    recorder: Recorder
 
     def rows(self, statement: str, /, **row: Any) -> Sequence[Sequence[Any]]:
         """Return the rows of a statement of that name."""
@@ -253,7 +253,7 @@ class LeaseTransaction(Protocol):
         """Let no other transaction lock that name until this one ends."""
 
     def settings(self) -> FleetSettings:
-        return settings_in(self.rows("fleet_settings"), self.scribe)
+        return settings_in(self.rows("fleet_settings"), self.recorder)
 
     def leases(self, run: str) -> list[Lease]:
         return self.kept(self.rows("leases", run=run))
@@ -321,7 +321,7 @@ class LeaseTransaction(Protocol):
             schedule = schedule_in(rows[0])
             if not isinstance(schedule, BadRow):
                 return schedule
-            self.scribe.on_bad_row(schedule)
+            self.recorder.on_bad_row(schedule)
             self.execute("set_schedule_aside", name=schedule.name)
         return None
 
@@ -429,10 +429,10 @@ class RunLeases:
     caller's.
     """
 
-    def __init__(self, store: Store, tables: LeaseTables, scribe: Scribe) -> None:
+    def __init__(self, store: Store, tables: LeaseTables, recorder: Recorder) -> None:
         self._store = store
         self.tables = tables
-        self._scribe = scribe
+        self._recorder = recorder
 
     def add(self, new: NewRun, first: Sequence[Fact] = ()) -> list[Lease]:
         """Queue a run, and return its leases, by hand. `first` is appended to the log before, such as a new plan.
@@ -531,7 +531,7 @@ class RunLeases:
         return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now))
 
     @_in_transaction
-    def request_stop(self, tables: LeaseTransaction, run: str, ask: Ask, why: str = "") -> list[Lease]:
+    def request_stop(self, tables: LeaseTransaction, run: str, ask: LeaseRequest, why: str = "") -> list[Lease]:
         """Ask the holders of a run to stop, and return its leases. Those that nobody holds change at once.
 
         Raises NotFound if there is no such run.
@@ -716,7 +716,7 @@ class RunLeases:
         return self.tables.wait(lambda: self.revision() != revision, timeout)
 
     def settings(self) -> FleetSettings:
-        return settings_in(self.tables.rows("fleet_settings"), self._scribe)
+        return settings_in(self.tables.rows("fleet_settings"), self._recorder)
 
     def configure(self, settings: FleetSettings) -> None:
         kept, names = checked_settings(settings), ("lease", "heartbeat", "margin", "reaper", "renewal", "engine")
@@ -727,7 +727,7 @@ class RunLeases:
         return self.tables.findings()
 
     def limits(self) -> list[ProviderLimit]:
-        return self._scribe.good(map(limit_in, self.tables.rows("limits")))
+        return self._recorder.good(map(limit_in, self.tables.rows("limits")))
 
     def set_limit(self, limit: ProviderLimit) -> None:
         """Set the limits of a provider; without any, it is removed."""
@@ -735,7 +735,7 @@ class RunLeases:
         statement = "set_limit" if limit.runs or limit.requests else "remove_limit"
         self.tables.write(statement, name=limit.provider, runs=limit.runs, requests=limit.requests)
 
-    def beat(self, worker: WorkerInfo) -> Ask:
+    def beat(self, worker: WorkerInfo) -> LeaseRequest:
         """Record a sign of life of a worker, and return what a person asks of it."""
         row = {name: getattr(worker, name) for name in ("id", "host", "pid", "version", "protocol", "slots")}
         return ask_in(self.tables.beat(row, worker.labels))
@@ -744,7 +744,7 @@ class RunLeases:
         self.tables.write("worker_leave", id=worker)
 
     def workers(self) -> list[WorkerInfo]:
-        return self._scribe.good(map(worker_in, self.tables.rows("workers")))
+        return self._recorder.good(map(worker_in, self.tables.rows("workers")))
 
     def drain(self, worker: str) -> bool:
         """Ask a worker to take nothing more. Return False if there is none of that id."""
@@ -758,10 +758,10 @@ class RunLeases:
         return self.tables.write("unschedule", name=name) > 0
 
     def schedules(self) -> list[RunSchedule]:
-        return self._scribe.good(map(schedule_in, self.tables.rows("schedules")))
+        return self._recorder.good(map(schedule_in, self.tables.rows("schedules")))
 
     def _leases(self, rows: Iterable[Sequence[Any]]) -> list[Lease]:
-        return self._scribe.good(lease_in(columns, self.tables.session) for columns in rows)
+        return self._recorder.good(lease_in(columns, self.tables.session) for columns in rows)
 
     def _sessions(self, names: Collection[str]) -> dict[str, SessionInfo]:
         """Return the entries of sessions in the list of all, each read alone if they are few."""
@@ -796,7 +796,7 @@ class RunLeases:
             return schedule.name, ""
         when = f"-{datetime.fromtimestamp(schedule.next / 1000, UTC):%Y%m%d-%H%M}"
         # Processes and folders are named after runs, and another fleet on a machine may have a schedule of that name.
-        unique = f"-{self._scribe.new_id()[-UNIQUE_LENGTH:]}"
+        unique = f"-{self._recorder.new_id()[-UNIQUE_LENGTH:]}"
         name = f"{schedule.name[: MAX_NAME - len(when) - len(unique)]}{when}{unique}"
         try:
             plan = plan_from_json(parse_strictly(schedule.plan))
@@ -863,8 +863,8 @@ class RunLeases:
         return step.lease
 
     def _append(self, tables: LeaseTransaction, session: str, fact: Fact, actor: Actor, event: str = "") -> None:
-        scribe = self._scribe
-        new = Event(event or scribe.new_id(), tables.head(session), scribe.now(), actor, fact, scribe.author)
+        recorder = self._recorder
+        new = Event(event or recorder.new_id(), tables.head(session), recorder.now(), actor, fact, recorder.author)
         tables.append(session, new)
 
 
@@ -881,12 +881,12 @@ def _check_no_other(tables: LeaseTransaction, session: str, run: str) -> None:
         raise Refused(f"run {others[0]} of this plan has not ended: wait for it, or cancel it first")
 
 
-def leases_of(store: Store, scribe: Scribe) -> RunLeases:
+def leases_of(store: Store, recorder: Recorder) -> RunLeases:
     """Return the leases of runs in a store. Raises UsageError if the store has none."""
-    leases: Callable[[Scribe], RunLeases] | None = getattr(store, "leases", None)
+    leases: Callable[[Recorder], RunLeases] | None = getattr(store, "leases", None)
     if leases is None:
         raise UsageError("a fleet needs a store in a SQLite file or in a PostgreSQL database")
-    return leases(scribe)
+    return leases(recorder)
 
 
 def lists_of(store: Store) -> RunLists | None:

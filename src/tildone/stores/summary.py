@@ -37,7 +37,7 @@ MAX_EVENTS = 200
 class SessionSummary:
     """A session at its head: whether a task can be worked on, whether one is blocked, and the person's directive.
 
-    `continued` means that the agent was told to continue since a person last spoke. `seen` is the head that the agent's
+    `continued` means that the agent was told to go on since a person last spoke. `seen` is the head that the agent's
     model has seen. `checked` means that a task or the plan has a check.
     """
 

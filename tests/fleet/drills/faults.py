@@ -28,7 +28,7 @@ from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import StoreBusy
 from tildone.plan.events import PlanChanged
-from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, NewRun, Work
+from tildone.plan.runs import PROTOCOL, Lease, LeaseRequest, LeaseState, NewRun, Work
 
 Act = Callable[[Drill], None]
 SERVER = (Place.TABLE, Place.DBOS)
@@ -250,7 +250,7 @@ def cancel(drill: Drill) -> None:
     drill.start_two(is_slow=True)
     chosen = [drill.lease(run) for run in drill.runs[: len(drill.runs) // 2]]
     for lease in chosen:
-        drill.leases.request_stop(lease.run, Ask.CANCEL_NOW)
+        drill.leases.request_stop(lease.run, LeaseRequest.CANCEL_NOW)
     left = list(chosen)
 
     def gone() -> bool:

@@ -315,7 +315,7 @@ async def test_redo_does_again_what_undo_took_back_and_pause_lets_the_model_rest
         await screen.shows("PLAN.md")
         assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
 
-        await screen.send("/pause", "not told to continue", " paused ")
+        await screen.send("/pause", "not told to go on", " paused ")
         before = len(screen.server.requests)
         await screen.send("Say something")
         await screen.until(lambda: len(screen.server.requests) > before and not screen.talk.is_working)

@@ -10,7 +10,7 @@ from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.browser.test_history import findings
 from tests.web.fleets import DONE, FleetStore, fill_fleet
 from tildone.log.settings import FleetSettings
-from tildone.plan.runs import Ask, LeaseState, WorkOutcome
+from tildone.plan.runs import LeaseRequest, LeaseState, WorkOutcome
 
 PHONE, NARROW = (390, 844), (320, 700)
 MARKUP = "<img src=x onerror=window.hacked=1>"
@@ -149,7 +149,7 @@ def test_a_run_is_cancelled_only_after_a_confirmation(fleet: FleetStore, see: Se
     page.get_by_role("button", name="Drain the worker").click()
     expect(page.locator(".workers .fleet-row")).to_contain_text("draining")
     [worker] = fleet.use(lambda _, leases: leases.workers())
-    assert worker.ask is Ask.DRAIN
+    assert worker.request is LeaseRequest.DRAIN
 
 
 def test_all_runs_are_paused_after_a_confirmation_and_resumed(fleet: FleetStore, see: See) -> None:
@@ -304,7 +304,7 @@ def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetSto
 def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, see: See) -> None:
     for number in range(70):
         fleet.add(f"run-{number:03}")
-    fleet.wish("run-005", Ask.PAUSE)
+    fleet.wish("run-005", LeaseRequest.PAUSE)
     page = see().page
     expect(page.locator(".runs .fleet-row")).to_have_count(60)
     page.get_by_role("button", name="Show more").click()

@@ -2,7 +2,7 @@
 
 Theory of operation. The store records, for each model, the head of the session that it has seen. What lies between that
 head and the current one is news, except for what the model did itself. News is told at the next event at which the
-coding agent accepts text for its model: after a tool call, with a prompt, or when the agent is told to continue. The
+coding agent accepts text for its model: after a tool call, with a prompt, or when the agent is told to go on. The
 current head is then recorded as seen, so the same news is not told twice. A change that the model makes with a native
 tool is news to others only: the head that it leads to is recorded as seen, after the changes that came before it have
 been told.
@@ -90,7 +90,7 @@ def told_to_continue(context: HookContext, reply: HookReply | None) -> HookReply
 
 
 def _is_echo(context: HookContext) -> bool:
-    """Return whether a prompt repeats the text by which the agent was told to continue: some report it as a prompt."""
+    """Return whether a prompt repeats the text by which the agent was told to go on: some report it as a prompt."""
     prompt, nudge = context.event.text("prompt"), context.session.dialect.carry_on(context.session.held_state.plan)
     return any(text and text in prompt for text in (nudge.strip()[:ECHO_LENGTH], NOT_DONE))
 

@@ -135,7 +135,7 @@ VERBS: VerbTable = Registry(
             description=(
                 "AGENT is one of {agents_with_hooks}. EVENT is the agent's own name "
                 "for the event, needed unless the JSON on standard input has it. An agent that stops with tasks left "
-                "is told to continue, within limits; after a restart it receives the plan again; it is told what "
+                "is told to go on, within limits; after a restart it receives the plan again; it is told what "
                 "others changed. On any error the exit code is 0 and the agent is not held up. Options follow AGENT."
             ),
             examples=(
@@ -198,7 +198,7 @@ VERBS: VerbTable = Registry(
             "Watch the plans of all agents live, and edit them, in a full-screen view.",
             description=(
                 "Lists all sessions of the store, those that need you first, and shows the plan of one of them: who "
-                "works on what and since when, how often the agent was told to continue, and which bounds are left. "
+                "works on what and since when, how often the agent was told to go on, and which bounds are left. "
                 "Changes by others appear within a second. With SESSION, opens that plan. ? lists the keys, q leaves.\n"
                 "Themes: dark, light, safe-dark and safe-light, which can be told apart with every kind of colour "
                 "blindness, and terminal, which has the terminal's own colours. Without --theme, the setting theme "

@@ -38,7 +38,7 @@ class Messages:
 MESSAGES = {
     Directive.PAUSE: Messages(
         "Already paused",
-        "An agent that reaches the end of its turn is not told to continue; until then it keeps working.",
+        "An agent that reaches the end of its turn is not told to go on; until then it keeps working.",
         "To keep agents on their plan again: tildone resume",
     ),
     Directive.STOP: Messages(

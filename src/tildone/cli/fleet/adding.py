@@ -18,7 +18,6 @@ from tildone.cli.run.setup import NO_LIMITS, plan_from_file
 from tildone.cli.table import ParsedArgs
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
 from tildone.log.cron import next_time, parse_cron
-from tildone.plan.asked import written
 from tildone.plan.codec import dump, plan_to_json
 from tildone.plan.events import Fact, PlanChanged, latest_state
 from tildone.plan.formats.detection import PlanFile
@@ -26,6 +25,7 @@ from tildone.plan.guard import PLAN, is_unproved, reopened
 from tildone.plan.lists import RunSchedule
 from tildone.plan.model import Plan, numbered, open_tasks, with_source
 from tildone.plan.names import MAX_HANDS, check_name, is_address, provider_family
+from tildone.plan.rare_steps import written
 from tildone.plan.reduce import reduce
 from tildone.plan.runs import Lease, NewRun, Work, check_work
 from tildone.plan.text.amounts import format_count

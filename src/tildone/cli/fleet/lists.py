@@ -32,7 +32,7 @@ from tildone.plan.history.usage import plan_usage
 from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.model import next_task, progress
 from tildone.plan.names import is_address
-from tildone.plan.runs import Ask, Lease, LeaseState, RunFact
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunFact
 from tildone.plan.text.amounts import DAY, ago, format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.runs import (
@@ -509,7 +509,7 @@ def _sentence(lease: Lease, request: RunRequest, *, now: bool) -> str:
 def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
     found: dict[str, object] = {"run": lease.run, "hand": lease.hand, "state": lease.state.value}
     if request in STOPS:
-        found |= {"asked": lease.ask.value or None, "done": lease.state is _STATES[request]}
+        found |= {"asked": lease.request.value or None, "done": lease.state is _STATES[request]}
     return found
 
 
@@ -528,7 +528,7 @@ def drain(args: ParsedArgs) -> int:
     elif not args.positional and not every:
         for worker in workers:
             labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
-            draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
+            draining = ", takes nothing more" if worker.request is LeaseRequest.DRAIN else ""
             seen = ago(now() - worker.seen)
             put(f"{printable(worker.id)}  {format_count(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
         if not workers:
@@ -558,5 +558,5 @@ def _worker_data(worker: WorkerInfo, drained: Sequence[WorkerInfo]) -> dict[str,
         "slots": worker.slots,
         "labels": list(worker.labels),
         "seen": timestamp(worker.seen),
-        "draining": worker in drained or worker.ask is Ask.DRAIN,
+        "draining": worker in drained or worker.request is LeaseRequest.DRAIN,
     }

@@ -129,7 +129,7 @@ class PersonCommands:
                 "redo the change of the plan that was undone last",
                 partial(self._move, "redo"),
             ),
-            "pause": ("pause: the model is not told to continue when it stops", partial(self._steer, "pause")),
+            "pause": ("pause: the model is not told to go on when it stops", partial(self._steer, "pause")),
             "resume": ("resume after /pause or tildone stop", partial(self._steer, "resume")),
             "export": (
                 "write the plan to a file: /export PLAN.md",

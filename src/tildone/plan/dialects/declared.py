@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.schema import SchemaProblem, schema_problems
-from tildone.plan.asked import arrange
 from tildone.plan.codec import pretty
 from tildone.plan.dialects import (
     ANYTHING,
@@ -23,6 +22,7 @@ from tildone.plan.dialects import (
 from tildone.plan.faults import HasCheck, MissingField, TextTooLong, TooManyActive, TooManyTasks, UnknownValue
 from tildone.plan.model import Focus, Plan, Rules, Status, Task, flat, has_checks, open_tasks, progress, without_numbers
 from tildone.plan.ops import Write
+from tildone.plan.rare_steps import arrange
 from tildone.plan.reduce import reduce
 from tildone.plan.text import safe
 from tildone.plan.text.faults import describe_fault

@@ -18,7 +18,7 @@ from tildone.plan.history.timeline import event_data
 from tildone.plan.history.usage import TaskUsage, TokenUse, plan_usage, total_usage, usage_within
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Plan, PlanProgress, Status, Task, held_up, numbered, progress
-from tildone.plan.runs import Ask, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
 from tildone.plan.text.charts import MIN_BREAK_MS, Family, Kind, Sample
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable
@@ -581,7 +581,7 @@ def _state(lease: Lease, now: int) -> str:
 def _worker_state(worker: WorkerInfo, fleet: FleetNow) -> str:
     if fleet.now - worker.seen > fleet.silent_after:
         return SILENT
-    return UP if worker.ask is Ask.NOTHING else DRAINING
+    return UP if worker.request is LeaseRequest.NOTHING else DRAINING
 
 
 def _gauge(name: str, text: str, amount: float) -> Family:

@@ -39,7 +39,7 @@ MAX_LOOKBACK_EVENTS = 200
 """How many more events are read to find the start of tasks in progress."""
 
 _DIRECTIVES = {
-    Directive.GO: "let the agent be told to go on",
+    Directive.GO: "resumed",
     Directive.PAUSE: "paused: the agent is not told to go on",
     Directive.STOP: "stopped the agent",
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tildone.base import shortened, value
 from tildone.plan.lists import BadRow, RunView, WorkerInfo
-from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.amounts import about, dollars
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Line, Role, Span, clip_text, display_width
@@ -17,9 +17,9 @@ MAX_NAME_COLUMNS, STATE_COLUMNS, MAX_WORKER_COLUMNS = 32, 10, 24
 
 QUEUED, DELAYED, RUNNING, LAPSED, ASKING = "queued", "delayed", "running", "lapsed", "asking"
 _ASKED = {
-    Ask.DRAIN: "draining",
-    **dict.fromkeys((Ask.PAUSE, Ask.PAUSE_NOW), "pausing"),
-    **dict.fromkeys((Ask.CANCEL, Ask.CANCEL_NOW), "cancelling"),
+    LeaseRequest.DRAIN: "draining",
+    **dict.fromkeys((LeaseRequest.PAUSE, LeaseRequest.PAUSE_NOW), "pausing"),
+    **dict.fromkeys((LeaseRequest.CANCEL, LeaseRequest.CANCEL_NOW), "cancelling"),
 }
 _ROLES = {
     ASKING: Role.WARNING,
@@ -68,7 +68,7 @@ def state_of(view: RunView, now: int) -> str:
         return str(lease.state.value)
     if not lease.is_held:
         return DELAYED if lease.not_before > now else QUEUED
-    return LAPSED if not view.remaining else _ASKED.get(lease.ask, RUNNING)
+    return LAPSED if not view.remaining else _ASKED.get(lease.request, RUNNING)
 
 
 def row_state(row: RunRow, now: int) -> str:

@@ -40,7 +40,7 @@ MIN_TEXT = 60
 """To how many characters texts are cut before tasks are left out."""
 
 MAX_NUDGE = 8_000
-"""Of the prompt with which an agent is told to continue."""
+"""Of the prompt with which an agent is told to go on."""
 
 MAX_CONTEXT = 8_000
 """Of the text about the plan at the start of a turn."""

@@ -35,7 +35,7 @@ from tildone.log.store import Store
 from tildone.plan.events import AgentUsage, Author, Event, State, latest_state
 from tildone.plan.history import stats
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
-from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.runs import hand_name, state_of
 from tildone.plan.text.state import SessionWord
@@ -139,7 +139,7 @@ def worker_data(row: WorkerRow) -> Data:
         "host": worker.host or host_of(worker.id),
         "labels": list(worker.labels),
         "state": row.state.value,
-        "draining": worker.ask is not Ask.NOTHING,
+        "draining": worker.request is not LeaseRequest.NOTHING,
     }
 
 

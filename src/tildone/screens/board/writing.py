@@ -182,7 +182,7 @@ def ask_run(visit: Visit) -> ApiAnswer:
         raise Problem(400, "ask has to be pause, resume, cancel or retry.")
     changed = request_run(_leases(visit), run, wanted)
     hands = [
-        {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
+        {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.request.value or None}
         for lease in changed
     ]
     return ApiAnswer({"run": run, "hands": hands})

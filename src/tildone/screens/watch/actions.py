@@ -12,7 +12,7 @@ KEYS = (
     ScreenKey("row.last", "to the last row", "last"),
     ScreenKey("watch.open", "open the plan", "app.open", Pane.LIST),
     ScreenKey("watch.answer", "show the open question of an agent, to answer it", "app.answer", Pane.LIST),
-    ScreenKey("watch.pause", "pause: the agent is not told to continue", "app.steer('pause')", Pane.LIST),
+    ScreenKey("watch.pause", "pause: the agent is not told to go on", "app.steer('pause')", Pane.LIST),
     ScreenKey("watch.resume", "resume", "app.steer('go')", Pane.LIST),
     ScreenKey("watch.stop", "stop: the agent ends its turn (asks first)", "app.steer('stop')", Pane.LIST),
     ScreenKey("task.toggle", "done, or open again", "close_task('completed')", Pane.PLAN),

@@ -29,7 +29,7 @@ from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
-from tildone.stores.leasing import COLUMNS, LeaseTransaction, Scribe, lease_in
+from tildone.stores.leasing import COLUMNS, LeaseTransaction, Recorder, lease_in
 from tildone.stores.postgres.connections import ANY_SESSION, Database, Listener
 from tildone.stores.postgres.health import server_findings
 from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, session_row
@@ -49,8 +49,8 @@ _RUN, _HAND = COLUMNS.index("run"), COLUMNS.index("hand")
 class PostgresLeaseTransaction(LeaseTransaction):
     """What an operation reads and writes on a connection that is in a transaction."""
 
-    def __init__(self, connection: Connection, scribe: Scribe, *, locks_heads: bool = False) -> None:
-        self._connection, self.scribe, self._locks_heads = connection, scribe, locks_heads
+    def __init__(self, connection: Connection, recorder: Recorder, *, locks_heads: bool = False) -> None:
+        self._connection, self.recorder, self._locks_heads = connection, recorder, locks_heads
         self._clock: int | None = None
         self._heads: dict[str, str | None] = {}
         self._limited_providers: set[str] = set()
@@ -157,7 +157,7 @@ class PostgresLeaseTransaction(LeaseTransaction):
         for columns in rows:
             lease = lease_in(columns[: len(COLUMNS)], from_sql)
             if isinstance(lease, BadRow):
-                self.scribe.on_bad_row(lease)
+                self.recorder.on_bad_row(lease)
                 continue
             clock, head, body, *is_limited = columns[len(COLUMNS) :]
             self._clock = clock if self._clock is None else self._clock
@@ -185,17 +185,17 @@ def _worker(who: Claimer) -> dict[str, Any]:
 class PostgresLeaseTables:
     """The leases, workers, schedules and limits in a database. The calls are documented by `LeaseTables`."""
 
-    def __init__(self, database: Database, listener: Listener, scribe: Scribe) -> None:
+    def __init__(self, database: Database, listener: Listener, recorder: Recorder) -> None:
         self._database = database
         self._listener = listener
-        self._scribe = scribe
+        self._recorder = recorder
 
     def change(self, work: Callable[[LeaseTransaction], T]) -> T:
         has_moved = False
 
         def transaction(connection: Connection, _attempts: int) -> T:
             with connection.transaction():
-                return work(PostgresLeaseTransaction(connection, self._scribe, locks_heads=has_moved))
+                return work(PostgresLeaseTransaction(connection, self._recorder, locks_heads=has_moved))
 
         while True:
             try:
@@ -254,9 +254,9 @@ class PostgresLeaseTables:
         return self._listener.wait(ANY_SESSION, is_reached, timeout)
 
     def findings(self) -> list[Finding]:
-        before = self._scribe.now()
+        before = self._recorder.now()
         [row] = self.rows("fleet_server")
-        return server_findings(row, before, self._scribe.now())
+        return server_findings(row, before, self._recorder.now())
 
     def _verdict(self, connection: Connection, held: RunFence, fact: Kept, event: str) -> str:
         row = {"run": held.run, "hand": held.hand, "epoch": held.epoch, "id": key(event)}
@@ -266,8 +266,8 @@ class PostgresLeaseTables:
         name, _, head, body, is_there = found
         if is_there:
             return "there"
-        session, scribe = from_sql(name), self._scribe
-        new = Event(event, head_in(head, body), scribe.now(), Actor.AGENT, fact, scribe.author)
+        session, recorder = from_sql(name), self._recorder
+        new = Event(event, head_in(head, body), recorder.now(), Actor.AGENT, fact, recorder.author)
         row |= session_row(session) | row_of(new) | {"reader": "", "seen": None, "keeps_redo": True}
         [(verdict,)] = connection.execute(query("append_held"), row).fetchall()
         if verdict == "fenced":

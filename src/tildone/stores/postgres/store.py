@@ -27,7 +27,7 @@ from tildone.plan import codec
 from tildone.plan.events import Event, SessionHead, SessionInfo
 from tildone.plan.runs import RunFence
 from tildone.stores import TIMEOUT_SECONDS
-from tildone.stores.leasing import READER, RunLeases, RunLists, Scribe
+from tildone.stores.leasing import READER, Recorder, RunLeases, RunLists
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import ConnectionPool, Database, Listener
 from tildone.stores.postgres.health import findings
@@ -187,8 +187,8 @@ class PostgresStore:
     def compact(self) -> None:
         """Do nothing: the server's autovacuum reuses space."""
 
-    def leases(self, scribe: Scribe) -> RunLeases:
-        return RunLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
+    def leases(self, recorder: Recorder) -> RunLeases:
+        return RunLeases(self, PostgresLeaseTables(self._database, self._lease_listener, recorder), recorder)
 
     def run_lists(self) -> RunLists:
         return RunLists(PostgresLeaseTables(self._database, self._lease_listener, READER))

@@ -24,7 +24,7 @@ from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
 from tildone.plan.runs import Claimer, Kept, Lease, RunFence
 from tildone.stores.agents import has_ended, machine_name
-from tildone.stores.leasing import CHANGING_COLUMNS, COLUMNS, LeaseTransaction, Scribe, lease_in
+from tildone.stores.leasing import CHANGING_COLUMNS, COLUMNS, LeaseTransaction, Recorder, lease_in
 from tildone.stores.polling import wait_until
 from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.file import SqliteFile
@@ -81,13 +81,13 @@ class SqliteLeaseTransaction(LeaseTransaction):
         path: str,
         machine: Machine,
         history: Callable[[str], Iterator[Event]],
-        scribe: Scribe,
+        recorder: Recorder,
     ) -> None:
         self._connection = connection
         self._path = path
         self._machine = machine
         self._history = history
-        self.scribe = scribe
+        self.recorder = recorder
         self._at = machine.moment()
 
     @property
@@ -153,7 +153,7 @@ class SqliteLeaseTransaction(LeaseTransaction):
         return SessionHead() if row is None else session_head_in(row, session, self._path)
 
     def kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
-        return self.scribe.good(lease_in(columns, from_sql) for columns in rows)
+        return self.recorder.good(lease_in(columns, from_sql) for columns in rows)
 
     def key(self, session: str) -> str | bytes | None:
         return to_sql(session)
@@ -171,7 +171,7 @@ class SqliteLeaseTransaction(LeaseTransaction):
         return self._connection.execute(query(statement), row).fetchall()
 
     def _set_aside(self, columns: Any, bad: BadRow) -> None:
-        self.scribe.on_bad_row(bad)
+        self.recorder.on_bad_row(bad)
         run, hand = columns[COLUMNS.index("run")], columns[COLUMNS.index("hand")]
         self.rows("set_aside", run=run, hand=hand)
 
@@ -179,16 +179,16 @@ class SqliteLeaseTransaction(LeaseTransaction):
 class SqliteLeaseTables:
     """The leases, workers, schedules and limits in a file. The calls are documented by `LeaseTables`."""
 
-    def __init__(self, store: Store, file: SqliteFile, scribe: Scribe, machine: Machine | None = None) -> None:
+    def __init__(self, store: Store, file: SqliteFile, recorder: Recorder, machine: Machine | None = None) -> None:
         self._store = store
         self._file = file
-        self._scribe = scribe
+        self._recorder = recorder
         self._machine = machine or Machine(moment, machine_name(), is_alive)
 
     def change(self, work: Callable[[LeaseTransaction], T]) -> T:
         def transaction(connection: apsw.Connection) -> T:
             return work(
-                SqliteLeaseTransaction(connection, self._file.path, self._machine, self._store.history, self._scribe)
+                SqliteLeaseTransaction(connection, self._file.path, self._machine, self._store.history, self._recorder)
             )
 
         return self._file.write(transaction)

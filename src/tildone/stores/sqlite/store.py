@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
     from tildone.plan.runs import RunFence
-    from tildone.stores.leasing import RunLeases, RunLists, Scribe
+    from tildone.stores.leasing import Recorder, RunLeases, RunLists
     from tildone.stores.sqlite.leases import Machine
 
 BATCH_CHARACTERS = 100_000
@@ -161,13 +161,13 @@ class SqliteStore:
 
         return compact(self._file)
 
-    def leases(self, scribe: Scribe, machine: Machine | None = None) -> RunLeases:
+    def leases(self, recorder: Recorder, machine: Machine | None = None) -> RunLeases:
         """Return the leases of runs, by default with the clock of this machine."""
         # Late, because only workers and their commands need them.
         from tildone.stores.leasing import RunLeases
         from tildone.stores.sqlite.leases import SqliteLeaseTables
 
-        return RunLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
+        return RunLeases(self, SqliteLeaseTables(self, self._file, recorder, machine), recorder)
 
     def run_lists(self) -> RunLists:
         # Late, because only screens need them.

@@ -151,7 +151,7 @@ def _results(outcome: Outcome) -> list[str]:
 def _unexpected_next(call: CompletedCall) -> Task | None:
     """Return the next task after a finished one, unless it follows that one or the call starts it; else None."""
     # Late, because hooks only build prompts.
-    from tildone.plan.asked import finished_spots
+    from tildone.plan.rare_steps import finished_spots
     from tildone.plan.selection import task_at
 
     ops, after = call.params["ops"], call.outcome.after

@@ -74,6 +74,7 @@ def _entry(public_name: str) -> str:
 
 
 def _section(name: str, code: str, text: str, *members: str) -> str:
+    assert text, f"{name} is public and has no docstring"
     block = f"```text\n{code}\n```\n\n" if code else ""
     listing = "\n" + "\n".join(members) + "\n" if members else ""
     return f"### `{name}`\n\n{block}{prose(text)}\n{listing}"

@@ -91,14 +91,17 @@ class Patience:
 
     @property
     def has_budget(self) -> bool:
+        """Whether there is a limit for the plan or for the task in progress."""
         return self.has_task_budget or self.has_plan_budget
 
     @property
     def has_plan_budget(self) -> bool:
+        """Whether there is a limit for all agents of the plan together."""
         return (self.cost, self.tokens) != (None, None)
 
     @property
     def has_task_budget(self) -> bool:
+        """Whether there is a limit for the task in progress."""
         return (self.task_cost, self.task_tokens, self.task_minutes) != (None, None, None)
 
 
@@ -133,6 +136,8 @@ class Turn:
 
 @value
 class Rest:
+    """Leave the agent alone."""
+
     why: RestReason
 
 
@@ -160,6 +165,8 @@ Decision = Rest | GoOn | GiveUp
 
 @value
 class Verdict:
+    """The decision at the end of a turn, and the prompt for the agent, if it goes on."""
+
     decision: Decision
     prompt: str | None = None
 

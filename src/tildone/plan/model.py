@@ -463,6 +463,7 @@ def progress(plan: Plan) -> PlanProgress:
 
 
 def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
+    """Return the open tasks, each with its position in the plan."""
     return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
 
 

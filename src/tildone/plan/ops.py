@@ -21,6 +21,8 @@ class At:
 
 @value
 class Numbered:
+    """Tasks by their numbers."""
+
     numbers: tuple[int, ...]
 
 
@@ -77,6 +79,8 @@ class Insert:
 
 @value
 class Mark:
+    """Set the status of tasks."""
+
     target: Selector
     status: Status
 
@@ -111,6 +115,8 @@ class Remove:
 
 @value
 class Note:
+    """Add a note to a task."""
+
     target: Named | At | Numbered
     text: str
 

@@ -61,6 +61,7 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
+        """Whether the plan is different now."""
         return self.after != self.before
 
 

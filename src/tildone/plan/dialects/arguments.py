@@ -45,6 +45,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any,
 
 
 def anthropic_tools(dialect: Dialect) -> list[Any]:
+    """Return the tools as the `tools` of a request to Anthropic's Messages API."""
     return [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
         for tool in dialect.tools

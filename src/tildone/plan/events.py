@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 class Actor(Enum):
+    """Who caused an event."""
+
     AGENT = "agent"
     USER = "user"
     TIMER = "timer"

@@ -52,6 +52,8 @@ MS_PER_HOUR = 60 * MS_PER_MINUTE
 
 
 class RestReason(Enum):
+    """Why an agent is left alone."""
+
     NO_PLAN = "there is no plan"
     ABORTED = "the turn was interrupted"
     ALL_DONE = "nothing is left to do"

@@ -108,7 +108,7 @@ def test_a_check_is_asked_for_only_if_the_worker_may_ask(bench: Bench, ask: tupl
     plan = flat(Task("Remove", Status.BLOCKED, check=Check(("rm", "x"))))
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="exit 0")), [PlanChanged(plan)])
 
-    with bench.worker(allow=("make *",), request=ask):
+    with bench.worker(allow=("make *",), ask=ask):
         [released] = until(lambda: bench.facts(RunReleased))
 
     assert (bench.lease().state, [fact.text for fact in bench.facts(Asked)]) == (state, ["rm x"] if ask else [])

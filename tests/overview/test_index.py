@@ -99,7 +99,7 @@ def test_undo_is_a_change_without_which_no_row_is_computed(world: World, monkeyp
     session.undo()
 
     assert [row.closed for row in world.index.refresh().changed] == [0]
-    monkeypatch.delattr("tildone.app.index.session_row")
+    monkeypatch.delattr("tildone.app.sessions.session_row")
     assert not world.index.refresh()
 
 

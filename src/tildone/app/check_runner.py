@@ -10,26 +10,25 @@ are read that are neither hidden nor dependencies.
 from __future__ import annotations
 
 import os
-import re
 from hashlib import sha1, sha256
 from stat import S_ISDIR, S_ISLNK
-from threading import Event
 from time import monotonic
 
-from tildone.app.check_commands import CommandResult, run_command
 from tildone.app.person import FIELDS_BEFORE_PATH, STATUS, SafeGit, git_folder, is_repository, walk_files
 from tildone.app.trust import Consent
 from tildone.base import TYPE_CHECKING, Refused
 from tildone.base.files import remove_if_there, replace_file
 from tildone.base.private import PRIVATE_FILE, REPLACED, make_private_folder, open_private, real_path_inside
-from tildone.base.secrets import Redactor
 from tildone.plan.model import Proof, Result
 from tildone.plan.text.proofs import check_text, output_end
 from tildone.stores.agents import digest, digest_of_bytes
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from threading import Event
 
+    from tildone.app.check_commands import CommandResult
     from tildone.app.trust import Approvals
     from tildone.plan.model import Check
 
@@ -161,6 +160,8 @@ def _spans(listing: bytes, glob: str) -> Iterator[tuple[int, int]]:
 
 def pattern(glob: str) -> re.Pattern[str]:
     """Return a glob as a regular expression for whole paths, with slashes."""
+    import re  # noqa: PLC0415  few checks need globs
+
     return re.compile(_expression(glob, re.escape))
 
 
@@ -439,6 +440,8 @@ class CheckRunner:
         """Run a check; None if it did not end in the time that there is."""
         if not self._is_approved(number, check):
             return Proof(Result.REFUSED, check.command, reason="a person has to approve its check first")
+        from tildone.base.secrets import Redactor  # noqa: PLC0415  most hooks run no commands
+
         files, self._seen = self._files(), None
         # Before it runs: what is changed meanwhile, it may not have seen.
         tracked, everything = "" if check.watches else files.tracked(()), files.everything(check.watches)
@@ -471,6 +474,11 @@ class CheckRunner:
 
     def _attempts(self, check: Check) -> CommandResult | None:
         """Run a command until it passes, as often as it may fail; None if the time for all checks is over."""
+        # Late, because most looks at proofs run no command.
+        from threading import Event  # noqa: PLC0415  see above
+
+        from tildone.app.check_commands import CommandResult, run_command  # noqa: PLC0415  see above
+
         over, environ = Event(), dict(os.environ)
         environ["PATH"] = self._approvals.search_path(check, environ.get("PATH", ""))
         try:

@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from pygments.lexers import find_lexer_class, get_all_lexers  # type: ignore[import-untyped]
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -192,6 +191,8 @@ def _colored(language: str, code: str) -> tuple[CodeLine, ...] | None:
 @cache
 def _lexer(language: str) -> Any:
     """The lexer of a language; None if there is none. Plugins, which are code of others, are not looked for."""
+    from pygments.lexers import find_lexer_class, get_all_lexers  # type: ignore[import-untyped]  # noqa: PLC0415  see the module
+
     wanted = language.lower()
     for name, aliases, _, _ in get_all_lexers(plugins=False):
         if wanted in aliases:

@@ -40,7 +40,6 @@ from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.memory import ClaimsOfSessions
 from tildone.stores.pi.entries import PlanInEntry
-from tildone.stores.pi.examination import findings
 from tildone.stores.pi.folder import (
     MAX_BATCH_EVENTS,
     Folder,
@@ -446,6 +445,8 @@ class JsonlStore:
         return wait_until(self._files.changed, lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
+        from tildone.stores.pi.examination import findings  # noqa: PLC0415  only checks of a store need it
+
         return findings(self._folder, self._recover)
 
     def compact(self) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
-from tildone.plan.dialects import CompletedCall
+from tildone.plan.dialects import CompletedCall, with_plan
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.indexed import carry_on, edit_reply
 from tildone.plan.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, context, describe_changes, user_tasks
@@ -110,7 +110,11 @@ def test_open_tasks_are_listed_with_their_status_and_no_tool_is_named() -> None:
     assert "- and 15 more\n" in told
     assert max(map(len, told.splitlines())) == MAX_TEXT_CHARACTERS + len("- ")
     assert NATIVE.tools == ()
-    assert NATIVE.recover([]) is None
+    planned = with_plan({}, plan_of("Parse"), Plan())
+    newest_is_broken = [
+        {"type": "message", "message": {"role": "toolResult", "details": each}} for each in (planned, {})
+    ]
+    assert (NATIVE.recover([]), NATIVE.recover(newest_is_broken)) == (None, plan_of("Parse"))
     assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in
 
 

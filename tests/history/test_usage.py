@@ -188,6 +188,15 @@ def test_a_task_that_an_agent_left_belongs_to_the_next_one() -> None:
     branch.add(Nudged(4, 4), "claude:2", 0.75)
 
     assert branch.costs() == [0.25]
+    assert [task.nudges for task in branch.tasks()] == [4]
+
+
+def test_a_nudge_without_a_task_to_work_on_is_that_of_none() -> None:
+    branch = Branch()
+    branch.mark(COMPLETED)
+    branch.add(Nudged(1, 1), "claude:1")
+
+    assert [task.nudges for task in branch.tasks()] == [0]
 
 
 def test_a_conversation_that_is_counted_from_0_again_adds_up() -> None:

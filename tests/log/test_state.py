@@ -15,7 +15,7 @@ from tests.stores.contract import run_machine
 from tildone.base import NotFound, Refused
 from tildone.log.kept import Severity, error_findings
 from tildone.plan import codec
-from tildone.plan.claims import Claim, Claimant, newest
+from tildone.plan.claims import RELEASED, Claim, Claimant, newest, released
 from tildone.plan.codec import decode, encode
 from tildone.plan.events import (
     UNKNOWN,
@@ -485,6 +485,14 @@ OTHER = Claim(2, 1, 9, Claimant("ada"))
 
 def test_the_claim_with_the_highest_epoch_counts_in_any_order() -> None:
     assert newest([SUCCESSOR, FIRST, OTHER]) == newest([OTHER, FIRST, SUCCESSOR]) == {1: SUCCESSOR, 2: OTHER}
+
+
+def test_an_agent_that_gives_all_back_keeps_no_claim_that_it_has_lost() -> None:
+    """The claim of its successor stays as it is. Some tasks may be given back alone."""
+    after = released([FIRST, SUCCESSOR, OTHER], "ada", None)
+
+    assert [(claim.task, claim.agent, claim.until) for claim in after] == [(1, "bob", 12), (2, "ada", RELEASED)]
+    assert released([FIRST, SUCCESSOR, OTHER], "ada", frozenset({1})) == [SUCCESSOR, OTHER]
 
 
 def test_claims_follow_their_model() -> None:

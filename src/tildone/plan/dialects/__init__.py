@@ -156,13 +156,15 @@ def with_plan(details: Mapping[str, Any], plan: Plan, before: Plan) -> dict[str,
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """Return the plan in the newest result that contains a valid one, or None."""
-    for entry in reversed(entries):
-        match entry:
-            case {"type": "message", "message": {"role": "toolResult", "details": details}}:
-                plan = plan_in_details(details)
-                if plan is not None:
-                    return plan
-    return None
+    return next((plan for entry in reversed(entries) if (plan := _plan(entry)) is not None), None)
+
+
+def _plan(entry: Mapping[str, Any]) -> Plan | None:
+    match entry:
+        case {"type": "message", "message": {"role": "toolResult", "details": details}}:
+            return plan_in_details(details)
+        case _:
+            return None
 
 
 def plan_in_details(details: object) -> Plan | None:

@@ -150,11 +150,10 @@ class _Counter:
             case PlanChanged(plan):
                 self._change(numbered(plan), agent)
             case Nudged(of_subagent=False):
-                at_work, upcoming = self._at_work(agent), next_task(self._plan)
-                if at_work:
-                    at_work[0].nudges += 1
-                elif upcoming is not None:
-                    self.tasks[upcoming[1].number].nudges += 1
+                upcoming = next_task(self._plan)
+                nudged = self._at_work(agent) or ([self.tasks[upcoming[1].number]] if upcoming else [])
+                for task in nudged[:1]:
+                    task.nudges += 1
             case _:
                 pass
         self._last_event[agent] = self._count

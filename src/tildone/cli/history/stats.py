@@ -16,15 +16,10 @@ from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.plan.events import branch, by_id, labels
-from tildone.plan.history.stats import NO_STATS, Stats, session_stats, stats_data
-from tildone.plan.history.stats_lines import stats_lines
+from tildone.plan.history.stats import Stats, session_stats
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
 from tildone.plan.history.usage import TokenUse
 from tildone.plan.text.safe import printable
-from tildone.run.codec import decode_entry
-from tildone.run.events import MessageEntry
-from tildone.run.messages import AssistantMessage
-from tildone.stores.pi.session_file import id_in_file_name, load
 
 STREAM = "-"
 """The name of standard output."""
@@ -38,10 +33,15 @@ def run(args: ParsedArgs) -> int:
     session = open_for_reading(args)
     stats = _stats(args, session)
     if args.has("json"):
+        # Imported here and below, because each of the three outputs needs its own.
+        from tildone.plan.history.stats import NO_STATS, stats_data  # noqa: PLC0415  see above
+
         put_data(session=session.name, **(stats_data(stats, timestamp) if stats else NO_STATS))
     elif args.has("svg"):
         _write_svg(session, stats, args.options["svg"], force=args.has("force"))
     elif stats:
+        from tildone.plan.history.stats_lines import stats_lines  # noqa: PLC0415  see above
+
         put_spans(stats_lines(_title(session), stats, local_time, columns()))
     elif session.store.session_head(session.name).head is None and session.store.leaves(session.name):
         print_no_events(session)
@@ -92,6 +92,9 @@ def token_use(agents: Iterable[str], folder: str) -> tuple[list[TokenUse], set[s
     wanted = {agent.removeprefix(AGENT) for agent in agents if agent.startswith(AGENT)}
     if not wanted or not os.path.isdir(folder):
         return [], set()
+    # Late, because most plans are worked on by other agents.
+    from tildone.stores.pi.session_file import id_in_file_name  # noqa: PLC0415  see above
+
     # A forked conversation has copies of entries, with their ids.
     requests: dict[str, TokenUse] = {}
     found: set[str] = set()
@@ -105,6 +108,11 @@ def token_use(agents: Iterable[str], folder: str) -> tuple[list[TokenUse], set[s
 
 
 def _requests(path: str) -> Iterator[tuple[str, TokenUse]]:
+    from tildone.run.codec import decode_entry  # noqa: PLC0415  see above
+    from tildone.run.events import MessageEntry  # noqa: PLC0415  see above
+    from tildone.run.messages import AssistantMessage  # noqa: PLC0415  see above
+    from tildone.stores.pi.session_file import load  # noqa: PLC0415  see above
+
     try:
         _, records = load(path)
     except TildoneError:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, plan_of, unnumbered_plan_of
+from tildone.app.answering import caution_of
 from tildone.base import replace
 from tildone.base.json import dump, parse, quoted
 from tildone.log.kept import counts_of, filled
@@ -323,7 +324,7 @@ def test_every_time_between_is_counted_once(times: list[int], buckets: int) -> N
 def test_a_question_about_a_dangerous_command_says_why() -> None:
     kinds = ("command", "check", "change", "input")
 
-    assert [Need("n", "s", kind, "rm -rf build").caution for kind in kinds] == [
+    assert [caution_of(Need("n", "s", kind, "rm -rf build")) for kind in kinds] == [
         *["Careful: it deletes files."] * 2,
         *["", ""],
     ]

@@ -12,9 +12,10 @@ from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
 from tildone.base import NotFound, Refused, UnknownNeed, UsageError, value
 from tildone.base.ids import id_maker, now
-from tildone.log.needs import Need, NeedAnswered
+from tildone.log.needs import COMMANDS, Need, NeedAnswered
 from tildone.log.store import Store
 from tildone.plan.runs import Answered, Asked, Lease
+from tildone.plan.shell.danger import caution
 from tildone.plan.text.safe import printable
 from tildone.stores.leasing import RunLeases
 
@@ -49,10 +50,10 @@ class OpenQuestion:
     def is_permission(self) -> bool:
         return self.kind in PERMISSIONS
 
-    @property
-    def caution(self) -> str:
-        """What a person is told before they permit it; empty unless it is a dangerous command."""
-        return (self.need or Need(self.id, "", self.kind, self.text)).caution
+
+def caution_of(question: Need | OpenQuestion) -> str:
+    """Return what a person is told before they permit it; empty unless it is a dangerous command."""
+    return caution(question.text) if question.kind in COMMANDS else ""
 
 
 @value

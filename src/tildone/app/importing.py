@@ -14,6 +14,7 @@ from tildone.app.edits import replace_plan
 from tildone.app.opening import check_approvals, session_title
 from tildone.app.settings import Settings
 from tildone.base import NotFound, Refused, StoreError, TildoneError, UsageError, nearest, replace, value
+from tildone.base.files import STREAM
 from tildone.base.private import REPLACED, open_private
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -23,8 +24,6 @@ from tildone.plan.events import Event, PlanChanged, by_id, latest_state
 from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks, detection
 from tildone.plan.model import Check, Plan, with_imported_proofs, with_source
 from tildone.stores.pi.history import read_history
-
-STREAM = "-"
 
 _TASK_FILE = re.compile(r"[0-9]+\.json")
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -380,12 +379,12 @@ def _text(row: SessionRow, searched: Callable[[str], str]) -> str:
 
 
 def _encoded(key: SortKey, sort: str) -> Cursor:
-    return Cursor(urlsafe_b64encode(codec.dump([sort, *key]).encode()).decode())
+    return Cursor(codec.dump([sort, *key]).encode().hex())
 
 
 def _decoded(cursor: Cursor, sort: str) -> SortKey:
     try:
-        found = codec.parse_strictly(urlsafe_b64decode(cursor.encode()).decode())
+        found = codec.parse_strictly(bytes.fromhex(cursor).decode())
     except ValueError as error:
         raise UsageError("the cursor is not valid; begin with the first page") from error
     example = [sort, *(SORTS[sort](_EXAMPLE))]

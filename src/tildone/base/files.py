@@ -14,6 +14,9 @@ import sys
 from tildone.base import TildoneError
 from tildone.base.private import PRIVATE_FILE, SHARED_FILE, open_private, open_shared
 
+STREAM = "-"
+"""Standard input or output, as the name of a file."""
+
 
 def replace_file(
     path: str,

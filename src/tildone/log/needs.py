@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, Refused, replace, value
 from tildone.base.json import decode_record, dump
-from tildone.plan.shell.danger import caution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,13 +47,6 @@ class Need:
     answer: str = ""
     answered_by: str = ""
     answered_at: int = 0
-
-    @property
-    def caution(self) -> str:
-        """What a person is told before they permit it; empty unless it is a dangerous command."""
-        if self.kind not in COMMANDS:
-            return ""
-        return caution(self.text)
 
     @property
     def is_open(self) -> bool:

@@ -16,7 +16,7 @@ from tests.cli.person import HANG_SECONDS, Person
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import session_in
 from tildone.cli.parsing import ROOT, parse
-from tildone.cli.transfer.files import MAX_UNSTABLE_POLLS, TIMESTAMP_NANOSECONDS, FilePoll, Follower
+from tildone.cli.transfer.import_files import MAX_UNSTABLE_POLLS, TIMESTAMP_NANOSECONDS, FilePoll, Follower
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.dialects.declared import DIALECT as DECLARED

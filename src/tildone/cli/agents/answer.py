@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tildone.app.answering import answer_need
+from tildone.app.answering import answer_need, caution_of
 from tildone.app.opening import session_title
 from tildone.app.sessions import awaited_needs
 from tildone.app.who import PersonAct, check_person
@@ -66,7 +66,7 @@ def _print(needs: Sequence[Need]) -> None:
         put(f"{printable(need.id)}  {', '.join(printable(part) for part in who if part)}")
         text = f"{need.detail}\n{need.text}" if need.detail else need.text
         put_raw("\n".join(f"  {line}" for line in text.splitlines()))
-        put_caution(need.caution)
+        put_caution(caution_of(need))
         if need.options:
             put(f"  To answer: tildone answer {need.id} {'|'.join(printable(option) for option in need.options)}")
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from tildone.app.opening import session_title
 from tildone.base import Refused, TildoneError, UsageError
-from tildone.base.files import read_text, write_text
+from tildone.base.files import STREAM, read_text, write_text
 from tildone.base.ids import local_time, now, timestamp
 from tildone.base.private import SHARED_FILE
 from tildone.cli.history.log import print_no_events
@@ -20,9 +20,6 @@ from tildone.plan.history.stats import Stats, session_stats
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
 from tildone.plan.history.usage import TokenUse
 from tildone.plan.text.safe import printable
-
-STREAM = "-"
-"""The name of standard output."""
 
 
 def run(args: ParsedArgs) -> int:

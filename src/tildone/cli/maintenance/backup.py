@@ -11,7 +11,7 @@ from tildone.app.opening import open_store
 from tildone.app.settings import Settings, data_folder
 from tildone.app.who import PersonAct, check_person
 from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, UsageError
-from tildone.base.files import publish
+from tildone.base.files import STREAM, publish
 from tildone.base.ids import local_time, now
 from tildone.base.private import REPLACED, make_private_folder, open_private
 from tildone.cli import INTERRUPTED
@@ -94,8 +94,6 @@ def changed_sessions(copied: CopyResult) -> str:
 
 
 FOLDER = "backups"
-STREAM = "-"
-"""In place of a file: standard input or output."""
 
 
 def run_backup(args: ParsedArgs) -> int:

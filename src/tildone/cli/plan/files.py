@@ -10,6 +10,7 @@ from tildone.app.commands import Answer, CopyText, OpenEditor, ReadFile, WriteFi
 from tildone.app.slash import FILE, after_request, draft, export, request_failed
 from tildone.base import Refused, TildoneError, UsageError
 from tildone.base.desktop import copy_to_clipboard, editor_command, run_editor
+from tildone.base.files import STREAM
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.cli.opening import BEGIN, open_for_editing, open_for_reading, settings_for
 from tildone.cli.output import on_terminal, put, put_notice, put_raw
@@ -22,8 +23,6 @@ from tildone.plan.events import Actor
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
 from tildone.plan.model import Check, Plan
-
-STREAM = "-"
 
 
 def export_plan(args: ParsedArgs) -> int:

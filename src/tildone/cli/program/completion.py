@@ -22,7 +22,7 @@ from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing import SHORT
 from tildone.cli.run import MODES
 from tildone.cli.table import UNLIMITED, Option, ParsedArgs, Verb
-from tildone.cli.transfer.files import EXPORT_FORMATS
+from tildone.cli.transfer.export import EXPORT_FORMATS
 from tildone.fleet.drivers import AGENTS
 from tildone.log.store import Store
 from tildone.plan.dialects import DIALECTS

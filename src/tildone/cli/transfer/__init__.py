@@ -15,7 +15,7 @@ VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
-        "files:run_import": Verb(
+        "import_files": Verb(
             "import FILE…",
             "Import plans and histories from the files of other programs.",
             description=(
@@ -40,7 +40,7 @@ VERBS: VerbTable = Registry(
                 "gh issue view 12 --json body --jq .body | tildone import - --from markdown",
             ),
         ),
-        "files:run_export": Verb(
+        "export": Verb(
             "export [FILE]",
             "Write the plan, or the session with its whole history, to a file.",
             description=(

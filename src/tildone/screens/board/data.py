@@ -6,6 +6,7 @@ Texts are sent as they are stored: pages show them as text, and JSON in ASCII hi
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from tildone.app.answering import caution_of
 from tildone.app.check_states import CheckFacts, check_state
 from tildone.app.conflict import Conflict
 from tildone.app.edits import sentence
@@ -96,7 +97,8 @@ def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
     """Return a question of an agent. `row` is its session, if it is known."""
     agents = [agent for agent in row.agents if agent.agent == need.agent] if row else []
     return {
-        **fields(need, "id", "kind", "text", "since", "detail", "caution"),
+        **fields(need, "id", "kind", "text", "since", "detail"),
+        "caution": caution_of(need),
         "key": key(need.session),
         "name": row.title if row else need.session,
         "options": list(need.options),

@@ -11,6 +11,7 @@ from time import monotonic
 from textual import events
 from textual.strip import Strip
 
+from tildone.app.answering import caution_of
 from tildone.app.sessions import SessionRow
 from tildone.base import value
 from tildone.log.needs import Need
@@ -44,7 +45,7 @@ def answer_keys(need: Need) -> dict[str, str]:
     keys: dict[str, str] = {}
     for number, option in enumerate(need.options, 1):
         key = _KEYS.get(option, str(number))
-        if key == "y" and need.caution:
+        if key == "y" and caution_of(need):
             key = "Y"
         keys[str(number) if key in keys else key] = option
     return keys
@@ -129,8 +130,8 @@ class NeedPanel(ResizedWidget, can_focus=True):
         self._hints = self._wrapped_hints(columns + 4)
         lines = [part for line in printable_lines(self.need.text) for part in wrap_text(line, columns) or [""]]
         self._body = [(Span("  "), Span(line)) for line in lines]
-        if self.need.caution:
-            self._body += [(Span("  "), Span(part, Role.ERROR)) for part in wrap_text(self.need.caution, columns)]
+        if caution_of(self.need):
+            self._body += [(Span("  "), Span(part, Role.ERROR)) for part in wrap_text(caution_of(self.need), columns)]
         if self.need.detail:
             self._body += [
                 (Span("  "), Span(part, Role.DIM)) for part in wrap_text(printable(self.need.detail), columns)

@@ -63,7 +63,7 @@ VERBS: VerbTable = Registry(
                 "tildone run --continue",
             ),
         ),
-        "run:list_extensions": Verb(
+        "extensions": Verb(
             "extensions",
             "List the extensions of tildone run.",
             description=(

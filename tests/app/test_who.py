@@ -405,20 +405,29 @@ def typed(workspace: Workspace, line: str, program: str = "claude") -> tuple[int
     return code, out, err
 
 
+def linked(workspace: Workspace) -> Path:
+    """A link to the program, because the path of the checkout may have spaces."""
+    link = workspace.home / "linked" / "tildone"
+    if not link.exists():
+        link.parent.mkdir(parents=True)
+        link.symlink_to(PROGRAM)
+    return link
+
+
 def scrubbed(workspace: Workspace, words: str, **more: str) -> str:
     """A command without the variables of the agent, and with these."""
     home = str(workspace.home)
-    variables = {"PATH": os.environ["PATH"], "HOME": home, "XDG_DATA_HOME": home, **more}
-    return f"env -i {' '.join(f'{name}={text}' for name, text in variables.items())} {PROGRAM} {words}"
+    variables = {"PATH": os.defpath, "HOME": home, "XDG_DATA_HOME": home, **more}
+    return f"env -i {' '.join(f'{name}={text}' for name, text in variables.items())} {linked(workspace)} {words}"
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_an_agent_is_known_by_its_process_whatever_its_environment(workspace: Workspace) -> None:
     store, elsewhere = workspace.settings.store.location, str(workspace.home / "elsewhere")
     lines = {
-        "its variables": f"{PROGRAM} resume",
+        "its variables": f"{linked(workspace)} resume",
         "a scrubbed environment": scrubbed(workspace, "resume"),
-        "its variables taken away": f"unset CLAUDECODE CLAUDE_CODE_SESSION_ID; {PROGRAM} resume",
+        "its variables taken away": f"unset CLAUDECODE CLAUDE_CODE_SESSION_ID; {linked(workspace)} resume",
         "another project": f"cd / && {scrubbed(workspace, f'resume --session {workspace.project}')}",
         "other folders": scrubbed(
             workspace, f"resume --session {workspace.project}", XDG_DATA_HOME=elsewhere, TILDONE_STORE=store
@@ -454,9 +463,10 @@ def test_what_is_typed_below_an_agent_is_recorded_as_its_doing(workspace: Worksp
 def test_a_process_that_has_left_the_tree_is_known_by_its_variables_only(workspace: Workspace) -> None:
     """Without them, it is another process of the same user, which nothing tells from the person's."""
     left = "rm -f ended; mkfifo ended; setsid -f sh -c '{} resume >out 2>&1; echo $? >ended'; cat ended out"
-    env = f"env -i PATH={os.environ['PATH']} HOME={workspace.home} XDG_DATA_HOME={workspace.home} {PROGRAM}"
+    program = linked(workspace)
+    env = f"env -i PATH={os.defpath} HOME={workspace.home} XDG_DATA_HOME={workspace.home} {program}"
 
-    with_variables, without = (typed(workspace, left.format(each))[1] for each in (PROGRAM, env))
+    with_variables, without = (typed(workspace, left.format(each))[1] for each in (program, env))
 
     assert with_variables == f"3\ntildone: {REFUSED}"
     assert without.startswith("0\n")

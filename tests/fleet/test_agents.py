@@ -11,6 +11,7 @@ from contextlib import chdir
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -725,7 +726,7 @@ def starts(bench: Bench) -> int:
 @pytest.mark.parametrize(("most", "state", "expected"), [(3, LeaseState.DONE, 3), (1, LeaseState.FAILED, 2)])
 def test_it_is_started_until_a_start_does_nothing(bench: Bench, most: int, state: LeaseState, expected: int) -> None:
     """All under one lease; what did nothing once would do so again."""
-    bench.add(ONE_TASK.format(most=most, python=sys.executable), "early", tasks=3)
+    bench.add(ONE_TASK.format(most=most, python=quote(sys.executable)), "early", tasks=3)
 
     with bench.worker(agents=("early",)):
         lease = bench.becomes(LeaseState.DONE, LeaseState.FAILED)
@@ -735,7 +736,7 @@ def test_it_is_started_until_a_start_does_nothing(bench: Bench, most: int, state
 
 
 def test_an_agent_with_an_open_question_is_not_started_again(bench: Bench, tmp_path: Path) -> None:
-    bench.add(f"{ONE_TASK.format(most=3, python=sys.executable)}; {wait_for(tmp_path / 'go')}", "early", tasks=3)
+    bench.add(f"{ONE_TASK.format(most=3, python=quote(sys.executable))}; {wait_for(tmp_path / 'go')}", "early", tasks=3)
 
     with bench.worker(agents=("early",)):
         lease = until(lambda: bench.lease().is_held and bench.lease())

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from unittest.mock import Mock
 
 import apsw
@@ -195,7 +196,7 @@ def test_an_agent_that_is_frozen_while_it_writes_to_the_store_does_not_block_it(
     locked = tmp_path / "locked"
     program = tmp_path / "locks.py"
     program.write_text(LOCKS, encoding="utf-8")
-    bench.add(f"test -e {locked} && exit 0; exec {sys.executable} {program} {bench.address} {locked}")
+    bench.add(f"test -e {locked} && exit 0; exec {quote(sys.executable)} {program} {bench.address} {locked}")
 
     with bench.worker():
         until(locked.exists)

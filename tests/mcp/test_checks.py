@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ async def test_progress_names_the_check_that_runs(project: Project, monkeypatch:
         rest = await wire.rest()
 
     [message] = {notice["params"]["message"] for notice in notices}
-    assert message.startswith(f"running the check of task 1: `{WAITS.command[0]}")
+    assert message.startswith(f"running the check of task 1: `{quote(WAITS.command[0])}")
     assert message.endswith("…`")
     assert (message.isprintable(), len(message) < 120) == (True, True)
     assert any(answer.get("id") == 1 for answer in rest)

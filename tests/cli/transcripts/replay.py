@@ -35,12 +35,15 @@ class Typist(Reader):
 
     def outputs(self, commands: list[str]) -> list[str]:
         with TemporaryDirectory(dir=self.home) as folder:
-            person = new_person(Path(os.path.realpath(folder)), TZ="UTC")
-            return [_output(person, command) for command in commands]
+            place = Path(os.path.realpath(folder))
+            person = new_person(place, TZ="UTC")
+            # A link, because the path of the checkout may have spaces.
+            (place / "files").symlink_to(FOLDER)
+            folders = {"$PWD": str(person.folder), "$HOME": str(person.home), "$FILES": str(place / "files")}
+            return [_output(person, command, folders) for command in commands]
 
 
-def _output(person: Person, command: str) -> str:
-    folders = {"$PWD": str(person.folder), "$HOME": str(person.home), "$FILES": str(FOLDER)}
+def _output(person: Person, command: str, folders: dict[str, str]) -> str:
     answer = _typed(person, _replaced(command, folders))
     lines = [*_shown(answer.out), *(f"2> {line}" for line in _shown(answer.err))]
     text = "\n".join([*lines, f"[exit {answer.code}]"] if answer.code else lines)

@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -253,7 +254,7 @@ async def test_a_check_is_set_or_approved_and_has_to_pass(talk: Talk, script: Pa
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
         await to_the_plan(screen)
         await screen.press("c")
-        await screen.enters(f"{sys.executable} check.py", "#1 is done when this passes", "$ ")
+        await screen.enters(f"{quote(sys.executable)} check.py", "#1 is done when this passes", "$ ")
         await screen.sees("space", "#1 is not done", "failed (exit 1)", "│ not yet")
         (script / "ready").touch()
         await screen.sees("space", "✓ One", "  passed")
@@ -276,7 +277,7 @@ async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk
         await to_the_plan(screen)
         backend = screen.app.backend
         await screen.press("D")
-        await screen.enters(f"{sys.executable} check.py", "the plan $ ")
+        await screen.enters(f"{quote(sys.executable)} check.py", "the plan $ ")
         await screen.sees("G v", "The plan: ", "│ not yet")
         await screen.sees("g o", "#1 comes after:", "– #1 One")
         await screen.sees("escape s", "● One")

@@ -1,6 +1,7 @@
 """A session's page: every edit, steering, export, checks, and two who change the same plan."""
 
 import re
+import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -421,7 +422,7 @@ def opened(project: Project, board: Start, visit: Visit) -> Visitor:
 def test_a_person_sets_a_check_which_has_to_pass(project: Project, opened: Visitor) -> None:
     command = project.script("import os, sys\nprint('what is wrong')\nsys.exit(not os.path.exists('ready'))")
     opened.sign("first").press("c")
-    opened.enter("Command", f"{command[0]} check.py")
+    opened.enter("Command", shlex.join(command))
     check = opened.task("first").locator(".check")
     expect(check).to_contain_text("$ ")
     expect(check).to_contain_text("check.py")
@@ -469,7 +470,7 @@ def test_a_proposed_check_is_shown_whole_and_approved_with_a_button(project: Pro
     row = opened.task("first")
     expect(row.locator(".check")).to_contain_text("proposed")
     row.get_by_role("button", name="Approve…").click()
-    expect(opened.page.locator("dialog pre")).to_have_text(" ".join(command))
+    expect(opened.page.locator("dialog pre")).to_have_text(shlex.join(command))
 
     opened.page.get_by_role("button", name="Cancel").click()
     expect(row.locator(".check")).to_contain_text("proposed")
@@ -490,7 +491,7 @@ def test_the_check_of_the_plan_is_set_run_and_removed(project: Project, opened: 
     )
     section = opened.page.get_by_role("region", name="Check of the plan")
     section.get_by_role("button", name="Set a check of the plan…").click()
-    opened.enter("Command", f"{sys.executable} plan.py")
+    opened.enter("Command", f"{shlex.quote(sys.executable)} plan.py")
     expect(section).to_contain_text("plan.py")
 
     section.get_by_role("button", name="Verify the plan").click()
@@ -515,7 +516,7 @@ def test_the_proposed_check_of_the_plan_is_approved(project: Project, opened: Vi
     expect(section).to_contain_text("proposed")
     section.get_by_role("button", name="Approve the check of the plan").click()
     expect(opened.page.locator("dialog")).to_contain_text("when all tasks are done")
-    expect(opened.page.locator("dialog pre")).to_have_text(" ".join(command))
+    expect(opened.page.locator("dialog pre")).to_have_text(shlex.join(command))
     opened.page.get_by_role("button", name="Approve", exact=True).click()
 
     expect(section).not_to_contain_text("proposed")

@@ -366,6 +366,7 @@ def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
         terminal.type(CTRL_C)
         terminal.until("Nothing was compacted: it was interrupted")
         terminal.say("Go on", "Second.")
+        terminal.until_after("Second.", "limit reached")
         terminal.say("/compact", "The conversation is replaced by a summary of it")
         terminal.say("Go on", "Third.")
         answer = terminal.end(CTRL_D)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, plan_of, unnumbered_plan_of
-from tildone.app.answering import caution_of
+from tildone.app.answering import caution_of, open_questions
 from tildone.base import replace
 from tildone.base.json import dump, parse, quoted
 from tildone.log.kept import counts_of, filled
@@ -45,7 +45,9 @@ from tildone.plan.events import (
 from tildone.plan.formats import archive
 from tildone.plan.formats.archive import Archive
 from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
+from tildone.plan.runs import Lease
 from tildone.stores import StoreAddress, parse_address, summary
+from tildone.stores.memory import MemoryStore
 from tildone.stores.summary import summarize
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
@@ -328,6 +330,15 @@ def test_a_question_about_a_dangerous_command_says_why() -> None:
         *["Careful: it deletes files."] * 2,
         *["", ""],
     ]
+
+
+def test_the_explanation_of_a_question_of_a_run_is_no_part_of_its_command() -> None:
+    store = MemoryStore()
+    store.records.ask(Need("n", "s", "command", "rm -rf build", detail="It isn't needed; sudo is"))
+
+    [question] = open_questions(store, [Lease("r", 0, "s")])
+
+    assert (question.text, question.caution) == ("It isn't needed; sudo is\nrm -rf build", "Careful: it deletes files.")
 
 
 FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(unnumbered_plan_of("one")))

@@ -50,10 +50,15 @@ class OpenQuestion:
     def is_permission(self) -> bool:
         return self.kind in PERMISSIONS
 
+    @property
+    def caution(self) -> str:
+        """As `caution_of`: the text may begin with an explanation, which is not part of the command."""
+        return caution_of(self.need or Need(self.id, "", self.kind, self.text))
 
-def caution_of(question: Need | OpenQuestion) -> str:
+
+def caution_of(need: Need) -> str:
     """Return what a person is told before they permit it; empty unless it is a dangerous command."""
-    return caution(question.text) if question.kind in COMMANDS else ""
+    return caution(need.text) if need.kind in COMMANDS else ""
 
 
 @value

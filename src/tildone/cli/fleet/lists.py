@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from typing import Any, Self
 
-from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, caution_of, open_questions
+from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
 from tildone.app.runs import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
@@ -74,7 +74,7 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
     for question in found:
         put(f"{question.run}  {printable(question.kind)}  {printable(question.id)}")
         put_raw("\n".join(f"  {line}" for line in question.text.splitlines()))
-        put_caution(caution_of(question))
+        put_caution(question.caution)
         verb = "approve" if question.is_permission else "answer"
         text = "" if question.is_permission else " TEXT"
         put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")

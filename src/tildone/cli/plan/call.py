@@ -6,6 +6,7 @@ import sys
 
 from tildone.app.opening import agent_here, open_session
 from tildone.base import TYPE_CHECKING, Refused, UsageError
+from tildone.base.files import STREAM
 from tildone.cli.opening import settings_for
 from tildone.cli.output import put_json, put_raw
 from tildone.cli.output.prompts import standard_input
@@ -47,7 +48,7 @@ def _dialect(tool: str, wanted: str | None) -> Dialect:
 
 def _arguments(given: str | None) -> str:
     """The JSON of the command line or of standard input; without both, at a terminal, no arguments."""
-    if given is not None and given != "-":
+    if given is not None and given != STREAM:
         return given
     if given is None and sys.stdin.isatty():
         return "{}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.app import commands
 from tildone.app.commands import Place, phases_like
 from tildone.base import TYPE_CHECKING, UsageError
+from tildone.base.files import STREAM
 from tildone.cli.opening import command_hint, open_for_editing, shows_positions
 from tildone.cli.output import put
 from tildone.cli.output.prompts import standard_input
@@ -19,12 +20,11 @@ if TYPE_CHECKING:
     from tildone.plan.model import Plan
 
 
-STDIN = "-"
 APPEND = "tildone todo append"
 
 
 def add(args: ParsedArgs) -> int:
-    texts = [text for arg in args.positional for text in (_lines() if arg == STDIN else [arg])]
+    texts = [text for arg in args.positional for text in (_lines() if arg == STREAM else [arg])]
     session = open_for_editing(args)
     code = apply_answer(args, session, commands.add(session.plan, texts, args.options.get("phase")))
     if len(args.positional) > 1 and not any(" " in text for text in texts) and not args.has("json"):

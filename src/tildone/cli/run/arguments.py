@@ -9,6 +9,7 @@ from tildone.app.importing import read_file
 from tildone.app.settings import Settings
 from tildone.base import NotFound, StoreError, UsageError, nearest, replace, value
 from tildone.base.durable import make_folder
+from tildone.base.files import STREAM
 from tildone.cli.opening import settings_for
 from tildone.cli.run import MODES
 from tildone.cli.table import ParsedArgs
@@ -24,7 +25,6 @@ from tildone.run.transcript import Conversations, Transcript
 
 SHELL = "shell"
 PLAN_SUFFIXES = (".md", ".markdown")
-STDIN = "-"
 
 CONVERSATION_OPTIONS = ("continue", "resume")
 
@@ -103,7 +103,7 @@ def _work(words: tuple[str, ...]) -> tuple[str | None, PlanFile | None]:
     is_file = words[0].lower().endswith(PLAN_SUFFIXES) and (" " not in words[0] or os.path.isfile(words[0]))
     if len(words) == 1 and is_file:
         return None, _plan_file(words[0])
-    text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STDIN,) else " ".join(words)
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STREAM,) else " ".join(words)
     if not text.strip():
         raise UsageError("what is to be done? The task is empty")
     return text.strip(), None

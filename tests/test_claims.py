@@ -132,7 +132,7 @@ def test_an_agent_that_was_silent_is_told_once_that_its_task_has_passed_on(ada: 
     assert "has passed" not in again.text
 
 
-def test_the_heir_is_told_of_the_notes_and_the_branch(
+def test_the_successor_is_told_of_the_notes_and_the_branch(
     ada: Session, session_of: SessionOf, settings: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / ".git").mkdir()

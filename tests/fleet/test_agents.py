@@ -236,7 +236,7 @@ def test_what_is_reopened_is_run_again_although_its_check_has_passed(make_run: H
     assert (run.folder / "work" / "log").read_text() == "1\nall\n" * 2
 
 
-def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, work: Work) -> None:
+def test_a_successor_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, work: Work) -> None:
     """It has another epoch, but is the same agent, so that the claim does not hold it up."""
     run = make_run(flat(checked("one", "test", "-e", "ready")))
     assert work(run, "*").returncode == 1
@@ -379,7 +379,7 @@ def test_the_first_agent_is_told_the_plan_where_it_works_and_how_to_get_what_oth
     assert "git merge tildone/r1" in of_hand
 
 
-def test_an_heir_is_told_where_the_other_left_off_and_what_is_lost(begun: HeldRun) -> None:
+def test_a_successor_is_told_where_the_other_left_off_and_what_is_lost(begun: HeldRun) -> None:
     begun.pass_on()
 
     text = prompt(begun, LOST)
@@ -390,7 +390,7 @@ def test_an_heir_is_told_where_the_other_left_off_and_what_is_lost(begun: HeldRu
     assert LOST.lost in text
 
 
-def test_an_heir_without_a_repository_is_told_if_the_files_are_elsewhere(begun: HeldRun) -> None:
+def test_a_successor_without_a_repository_is_told_if_the_files_are_elsewhere(begun: HeldRun) -> None:
     """On the same machine, it has them, and hears what the agent before said last."""
     homes = [str(begun.folder / name) for name in ("here", "there")]
     first = Workspace(begun.lease, homes[0])

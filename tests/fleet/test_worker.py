@@ -146,7 +146,7 @@ def test_a_run_ends_or_rests_after_the_task_that_it_is_in(
     with bench.worker():
         until(lambda: bench.lease().is_held and (tmp_path / "marks").exists())
         bench.leases.request_stop(bench.run, ask)
-        # The worker has read the wish with the first renewal when it makes the second one.
+        # The worker has read the request with the first renewal when it makes the second one.
         for _ in range(2):
             bench.is_renewed()
         go.touch()

@@ -150,7 +150,7 @@ def test_files_that_cannot_be_kept_are_tried_a_few_times(
     assert (tmp_path / "calls").read_text(encoding="ascii") == "x\n" * ADD_ATTEMPTS
 
 
-def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(begun: Begun, bare: Path, tmp_path: Path) -> None:
+def test_a_successor_on_another_machine_goes_on_from_the_checkpoint(begun: Begun, bare: Path, tmp_path: Path) -> None:
     """What was not committed still is not; what came after the checkpoint is lost, and said to be."""
     repository, worktree = begun
     write(worktree, "lexer.py", "lexer\n")
@@ -169,7 +169,7 @@ def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(begun: Begun, ba
     assert successor.branch == worktree.branch
 
 
-def test_a_worker_taken_for_dead_overwrites_nothing_of_its_heir(project: Path, bare: Path, tmp_path: Path) -> None:
+def test_a_worker_taken_for_dead_overwrites_nothing_of_its_successor(project: Path, bare: Path, tmp_path: Path) -> None:
     old = Repository(str(project), str(tmp_path / "home"))
     worktree = old.prepare(RUN)
     kept = old.checkpoint(worktree, RUN, 1, "Task 1")
@@ -316,7 +316,7 @@ def test_what_is_left_is_committed_and_pushed(begun: Begun, project: Path, bare:
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_worker_taken_for_dead_moves_nothing_that_its_heir_has_moved(
+def test_a_worker_taken_for_dead_moves_nothing_that_its_successor_has_moved(
     project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
 ) -> None:
     """It found its lease to be held, was stopped, and pushes when its successor has published."""
@@ -339,7 +339,9 @@ def test_a_worker_taken_for_dead_moves_nothing_that_its_heir_has_moved(
     assert git(where, "show", f"{BRANCH}:parser.py") == "the successor's"
 
 
-def test_an_heir_publishes_although_the_other_has_pushed_the_branch(project: Path, bare: Path, tmp_path: Path) -> None:
+def test_a_successor_publishes_although_the_other_has_pushed_the_branch(
+    project: Path, bare: Path, tmp_path: Path
+) -> None:
     """The other was lost after it had pushed, and the successor has never seen that branch."""
     old = Repository(str(project), str(tmp_path / "one"))
     late = old.prepare(RUN)
@@ -599,7 +601,7 @@ def test_a_proof_does_not_outlive_the_files_that_were_lost(bench: Bench, tmp_pat
     assert (task.proof.result, task.proof.reason) == (Result.FAILED, "its files were lost with the worker before")
 
 
-def test_an_heir_with_another_home_goes_on_in_the_same_repository(bench: Bench, tmp_path: Path) -> None:
+def test_a_successor_with_another_home_goes_on_in_the_same_repository(bench: Bench, tmp_path: Path) -> None:
     repo, go = project(tmp_path), tmp_path / "go"
     bench.add(f"[ $TASK = 1 ] || {wait_for(go)}; echo $TASK > $TASK.txt", "tasks", repo=str(repo))
     with bench.worker("one"):

@@ -462,7 +462,7 @@ def test_a_refresh_finds_what_has_changed_and_nothing_else(fleet: FleetStore, in
     nothing = index.refresh([], detailed=True)
     assert (nothing.runs, nothing.workers, nothing.is_different) == ((), (), False)
     fleet.take("r1")
-    fleet.wish("r1", LeaseRequest.PAUSE)
+    fleet.request("r1", LeaseRequest.PAUSE)
     wished = index.refresh([], detailed=True)
     assert [view.lease.request for view in wished.runs] == [LeaseRequest.PAUSE]
     assert [row.held for row in wished.workers] == [1]

@@ -243,7 +243,7 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
 
 
 def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> None:
-    """A worker does not renew the lease of its heir."""
+    """A worker does not renew the lease of its successor."""
     first, second = fleet.held("r1"), fleet.held("r2")
     fleet.leases.request_stop("r2", LeaseRequest.PAUSE)
     lost = RunFence("r1", 0, 7)
@@ -397,7 +397,7 @@ def test_a_fact_under_a_lease_is_appended_once(fleet: Fleet) -> None:
         fleet.leases.append(lease.fence, kept, "again")
 
 
-WISHES = [
+REQUESTS = [
     (LeaseRequest.CANCEL, LeaseState.CANCELLED),
     (LeaseRequest.CANCEL_NOW, LeaseState.CANCELLED),
     (LeaseRequest.PAUSE, LeaseState.PAUSED),
@@ -405,8 +405,8 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "state"), WISHES)
-def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: LeaseRequest, state: LeaseState) -> None:
+@pytest.mark.parametrize(("ask", "state"), REQUESTS)
+def test_a_request_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: LeaseRequest, state: LeaseState) -> None:
     fleet.add(hands=2)
 
     leases = fleet.leases.request_stop("r1", ask, "by ada")
@@ -416,8 +416,8 @@ def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: LeaseRequest
     assert fleet.claim(slots=2) == []
 
 
-@pytest.mark.parametrize(("ask", "state"), WISHES)
-def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(
+@pytest.mark.parametrize(("ask", "state"), REQUESTS)
+def test_a_request_for_a_held_run_is_done_when_its_holder_gives_it_back(
     fleet: Fleet, ask: LeaseRequest, state: LeaseState
 ) -> None:
     held = [fleet.held(run) for run in ("r1", "r2", "r3")]
@@ -436,7 +436,7 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(
 
 
 def test_a_cancellation_outweighs_a_pause(fleet: Fleet) -> None:
-    """Resuming a held run withdraws the wish for a pause."""
+    """Resuming a held run withdraws the request for a pause."""
     fleet.held()
     fleet.leases.request_stop("r1", LeaseRequest.PAUSE)
     assert fleet.leases.requeue("r1")[0].request is LeaseRequest.NOTHING

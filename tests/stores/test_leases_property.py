@@ -181,7 +181,7 @@ class Leasing(RuleBasedStateMachine):
             store.append(session, Event(name, head, 1, Actor.AGENT, Labelled("x", "y")))
 
     @rule(run=RUNS, ask=st.sampled_from(list(LeaseRequest)), lost=st.booleans())
-    def wish(self, run: int, ask: LeaseRequest, *, lost: bool) -> None:
+    def request(self, run: int, ask: LeaseRequest, *, lost: bool) -> None:
         if self.of(f"r{run}"):
             changed = self.leases.request_stop(f"r{run}", ask)
             if lost:

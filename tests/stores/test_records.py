@@ -262,7 +262,7 @@ def test_an_event_and_what_its_reader_has_seen_are_written_with_its_claims_or_no
 
 
 def test_an_agent_whose_task_has_passed_on_is_refused_until_it_knows(store: Store) -> None:
-    """Whatever it changes, also if its heir has closed the task at once: it acts on what it knew before."""
+    """Whatever it changes, also if its successor has closed the task at once: it acts on what it knew before."""
     store.records.claim("s", 1, ADA, 0)
     [claim] = store.records.append_fenced("s", event("a", None), "", fence(BOB, 1))
 

@@ -188,8 +188,8 @@ def _forget_leases(fleet: Fleet) -> None:
         fleet.store.import_events(session, copy[1], copy[0])
 
 
-def test_a_waiting_worker_is_told_of_work_and_of_wishes(fleet: Fleet) -> None:
-    """Of a wish for a held run, too, which no event tells of."""
+def test_a_waiting_worker_is_told_of_work_and_of_requests(fleet: Fleet) -> None:
+    """Of a request for a held run, too, which no event tells of."""
     revision = fleet.leases.revision()
     assert not fleet.leases.wait(revision, 0)
     lease = fleet.held()

@@ -203,7 +203,7 @@ def test_tasks_that_others_have_or_closed_are_told_even_if_they_are_gone() -> No
     assert claim_lines(PLAN, ClaimNews({1: claim(1)}, refused=(1,)), numbered=True)[1:] == []
 
 
-def test_an_heir_is_told_where_the_other_agent_left_off() -> None:
+def test_a_successor_is_told_where_the_other_agent_left_off() -> None:
     """The newest three notes, of bounded length, and nothing that could end a line."""
     notes = ("first", "second", "y" * 400, "last\nnote")
     plan = flat(Task("parse", number=1, notes=notes))

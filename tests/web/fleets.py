@@ -98,7 +98,7 @@ class FleetStore:
     def close(self, lease: Lease, outcome: WorkOutcome, why: str = "") -> None:
         self.use(lambda _, leases: leases.close(lease.fence, outcome, why))
 
-    def wish(self, run: str, ask: LeaseRequest) -> None:
+    def request(self, run: str, ask: LeaseRequest) -> None:
         self.use(lambda _, leases: leases.request_stop(run, ask))
 
     def lease(self, run: str) -> Lease:
@@ -144,7 +144,7 @@ def fill_fleet(address: str) -> FleetStore:
     fleet.ask(fleet.take("release-2.4", "build-03"), "command", "git push origin v2.4.0", waits=False)
     for run in ("docs-site", "search-index", "onboarding"):
         fleet.add(run, "... ....", "Read what is there")
-    fleet.wish("docs-site", LeaseRequest.PAUSE)
+    fleet.request("docs-site", LeaseRequest.PAUSE)
     fleet.add("log-rotation", "dd ddd", "", cost=0.35)
     fleet.close(fleet.take("log-rotation", "build-03"), WorkOutcome.DONE)
     fleet.add("cli-completions", "dd d..", "Complete file names", cost=1.2)

@@ -96,7 +96,7 @@ def test_workers_are_listed_with_what_they_hold(fleet: FleetStore, browser: Brow
 def test_runs_come_in_pages_by_state(fleet: FleetStore, browser: Browser) -> None:
     for number in range(5):
         fleet.add(f"page-{number}")
-        fleet.wish(f"page-{number}", LeaseRequest.CANCEL)
+        fleet.request(f"page-{number}", LeaseRequest.CANCEL)
     fleet.add("page-other")
     found, after = list[str](), ""
 
@@ -177,7 +177,7 @@ def test_all_runs_are_paused_and_resumed(place: Place) -> None:
         fleet.add(run)
     fleet.take("held")
     fleet.ask(fleet.take("asking"), "question", "Which?")
-    fleet.wish("ended", LeaseRequest.CANCEL)
+    fleet.request("ended", LeaseRequest.CANCEL)
     with board(Place(place.folder, place.home, {"TILDONE_STORE": fleet.address})) as running:
         browser = running.browser()
 
@@ -219,8 +219,8 @@ def test_changes_are_told_live_without_a_request(fleet: FleetStore, browser: Bro
         told(run="live", state="running", host="build-09")
         fleet.marked(session, "Task", DONE)
         told(run="live", strip="dd.")
-        # A wish is no event of the plan.
-        fleet.wish("live", LeaseRequest.PAUSE)
+        # A request is no event of the plan.
+        fleet.request("live", LeaseRequest.PAUSE)
         told(run="live", state="pausing")
         fleet.close(lease, WorkOutcome.DONE)
         told(run="live", state="done")

@@ -78,7 +78,7 @@ def _kill_first(drill: Drill, *, releases: bool, clock: float = 0.0) -> None:
     first, held = drill.start_two(releases=releases, clock=clock)
     drill.kill(first)
     drill.wait_until_ended(held)
-    assert drill.have_heirs(held), "a run was not taken over"
+    assert drill.have_successors(held), "a run was not taken over"
 
 
 @kind("`kill -9` of the postmaster, back before the leases end", *SERVER, own_server=True)
@@ -128,7 +128,7 @@ def _suspend_first(drill: Drill, chosen: Callable[[list[int]], list[int]]) -> No
     while drill.ground.is_one_machine and not _can_write(drill):
         signal_all(asleep, signal.SIGCONT)
         asleep = harness.suspend(lambda: chosen(tree_of(first)))
-    until(lambda: drill.have_heirs(held))
+    until(lambda: drill.have_successors(held))
     signal_all(asleep, signal.SIGCONT)
     drill.wait_until_ended(held)
 
@@ -167,7 +167,7 @@ def _stall(drill: Drill, seconds: float) -> None:
     _, held = drill.start_two(is_slow=True, store=proxy.address)
     proxy.stall()
     if seconds > drill.form.lease:
-        until(lambda: drill.have_heirs(held))
+        until(lambda: drill.have_successors(held))
     sleep(max(0, seconds - drill.elapsed))
     proxy.go_on()
     drill.wait_until_ended(held)

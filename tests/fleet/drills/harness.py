@@ -161,7 +161,7 @@ class Drill:
         """Return the marks of the agents, or those of a kind."""
         return [mark for mark in read_marks(self.folder / "marks") if not what or mark.what in what]
 
-    def have_heirs(self, leases: list[Lease]) -> bool:
+    def have_successors(self, leases: list[Lease]) -> bool:
         """Return whether other agents have begun what agents under these leases had begun."""
         newest = {mark.run: mark.epoch for mark in self.marks("begin")}
         return all(newest.get(lease.run, 0) > lease.epoch for lease in leases)

@@ -304,7 +304,7 @@ def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetSto
 def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, see: See) -> None:
     for number in range(70):
         fleet.add(f"run-{number:03}")
-    fleet.wish("run-005", LeaseRequest.PAUSE)
+    fleet.request("run-005", LeaseRequest.PAUSE)
     page = see().page
     expect(page.locator(".runs .fleet-row")).to_have_count(60)
     page.get_by_role("button", name="Show more").click()

@@ -102,6 +102,7 @@ def test_an_event_survives_encoding_and_decoding(event: Event) -> None:
         '{"v":99,"id":"a","parent":null,"at":1,"actor":"agent","fact":"nudged","count":1,"drift":1}',
         '{"v":1,"id":"a","parent":null,"at":1,"actor":"nobody","fact":"nudged","count":1,"drift":1}',
         '{"v":1,"id":"a","parent":null,"at":1,"actor":"agent","fact":"unheard of"}',
+        '{"v":1,"id":"a","parent":null,"at":1,"actor":"user","fact":"directive_set"}',
         '{"v":1,"id":"a","parent":null,"at":1,"actor":"agent","fact":"plan_changed","plan":[{"name":1}],"drift":0}',
     ],
 )

@@ -195,7 +195,7 @@ def _fact_in(data: Json) -> Fact:
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
             plan = _with_attributes(plan, data) if "check" in data else plan
-            since, directive = data.get("since", 0), _directive_in(data)
+            since, directive = data.get("since", 0), _directive_in(data, "go")
             return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":
             fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
@@ -214,9 +214,9 @@ def _fact_in(data: Json) -> Fact:
             return fact_from_json(data)
 
 
-def _directive_in(data: Json) -> Directive:
+def _directive_in(data: Json, default: str | None = None) -> Directive:
     """Return the directive in an event. Its key in older stores is `course`, and the fact that sets it `steered`."""
-    return Directive(data.get("directive") or data.get("course", "go"))
+    return Directive(data.get("directive", data.get("course", default)))
 
 
 def _ledger_in(data: Json | None) -> Ledger:

@@ -28,7 +28,7 @@ from tildone.plan.events import (
     head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
+from tildone.plan.gate import Asked, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
 from tildone.plan.model import Plan, Proof, Rules, Status, has_checks, next_task
 
 if TYPE_CHECKING:
@@ -654,9 +654,14 @@ class Session:
             held,
             self.patience,
             turn,
-            lambda: self._told(self.dialect.carry_on(held.plan), held.plan, state.plan),
+            lambda: self._told(self._go_on(held.plan, turn), held.plan, state.plan),
             lambda turn: self._with_spending(held, complete(turn)),
         )
+
+    def _go_on(self, plan: Plan, turn: Turn) -> str:
+        """Return the prompt that continues the model, and how it says that it waits, if that is in doubt."""
+        prompt = self.dialect.carry_on(plan)
+        return f"{prompt}\n{self.dialect.if_waiting}" if turn.asked is Asked.DOUBT else prompt
 
     def _with_spending(self, state: State, turn: Turn) -> Turn:
         if not self.patience.has_budget:

@@ -1,0 +1,482 @@
+"""Whether the last message of an agent asks the person something, and the agent waits for the answer.
+
+The end of the message is read sentence by sentence, from the last one back; code, tables and quotations are
+left out. The rules, of which the first that applies to a sentence decides:
+
+1. An offer of more help says nothing. What is before it decides.
+2. A request for an answer, or a statement that the agent waits for the person, asks.
+3. A question about what the agent shall do, or about what the person wants, asks, also if statements follow it. Any
+   other question asks only at the very end, or if advice follows it.
+4. A sentence by which the agent goes on, or answers itself, ends the search: what is before it is settled.
+
+In doubt are requests and questions that many sentences follow, questions for a reason, offers of a definite next step,
+and statements that the agent cannot go on.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING
+from tildone.plan.gate import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Phrases = tuple[tuple[str, str], ...]
+
+# No regular expressions: compiling them would exceed the time budget of a hook.
+
+
+def _table(*languages: str) -> tuple[tuple[str, str], ...]:
+    """Return phrases as they occur in the text of `_words`: at the beginning of a word, except where none is spaced.
+
+    A `~` stands for any words between the two parts of a phrase.
+    """
+    pairs = (phrase.partition("~") for text in languages for phrase in text.split("|"))
+    return tuple((_spaced(first), second and _spaced(second)) for first, _, second in pairs)
+
+
+def _spaced(phrase: str) -> str:
+    return phrase if phrase[0] >= FIRST_UNSPACED else f" {phrase}"
+
+
+FIRST_UNSPACED = "\u2e80"
+"""Characters from here on are Chinese, Japanese or Korean."""
+
+QUESTION_MARKS = "?？؟\u037e፧⁇⁈‽"
+FULL_STOPS = ".!…。．！"
+CJK_STOPS = "。！？"
+CLOSING = frozenset("*_)]\"'”’»」』`") | {*FULL_STOPS, *QUESTION_MARKS}
+CLAUSES = ",:;—–(，、：；（"
+QUESTION_ENDINGS = ("か", "吗", "嗎", "呢", "까", "까요", "나요")
+"""Endings of questions in languages that often omit the question mark: Japanese, Chinese and Korean."""
+
+CLAUSE = "/"
+"""Stands before each clause in the text of `_words`, which is at `BEGIN`."""
+BEGIN = len(f" {CLAUSE} ")
+
+OFFERS = _table(
+    "anything else|is there anything|anything you'd like|anything further|anything more|something else|any questions|"
+    "any other question|any further q|any further h|any further as|other questions|else you|what else|else i can|"
+    "does that help|does this help|feel free|happy to|glad to|hope that helps|hope this helps|you'd like / i can|"
+    "you like / i can|you want / i can|run into|any issues|any changes|any adjustments|how it goes|hesitate to",
+    "noch etwas|sonst noch|weitere fragen|noch fragen|du fragen|sie fragen|ihr fragen|fragen hast|fragen haben|"
+    "gerne noch|melde dich gern|melden sie sich gern|gerne melden|weiterhelfen",
+    "autre chose|d'autres questions|des questions|une question|n'hésite|aider|signe si",
+    "algo más|otra cosa|alguna pregunta|alguna duda|tienes dudas|tienes preguntas|dudas~avísame|no dudes|puedo ayudar",
+    "algo mais|mais alguma|alguma dúvida|alguma pergunta|tiver dúvidas|à vontade|posso ajudar|não hesite",
+    "altro / |di altro|qualcos'altro|altre domande|hai domande|ha domande|dubbi|esitare|posso aiutar",
+    "нибудь ещё|нибудь еще|есть вопросы|вопросы~дайте|возникнут вопросы|появятся вопросы|ещё вопросы|чем ещё|"
+    "не стесняйтесь|обращайтесь|могу~помочь",
+    "还有其他|还有什么|其他问题|其它问题|任何问题|如有问题|若有问题|有什么问题|有疑问|随时|另有需要|其他需要|帮忙的|"
+    "帮助的|帮您的|帮你的",
+    "他に|ほかに何|ほかにも|不明な点|ご不明|お気軽に|いつでも|質問があれば|ご質問|お手伝い",
+    "다른 도움|더 도와|도와드릴|더 필요|궁금|언제든|질문이 있|다른 요청",
+    "nog iets|vragen hebt|vragen heb|vragen zijn|coś jeszcze|masz pytania|pomóc|başka bir|sorunuz|yardımcı",
+)
+"""Offers of more help, as a question or not: an agent with tasks left does not wait for the answer."""
+
+ASKS = _table(
+    "please confirm|please choose|please decide|please pick|please select|please advise|please clarify|"
+    "please specify|please provide|please give|please send|please share|please paste|please upload|please attach|"
+    "please answer|please reply|please respond|please approve|please grant|please add~key|please set~and|"
+    "please~and confirm|please~and approve|and paste|and send me|up to you|choice is yours|decision is yours|"
+    "your call / |over to you|awaiting your|await your|waiting for you|waiting on you|wait for you|i'll wait~your|"
+    "i will wait~your|waiting~your|i need~from you|i need you|i need your|we need your|i still need your|"
+    "need your input|need your decision|need your approval|need your confirmation|need your help|"
+    "need your permission|you to decide|you to choose|you to confirm|i need the~to continue|i need the~to proceed|"
+    "i need the~before|i need a~to continue|i need a~to proceed|i need access|once i have your|once i get your|"
+    "i'd like your|i'd like you to|i want your|i would like your|i want to confirm|i'd like to confirm|"
+    "i want to check with you|check with you|approval before|confirmation before|decision before|go ahead before|"
+    "your go ahead|your green light|without your approval|without your confirmation|without your input|"
+    "without your permission|ready for your|thumbs up|standing by for|requires your|pending your|depends on your",
+    "bitte bestätig|bitte wähl|bitte entscheid|bitte gib|bitte geben sie|bitte schick|bitte sag|bitte sagen sie|"
+    "bitte antwort|bitte nenn|bitte teil|bitte~freigabe|bitte~mitteilen|bitte um~bestätigung|bitte um~freigabe|"
+    "bitte um~entscheidung|bitte um~rückmeldung|und schick|und sag mir|deine entscheidung / |ihre entscheidung / |"
+    "liegt bei dir|liegt bei ihnen|warte~auf dein|warte~auf ihr|brauche~von dir|brauche~von ihnen|brauche~dein|"
+    "brauche~ihre|benötige~ihre|benötige~dein|benötige~von|bevor ich~brauche|bevor ich~benötige",
+    "veuillez confirmer|veuillez choisir|veuillez préciser|veuillez fournir|veuillez indiquer|veuillez valider|"
+    "veuillez répondre|merci de confirmer|merci de préciser|merci de choisir|merci de me|merci de valider|"
+    "merci de répondre|merci d'indiquer|j'attends v|j'attends ta|j'attends ton|attente de v|attente de ta|"
+    "attente de ton|attends~accord|attends~réponse|besoin de votre|besoin de ta|besoin que vous|besoin que tu|"
+    "à vous de|à toi de|j'ai besoin de~pour continuer",
+    "por favor confirm|por favor elige|por favor elija|por favor indica|por favor indíca|por favor dime|"
+    "por favor responde|por favor proporcion|por favor envía|confirma por favor|espero tu|espero su|espera de tu|"
+    "espera de su|espera de que|esperando tu|esperando su|necesito tu|necesito su|necesito que|"
+    "necesito~para continuar|necesito~antes de|tú decides|usted decide|decisión es tuya",
+    "por favor escolh|por favor inform|por favor forne|por favor me|por favor envie|por favor respond|aguardo|"
+    "aguardando~sua|aguardando~seu|preciso da sua|preciso do seu|preciso que|preciso~para continuar|você decide|"
+    "decisão é sua",
+    "per favore conferm|per favore scegli|per favore indica|per favore dimmi|per favore forn|per favore rispondi|"
+    "attendo~tu|attendo~su|aspetto~tu|aspetto~su|attesa~tu|attesa~su|ho bisogno che|ho bisogno~per continuare|"
+    "ho bisogno~per procedere|ho bisogno della tua|decidi tu|sta a te",
+    "подтвердите|подтверди |пожалуйста выбер|пожалуйста укаж|пожалуйста предостав|пожалуйста пришл|пожалуйста ответ|"
+    "пожалуйста уточн|пожалуйста сообщ|пожалуйста скаж|жду ваш|жду тво|жду от вас|жду ответ|ожидаю ваш|ожидаю тво|"
+    "выбор за вами|выбор за тобой|решать вам|решать тебе|решение за вами|нужно ваше|нужен ваш|нужна ваша|"
+    "мне нужно от вас",
+    "请确认|请选择|请决定|请告诉|请提供|请回复|请告知|请回答|请指示|请批准|请明确|请说明|请给|请把|请您确认|请你确认|"
+    "请您选择|请你选择|请您提供|请你提供|告诉我|告知我|等待你|等待您|等你|等您|由你决定|由您决定|需要你确认|"
+    "需要您确认|需要你提供|需要您提供|需要你决定|需要您决定|你来决定|您来决定|你的确认|您的确认|你的指示|您的指示",
+    "教えてください|教えて下さい|お教えください|確認をお願い|お知らせください|ご指示|選んでください|お選びください|"
+    "選択してください|お答えください|答えてください|ご回答|ご返信|ご提供|提供してください|お待ちして|お待ちします|"
+    "判断をお願い|入力してください|決めてください|お決めください|共有してください|返信してください|"
+    "貼り付けてください|承認をお願い|ご承認|ご判断",
+    "알려주세요|알려 주세요|알려주시|알려 주시|확인 부탁|선택해 주|선택해주|답해 주|답해주|답변을 기다|답변 부탁|"
+    "답변해 주|답변해주|말씀해 주|말씀해주|제공해 주|제공해주|결정해 주|결정해주|기다리겠습니다|기다리고 있겠|"
+    "골라 주|골라주|승인해 주|승인해주|공유해 주|공유해주|입력해 주|입력해주|붙여 넣어|지시해 주|회신",
+    "antwoord met|bevestig|kies |geef me|wacht op je|wacht op uw|odpowiedz|potwierdź|wybierz|podaj |czekam na tw|"
+    "lütfen onayla|onayını|onayınızı|bekliyorum|söyle",
+)
+"""Requests for an answer, and statements that the agent waits for the person."""
+
+COMMANDS = _table(
+    "reply |respond with|answer with|answer yes|answer a |answer these|answer the|give me the|give me your|"
+    "give me access|give me a go|give it to me|send me|share the|pick one|pick a number|pick an option|choose one / |"
+    "choose an option / |choose between|choose a or|say go|say yes|type yes|type y |type go|type the number|confirm |"
+    "confirm / |y n |yes no |yes or no|enter a number|enter the number|your call|your choice / |your decision / |"
+    "your turn",
+    "antworte |antworten sie|wähl|bestätig|ja nein |ja oder nein|gib mir d|geben sie mir d|nenn mir|nennen sie mir|"
+    "schreib einfach|schreiben sie einfach|entscheide du|schick mir|schicken sie mir|deine wahl",
+    "réponds|répondez|choisis|confirme |confirmez|oui ou non|donnez moi|donne moi|envoyez moi|envoie moi|précise|"
+    "indiquez moi",
+    "responde|responda|elige|elija|confirma |confirme |sí o no|dame |deme |envíame|indícame|indíqueme|escolha|"
+    "sim ou não|me envie|me passe|rispondi|scegli|conferma |sì o no|dammi |indicami|inviami",
+    "ответь|ответьте|выбери|выберите|да или нет|напишите|напиши |пришлите|пришли |укажите|уточните|решайте",
+    "回复|选择一个|あなたの選択|ja of nee|tak lub nie|evet veya",
+)
+"""What is a request only at the beginning of a clause."""
+
+TELL = _table(
+    "let me know|lmk |/ tell me|please tell me|and tell me|or tell me|you tell me|can tell me",
+    "bescheid|sag mir|sagen sie mir|lass mich wissen|lassen sie mich wissen|teil mir mit|teilen sie mir|melde dich|"
+    "melden sie sich",
+    "dites moi|dis moi|faites moi|fais moi s|prévenez|préviens|tenez moi",
+    "avísame|avíseme|avisame|hazme saber|hágame saber|háganme saber|dime |dígame|decirme|házmelo",
+    "me avise|me avisa|avise me|me diga|diga me|me fala|me fale|me informe|me conte",
+    "fammi sapere|mi faccia sapere|fatemi sapere|dimmi|mi dica|avvisami|avvertimi",
+    "дайте знать|дай знать|скажите|сообщите|скажи |сообщи |дайте мне знать|напишите мне",
+    "laat het me weten|laat me weten|laat maar weten|zeg me|daj znać|daj mi znać|powiedz|haber ver|bana bildir",
+)
+"""Requests to be told something. What is to be told decides whether they ask, or offer more help."""
+
+TOLD_ASKS = _table(
+    "which|whether|if i |if we |if it's ok|if that's ok|if this is ok|if that's fine|if it's fine|if you approve|"
+    "if you agree|to continue|to go on|to proceed|how you|how to|how i |how we |how should|when |where |who |once |"
+    "what you'd|what you want|what you prefer|what you decide|what to|what the|what is|what's|what should|"
+    "your decision|your preference|your choice|your answer|go ahead|proceed|the word|that works|to start",
+    "ob |welche|was du mö|was sie mö|was du will|was du bevor|wie du|wie sie|wie ich|wie es|wann |wo |wenn ich|"
+    "falls ich|sobald|wenn es|wenn das|fertig|weitermachen|fortfahren|loslegen|was ich",
+    "si je |si nous|si vous voulez que|si vous souhaitez que|si tu veux que|quel|laquelle|lequel|comment|où |quand |"
+    "lorsque|une fois|continuer|dès que|ce que vous|ce que je|d'accord",
+    "si debo|si quieres que|si quiere que|si puedo|si procedo|si sigo|si continúo|si está|cuál|qué |cómo|dónde|"
+    "cuándo|cuando|continúe|en cuanto|para continuar",
+    "se devo|se posso|se quer que|se você quer|qual |quais|como |onde |quando|assim que|o que|se está",
+    "se procedo|se vuoi che|se va bene|se devo|quale|quali|come |dove |appena|cosa |che cosa",
+    "как |какой|какую|какие|какая|каком|стоит|нужно ли|следует|можно ли|что |продолжать|ли мне|куда |когда |если мне|"
+    "если можно|где |хотите ли",
+    "of ik |welke|hoe |wanneer|als ik|als je klaar|wat ik|czy |który|którą|którego|jak |gdy |kiedy |co mam|hangi|nasıl",
+)
+TOLD_OFFERS = _table(
+    "question|anything|something|issue|problem|change|adjust|tweak|feedback|help|if you need|concern|unclear|notice|"
+    "looks off",
+    "frage|etwas|problem|hilfe|nicht passt|brauchst|brauchen|änderung|anpass|unklar",
+    "question|besoin|problème|souci|modification|ajustement|aide|quelque chose",
+    "duda|pregunta|problema|algo|ayuda|cambio|ajuste|necesita|dúvida|pergunta|ajuda|mudança|alteração|precisar",
+    "domand|dubb|problem|qualcosa|aiuto|bisogno|modific",
+    "вопрос|помощь|что то|проблем|нужно что|изменени|доработ",
+    "vragen|hulp|pytania|pytań|pomoc|soru",
+)
+
+WISHES = _table(
+    "do you want|would you like|want me to|you want|you'd like|you like me|should i|should we|shall i|shall we|"
+    "may i |can i |could i |do i need|do i have|do we |am i |are you|ok to|okay to|ok if|okay if|fine if|alright|"
+    "ok for me|okay for me|you prefer|you rather|can you|could you|would you|will you|have you|you agree|you mean|"
+    "do you have|do you need|do you know|proceed|go ahead|mind if|okay with|ok with|is that correct|is that right|"
+    "is that ok|is that fine|does that work|does this work|does that sound|does this look|sound good|to you / ",
+    "soll|darf ich|dürfen wir|kann ich|möchtest|möchten|willst|wollen sie|bevorzugst|bevorzugen|lieber|kannst du|"
+    "können sie|könntest|könnten sie|hättest|hätten sie|hast du|haben sie|bist du|sind sie|ist es ok|in ordnung|"
+    "passt das|passt dir|einverstanden|meinst du|meinen sie|ihnen |dir |darf es",
+    "voulez vous|veux tu|veuillez|voudrais|voudriez|souhaite|dois je|devons nous|puis je|préfère|préférez|"
+    "pouvez vous|peux tu|pourriez|pourrais|est ce que je|faut il|vous convient|te convient|d'accord|avez vous|as tu|"
+    "êtes vous|parlez vous|ça vous|ça te|on continue|je continue|je procède|je lance|vaut il mieux",
+    "quieres|quiere |quieren|prefieres|prefiere|debo |deberíamos|debería|procedo|puedo|podemos|puedes|puede |podrías|"
+    "podría|te parece|le parece|está bien|te refieres|se refiere|continúo|continuamos|sigo |deseas|desea |tienes|"
+    "tiene |de acuerdo|gustaría|te sirve",
+    "quer |queres|querem|você|vocês|devo |devemos|posso|prefere|deseja|gostaria|pode |poderia|prossigo|prosseguir|"
+    "tudo bem|de acordo|continuo ",
+    "vuoi |vuole |preferisci|preferisce|devo |dobbiamo|posso |procedo|proseguo|continuo |puoi |può |potresti|"
+    "potrebbe|desideri|va bene|ti va|vorresti|d'accordo|hai |intendi",
+    "хотите|хочешь|вы |вас |вам |ты |тебе|мне |стоит|можно |нужно ли|следует|предпочита|можете|можешь|удалить|"
+    "продолжить|продолжать|устроит|согласны|подойдёт|подойдет|у вас|начинать|приступать",
+    "你|您|要不要|是否|要我|需要我|可以吗|行吗|好吗|我该|我应该|应该|能否|可否|请问|还是|对吗|继续吗",
+    "よろしい|よい|良い|いいで|しましょうか|ますか|ませんか|希望|いかが|もらえ|いただけ|いただき|好み|べき|大丈夫|"
+    "構いません",
+    "할까요|될까요|드릴까요|원하|시겠|주실|괜찮|해도|하나요|좋을까|선호|을까요|맞나요|맞습니까|진행",
+    "wil je|wilt u|zal ik|mag ik|moet ik|kan ik|kun je|kunt u|heb je|czy mam|czy mogę|chcesz|chciał|wolisz|możesz|"
+    "ister mi|tercih eder|miyim|mıyım|muyum|misin|mısın",
+)
+"""What a question is about that asks for permission, a wish, a fact or an act of the person."""
+
+CHOICES = _table(
+    "which|should|your |where |is it ok|welche|was soll|dein|quel|laquelle|lequel|qué |cuál|qual |quais|quale|quali|"
+    "какой|какую|какая|какие|какое|ли |哪个|哪一|哪种|哪些|哪里|哪儿|どちら|どの|どれ|どこ|어느|어떤|어디|welke|"
+    "który|której|którą|hangi",
+)
+"""What a question is about that may ask for a choice, or lead to an explanation."""
+
+ADVICE = _table(
+    "i recommend|i'd recommend|i would recommend|i suggest|i'd suggest|my recommendation|my suggestion|i lean|"
+    "i'd lean|i'd go with|i'd go for|i prefer|i'd prefer|my preference|i'd pick|i'd choose|recommended",
+    "ich empfehle|ich würde|meine empfehlung|mein vorschlag|ich tendiere|je recommande|je conseille|je suggère|"
+    "ma recommandation|je préconise|je pencherais|recomiendo|mi recomendación|sugiero|yo usaría|recomendo|"
+    "minha recomendação|sugiro|eu usaria|consiglio|suggerisco|raccomando|рекомендую|советую|я бы |предлагаю",
+    "建议|推荐|おすすめ|お勧め|推奨|추천|권장|권합니다|ik raad|mijn advies|polecam|sugeruję|öneririm",
+)
+
+GOES_ON = _table(
+    "i'll |i will |i'm going to|i am going to|let me |let's |now i|next i|next / i|checking|running|working on|"
+    "starting|looking|trying|continuing|moving on|proceeding|i went with|i chose|i picked|i decided|i've decided|"
+    "i assumed|i'm assuming|i've assumed|i'm using|meanwhile|in the meantime|yes / |no / |nope|answer / |for now / |"
+    "for now i|turns out",
+    "ich werde|als nächstes|ich mache|ich gehe|ich schreibe|ich habe mich für|ich nehme|ich fahre|ich prüfe|jetzt |"
+    "nun |weiter geht|inzwischen|in der zwischenzeit|ja / |nein / ",
+    "je vais|je continue|je passe|je pars|je commence|j'ai choisi|en attendant|maintenant je|oui / |non / |passons",
+    "voy a|ahora |continuaré|seguiré|continúo|sigo con|empiezo|elegí|he elegido|mientras tanto|sí / |asumo|asumiré|"
+    "vou |agora |escolhi|vou seguir|enquanto isso|sim / |não / |vado |adesso |ora |procedo|ho scelto|intanto|sì / ",
+    "теперь|сейчас|далее|перехожу|я выбрал|пока что|тем временем|продолжаю|начинаю|да / |нет / ",
+    "接下来|我会|我将|下一步|现在|我先|我选择了|是的|不会|因为|继续|次に|これから|続いて|進めます|はい|이제|다음으로|"
+    "계속해서|우선|네 / ",
+    "nu |ik ga |teraz |şimdi ",
+)
+"""At the beginning of a clause: the agent goes on with its work, or answers itself."""
+
+CONDITIONS = _table(
+    "once you|after you|as soon as you|when you've|when you're|when you give|when you say|the moment you|until you|"
+    "unless you|if that matches|if that looks|if this looks|if that sounds|if this sounds|if that works|"
+    "if this works|if you approve|if you agree|if you confirm|if you're ok|if you're happy with|sobald du|sobald sie|"
+    "wenn du mir|wenn sie mir|bis du|bis sie|dès que vous|dès que tu|une fois que vous|une fois que tu|en cuanto|"
+    "cuando me|hasta que me|assim que|quando você|quando me|appena|как только|когда вы|пока вы|你确认后|您确认后|"
+    "确认后|いただき次第|いただけれ|いただいた|확인해 주시면|주시면",
+)
+FIRST_PERSON = _table(
+    "i'll|i will|i won't|i can|i've stopped|i've paused|i'm holding|holding|we can|ich |je |j'|puedo|procedo|sigo|"
+    "empiezo|continúo|posso|vou |vado |continuo|proseguirò|я |我|再|ます|겠습니다",
+)
+"""Together, they mean that the agent goes on when the person has done something."""
+
+REASONS = _table(
+    "why |how come|what changed|what's next|what's left|what next|what's new|so what|what about|what does|what is |"
+    "how does|how do i |how can i |how it|could it|what if|what happened|what did|hmm|interesting|right / |huh",
+    "warum|wieso|weshalb|was ist neu|was fehlt|wie geht es weiter|pourquoi|por qué|por que|perché|come mai|почему|"
+    "зачем|что дальше|что изменилось|为什么|为何|怎么回事|なぜ|どうして|왜 |waarom|dlaczego|neden",
+)
+"""With what questions begin that agents ask themselves, or that are headings."""
+
+REPORTS = _table(
+    "i checked|i've checked|i tested|i verified|i looked|i fixed|i added|i wondered|i asked|ich habe|j'ai |"
+    "he comprobado|ho verificato|я проверил|我检查|我确认|我验证",
+)
+"""With what a report begins, whatever it ends with."""
+
+OPENINGS = _table(
+    "would you like|do you want me to|do you want to|should i |shall i|which of these|which one|möchtest du|soll ich|"
+    "sollen wir|willst du|voulez vous|souhaitez vous|dois je|quieres que|quer que|vuoi che|хотите",
+)
+"""With what a sentence begins that is a question also without a question mark, such as before a list."""
+
+IFS = _table(
+    "if |wenn |falls |si |se |если |如果",
+)
+"""With what a sentence begins that tells what the answer leads to."""
+
+DOUBTS = _table(
+    "i can't continue|i cannot continue|i can't proceed|i cannot proceed|i can't go on|i cannot go on|"
+    "unable to continue|unable to proceed|i'm blocked|i am blocked|i'm stuck|i need a |i need the|i'd need|"
+    "ready when you|whenever you're ready|please review|please check|please run|please log in|please restart|"
+    "please reconnect|say the word|if you want me|if you'd like me|like me to|want me to|on hold|needs a decision|"
+    "decision needed|your thoughts|your feedback / ",
+    "nicht weitermachen|komme~nicht weiter|kann~nicht weiter|nicht fortfahren|bevor ich|brauche ich|ich brauche|"
+    "bitte prüf|bitte start|peux pas continuer|impossible de continuer|besoin de|avant de continuer|avant que je",
+    "no puedo continuar|no puedo seguir|necesito|não posso continuar|não consigo continuar|preciso |non posso andare|"
+    "non posso procedere|non posso continuare|ho bisogno|не могу продолжить|не могу продолжать|мне нужен|мне нужна|"
+    "мне нужно|прежде чем",
+    "无法继续|不能继续|需要你|需要您|需要先|才能继续|進めません|続けられません|ご確認ください|진행할 수 없|"
+    "확인해 주세요|확인해주세요",
+)
+"""Statements that may mean that the agent waits for the person."""
+
+POLITE = ("please", "por favor", "per favore", "пожалуйста", "s'il vous plaît", "bitte", "请")
+
+LINKS = ("and", "or", "then", "just", "simply", "but", "also", "und", "oder", "dann", "et", "ou", "и", "или")
+"""Words at the beginning of a clause that tell nothing."""
+
+BULLETS = frozenset("-*+•")
+SKIPPED = ("|", ">")
+"""With what tables and quotations begin."""
+
+FENCES = ("```", "~~~")
+QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "'": "'", "「": "」", "『": "』", "`": "`"}
+MAX_ITEM_LABEL_LENGTH = 5
+MAX_READ, MAX_LINE_LENGTH, MAX_QUOTED, NEAR, FAR = 8000, 2000, 30, 400, 1200
+"""In characters: how much of a message, and of a line, is read; which quotations are short; and how many characters
+of statements may follow what asks, and what leaves in doubt."""
+
+
+def asks_person(message: str) -> Asked:
+    """Return whether the message asks the person something, so that the agent waits for the answer."""
+    found, after, is_advised, has_list = Asked.NO, 0, False, False
+    for sentence, is_item in _sentences(message):
+        text = _words(sentence)
+        is_question = _is_question(sentence, text)
+        if _has(text, OFFERS):
+            continue
+        told = _told(text, is_item=is_item)
+        if is_question and told is not Asked.YES:
+            told = _questioned(text, after, is_advised=is_advised, has_list=has_list)
+        if told is Asked.YES:
+            return Asked.YES if after <= NEAR else Asked.DOUBT
+        found = told if found is Asked.NO else found
+        after += 0 if is_item else len(sentence)
+        goes_on = not is_question and _has_clause(text, GOES_ON) and not _begins(text, IFS)
+        if goes_on or after > FAR:
+            break
+        is_advised, has_list = is_advised or _has(text, ADVICE), has_list or is_item
+    return found
+
+
+def _told(text: str, *, is_item: bool) -> Asked:
+    """Whether the sentence asks by its words, question or not."""
+    if _has(text, ASKS) or (_has(text, CONDITIONS) and _has(text, FIRST_PERSON)):
+        return Asked.YES
+    if _has(text, TELL):
+        if _has(text, TOLD_ASKS):
+            return Asked.YES
+        return Asked.NO if _has(text, TOLD_OFFERS) else Asked.DOUBT
+    if not is_item and _has_clause(text, COMMANDS):
+        return Asked.YES
+    return Asked.DOUBT if _has(text, DOUBTS) else Asked.NO
+
+
+def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> Asked:
+    """Whether a question asks that `after` characters of statements follow, or a list."""
+    if _begins(text, REPORTS):
+        return Asked.NO
+    if _has_clause(text, REASONS):
+        return Asked.NO if after or has_list else Asked.DOUBT
+    if _has(text, WISHES) or is_advised:
+        return Asked.YES
+    is_choice = _has(text, CHOICES)
+    if after:
+        return Asked.DOUBT if is_choice else Asked.NO
+    return Asked.DOUBT if has_list and not is_choice else Asked.YES
+
+
+def _has(text: str, phrases: Phrases) -> bool:
+    for first, second in phrases:
+        at = text.find(first)
+        if at >= 0 and (not second or second in text[at + len(first) :]):
+            return True
+    return False
+
+
+def _has_clause(text: str, phrases: Phrases) -> bool:
+    """Whether a clause of the text begins with one of the phrases."""
+    return any(f"{CLAUSE} {phrase.lstrip()}" in text for phrase, _ in phrases)
+
+
+def _begins(text: str, phrases: Phrases) -> bool:
+    return any(text.startswith(phrase.lstrip(), BEGIN) for phrase, _ in phrases)
+
+
+def _sentences(message: str) -> Iterator[tuple[str, bool]]:
+    """The sentences from the last one back, and whether each is in an item of a list."""
+    for line in reversed(_prose(message)):
+        label, _, rest = line.partition(" ")
+        is_item = _is_label(label) and bool(rest)
+        yield from ((sentence, is_item) for sentence in reversed(_split(_unquoted(rest if is_item else line))))
+
+
+def _prose(message: str) -> list[str]:
+    """The lines at the end that are neither empty, code, tables nor quotations; of long ones, the end."""
+    tail = message[-MAX_READ:]
+    fence = FENCES[0] if message.count(FENCES[0], 0, len(message) - len(tail)) % 2 else ""
+    lines = []
+    for whole in tail.splitlines():
+        line = whole.strip()
+        start = line[:3]
+        if fence:
+            fence = "" if start == fence else fence
+        elif start in FENCES:
+            fence = start
+        elif line and not line.startswith(SKIPPED):
+            lines.append(line[-MAX_LINE_LENGTH:])
+    return lines
+
+
+def _is_label(label: str) -> bool:
+    if len(label) > MAX_ITEM_LABEL_LENGTH:
+        return False
+    name = label.strip("().")
+    return label in BULLETS or (label.endswith((".", ")")) and (name.isdecimal() or len(name) == 1))
+
+
+def _unquoted(line: str) -> str:
+    """The line without quotations that are long or have a question."""
+    parts, begin, index = [], 0, 0
+    while index < len(line):
+        is_apostrophe = line[index] == "'" and line[max(index - 1, 0)].isalnum()
+        close = "" if is_apostrophe else QUOTES.get(line[index], "")
+        end = line.find(close, index + 1) if close else -1
+        if end > index:
+            quoted = line[index:end]
+            if len(quoted) > MAX_QUOTED or any(mark in quoted for mark in QUESTION_MARKS):
+                parts.append(line[begin:index])
+                begin = end + 1
+            index = end
+        index += 1
+    return "".join([*parts, line[begin:]])
+
+
+def _split(line: str) -> list[str]:
+    """The sentences in the line that contain a letter or a digit."""
+    sentences, begin = [], 0
+    for index, char in enumerate(line):
+        ends = char in CJK_STOPS or (char in FULL_STOPS + QUESTION_MARKS and _is_end(line, index + 1))
+        if ends or index == len(line) - 1:
+            sentences.append(line[begin : index + 1])
+            begin = index + 1
+    return [sentence for sentence in sentences if any(char.isalnum() for char in sentence)]
+
+
+def _is_end(line: str, index: int) -> bool:
+    """Whether only closing marks stand between here and a space, or the end of the line."""
+    while index < len(line) and line[index] in CLOSING:
+        index += 1
+    return index == len(line) or line[index].isspace()
+
+
+def _is_question(sentence: str, text: str) -> bool:
+    """Whether it begins or ends as a question, apart from quotation marks, brackets and emoji at the end."""
+    if _begins(text, OPENINGS):
+        return True
+    size = len(sentence)
+    while not (sentence[size - 1].isalnum() or sentence[size - 1] in QUESTION_MARKS + FULL_STOPS):
+        size -= 1
+    end = sentence[:size].rstrip(FULL_STOPS)
+    return end.endswith((*QUESTION_MARKS, *QUESTION_ENDINGS))
+
+
+def _words(sentence: str) -> str:
+    """The words in lower case, each after one space, with a mark at the beginning of each clause and at the end."""
+    text = "".join(_plain(char) for char in sentence.casefold().replace("’", "'"))
+    text = f" {CLAUSE} {' '.join(text.split())} {CLAUSE} "
+    for word in POLITE:
+        text = text.replace(f" {word} {CLAUSE} ", f" {word} ")
+    for word in LINKS:
+        text = text.replace(f" {CLAUSE} {word} ", f" {CLAUSE} ")
+    return text
+
+
+def _plain(char: str) -> str:
+    if char.isalnum() or char == "'":
+        return char
+    return f" {CLAUSE} " if char in CLAUSES else " "

@@ -55,6 +55,16 @@ CLAUSE = "/"
 BEGIN = len(f" {CLAUSE} ")
 
 OFFERS = _table(
+    "please note|please see|please keep|please refer|please be aware|please remember|please find|how it looks|"
+    "at your disposal|if you notice",
+    "bitte beachte|bitte denk|bei fragen|für fragen",
+    "veuillez noter|à votre disposition|à ta disposition|toute question",
+    "cualquier duda|cualquier pregunta|cualquier cosa|ten en cuenta|a tu disposición|a su disposición",
+    "qualquer dúvida|qualquer coisa|qualquer pergunta|a disposizione|qualsiasi domanda|qualsiasi cosa|qualunque",
+    "буду рад|рад помочь|обратите внимание",
+    "请注意|请放心|请参阅|请参考|请查看",
+    "ご注意ください|ご参照ください|ご覧ください|お申し付け|遠慮なく",
+    "참고해|참고하시|참고 바|유의",
     "anything else|is there anything|anything you'd like|anything further|anything more|something else|any questions|"
     "any other question|any further q|any further h|any further as|other questions|else you|what else|else i can|"
     "does that help|does this help|feel free|happy to|glad to|hope that helps|hope this helps|you'd like / i can|"
@@ -76,24 +86,49 @@ OFFERS = _table(
 """Offers of more help, as a question or not: an agent with tasks left does not wait for the answer."""
 
 ASKS = _table(
+    "i'm waiting~your|i am waiting~your|/ waiting~your|in your court|approve or |if you're fine with|"
+    "if you're okay with|if you're ok with|if you don't mind|if that's okay with|if that's ok with|"
+    "if that's fine with",
+    "wenn du einverstanden|wenn sie einverstanden|wenn das für dich|si vous êtes d'accord|si tu es d'accord|"
+    "si te parece|se per te va|se você concordar|если вы не против|如果您同意|如果你同意|如果没问题",
+    "your confirmation before|need approval|need confirmation|need a decision",
+    "i'd rather check|i'd rather ask|than guess|wanted to check with|wanted to confirm|wanted to ask|help to know|"
+    "help if you|help me to know|i need to know|i'd like to know|i want to know|i'd need to know|your sign off|"
+    "need sign off|explicit ok|explicit approval|explicit go|explicitly say|awaiting go|awaiting confirm|"
+    "awaiting approval|awaiting instr|awaiting input|awaiting feedback|whichever you|whatever you prefer|"
+    "depending on your|input needed|needs your|needs a human|hear from you|hear back|shout when|i'll need~before|"
+    "i'll need~to continue|i'll need~to proceed|i'll need~from you|i'd need~before|i'd need~from you|i'd want~before|"
+    "until i have your|until i get your|the go ahead|a go ahead",
+    "lieber nachfragen|ich frage lieber|ohne deine|ohne ihre|mir fehlt~um|bräuchte~von|brauche ich~von",
+    "sans votre accord|sans ton accord|sans votre validation|sans ta validation|il me manque~pour|il me faut~pour|"
+    "besoin de~pour continuer|besoin de~avant",
+    "hasta que~confirm|hasta que~digas|hasta tener tu|a la espera de|me falta~para|me faltan~para|sin tu aprobación|"
+    "sin tu confirmación|no aguardo|falta~para~continuar|in attesa di|mi serve~per|mi servono~per|senza la tua",
+    "не хватает~чтобы|мне нужно~чтобы продолжить|мне нужен~чтобы|мне нужна~чтобы|без вашего|без твоего|"
+    "на ваше усмотрение",
+    "请补充|请指定|您来选|你来选|您来定|你来定|您的意见|你的意见|同意之前|确认之前|批准之前|回复之前|确认前|"
+    "我不会~直到",
+    "ご連絡ください|ご連絡をお願い|指定してください|いただくまで|ご意見をお聞かせ|お聞かせください|ご希望を",
+    "정해 주|정해주|지정해 주|지정해주|연락 주|의견 부탁|의견을 주",
+    "nodig om|potrzebuję~żeby|potrzebuję~aby|ihtiyacım var",
     "please confirm|please choose|please decide|please pick|please select|please advise|please clarify|"
     "please specify|please provide|please give|please send|please share|please paste|please upload|please attach|"
     "please answer|please reply|please respond|please approve|please grant|please add~key|please set~and|"
     "please~and confirm|please~and approve|and paste|and send me|up to you|choice is yours|decision is yours|"
     "your call / |over to you|awaiting your|await your|waiting for you|waiting on you|wait for you|i'll wait~your|"
-    "i will wait~your|waiting~your|i need~from you|i need you|i need your|we need your|i still need your|"
-    "need your input|need your decision|need your approval|need your confirmation|need your help|"
-    "need your permission|you to decide|you to choose|you to confirm|i need the~to continue|i need the~to proceed|"
-    "i need the~before|i need a~to continue|i need a~to proceed|i need access|once i have your|once i get your|"
-    "i'd like your|i'd like you to|i want your|i would like your|i want to confirm|i'd like to confirm|"
-    "i want to check with you|check with you|approval before|confirmation before|decision before|go ahead before|"
-    "your go ahead|your green light|without your approval|without your confirmation|without your input|"
-    "without your permission|ready for your|thumbs up|standing by for|requires your|pending your|depends on your",
+    "i will wait~your|i need~from you|i need you|i need your|we need your|i still need your|need your input|"
+    "need your decision|need your approval|need your confirmation|need your help|need your permission|you to decide|"
+    "you to choose|you to confirm|i need the~to continue|i need the~to proceed|i need the~before|"
+    "i need a~to continue|i need a~to proceed|i need access|once i have your|once i get your|i'd like your|"
+    "i'd like you to|i want your|i would like your|i want to confirm|i'd like to confirm|i want to check with you|"
+    "check with you|your go ahead|your green light|without your approval|without your confirmation|"
+    "without your input|without your permission|ready for your|thumbs up|standing by for|requires your|pending your|"
+    "depends on your",
     "bitte bestätig|bitte wähl|bitte entscheid|bitte gib|bitte geben sie|bitte schick|bitte sag|bitte sagen sie|"
     "bitte antwort|bitte nenn|bitte teil|bitte~freigabe|bitte~mitteilen|bitte um~bestätigung|bitte um~freigabe|"
-    "bitte um~entscheidung|bitte um~rückmeldung|und schick|und sag mir|deine entscheidung / |ihre entscheidung / |"
-    "liegt bei dir|liegt bei ihnen|warte~auf dein|warte~auf ihr|brauche~von dir|brauche~von ihnen|brauche~dein|"
-    "brauche~ihre|benötige~ihre|benötige~dein|benötige~von|bevor ich~brauche|bevor ich~benötige",
+    "bitte um~entscheidung|bitte um~rückmeldung|und schick|deine entscheidung / |ihre entscheidung / |liegt bei dir|"
+    "liegt bei ihnen|warte~auf dein|warte~auf ihr|brauche~von dir|brauche~von ihnen|brauche~dein|brauche~ihre|"
+    "benötige~ihre|benötige~dein|benötige~von|bevor ich~brauche|bevor ich~benötige",
     "veuillez confirmer|veuillez choisir|veuillez préciser|veuillez fournir|veuillez indiquer|veuillez valider|"
     "veuillez répondre|merci de confirmer|merci de préciser|merci de choisir|merci de me|merci de valider|"
     "merci de répondre|merci d'indiquer|j'attends v|j'attends ta|j'attends ton|attente de v|attente de ta|"
@@ -129,6 +164,9 @@ ASKS = _table(
 """Requests for an answer, and statements that the agent waits for the person."""
 
 COMMANDS = _table(
+    "say done|fill me in|approve |enlighten me",
+    "provide |ping me|drop me|point me|hand me|give me a shout|say when|grant me|unlock |enter your|paste the|"
+    "paste your|decide ",
     "reply |respond with|answer with|answer yes|answer a |answer these|answer the|give me the|give me your|"
     "give me access|give me a go|give it to me|send me|share the|pick one|pick a number|pick an option|choose one / |"
     "choose an option / |choose between|choose a or|say go|say yes|type yes|type y |type go|type the number|confirm |"
@@ -159,10 +197,12 @@ TELL = _table(
 """Requests to be told something. What is to be told decides whether they ask, or offer more help."""
 
 TOLD_ASKS = _table(
+    "you'd prefer|you prefer|you'd rather|you'd like that|you want that",
+    "how to |how i |how we |how should|how best",
     "which|whether|if i |if we |if it's ok|if that's ok|if this is ok|if that's fine|if it's fine|if you approve|"
-    "if you agree|to continue|to go on|to proceed|how you|how to|how i |how we |how should|when |where |who |once |"
-    "what you'd|what you want|what you prefer|what you decide|what to|what the|what is|what's|what should|"
-    "your decision|your preference|your choice|your answer|go ahead|proceed|the word|that works|to start",
+    "if you agree|to continue|to go on|to proceed|how you|when |where |who |once |what you'd|what you want|"
+    "what you prefer|what you decide|what to|what the|what is|what's|what should|your decision|your preference|"
+    "your choice|your answer|go ahead|proceed|the word|that works|to start",
     "ob |welche|was du mö|was sie mö|was du will|was du bevor|wie du|wie sie|wie ich|wie es|wann |wo |wenn ich|"
     "falls ich|sobald|wenn es|wenn das|fertig|weitermachen|fortfahren|loslegen|was ich",
     "si je |si nous|si vous voulez que|si vous souhaitez que|si tu veux que|quel|laquelle|lequel|comment|où |quand |"
@@ -176,6 +216,7 @@ TOLD_ASKS = _table(
     "of ik |welke|hoe |wanneer|als ik|als je klaar|wat ik|czy |który|którą|którego|jak |gdy |kiedy |co mam|hangi|nasıl",
 )
 TOLD_OFFERS = _table(
+    "how it|how this|how that|how everything|how these",
     "question|anything|something|issue|problem|change|adjust|tweak|feedback|help|if you need|concern|unclear|notice|"
     "looks off",
     "frage|etwas|problem|hilfe|nicht passt|brauchst|brauchen|änderung|anpass|unklar",
@@ -187,11 +228,17 @@ TOLD_OFFERS = _table(
 )
 
 WISHES = _table(
+    "do we need|do we want|do we have|get that right|got that right|is it right|is this right|did i understand|"
+    "have i understood|understand correctly",
+    "habe ich das richtig|verstehe ich das|ai je bien compris|he entendido bien|entendi corret|ho capito bene|"
+    "как поступить|как быть|как действовать|правильно ли я|правильно понимаю",
+    "理解正确|我理解|理解对|合ってい|정확한가|이해한 것이 맞",
+    "does that match|is this what|okay / |ok / |correct / |agreed / |deal / ",
     "do you want|would you like|want me to|you want|you'd like|you like me|should i|should we|shall i|shall we|"
-    "may i |can i |could i |do i need|do i have|do we |am i |are you|ok to|okay to|ok if|okay if|fine if|alright|"
-    "ok for me|okay for me|you prefer|you rather|can you|could you|would you|will you|have you|you agree|you mean|"
-    "do you have|do you need|do you know|proceed|go ahead|mind if|okay with|ok with|is that correct|is that right|"
-    "is that ok|is that fine|does that work|does this work|does that sound|does this look|sound good|to you / ",
+    "may i |can i |could i |do i need|do i have|am i |are you|ok to|okay to|ok if|okay if|fine if|alright|ok for me|"
+    "okay for me|you prefer|you rather|can you|could you|would you|will you|have you|you agree|you mean|do you have|"
+    "do you need|do you know|proceed|go ahead|mind if|okay with|ok with|is that correct|is that right|is that ok|"
+    "is that fine|does that work|does this work|does that sound|does this look|sound good|to you / ",
     "soll|darf ich|dürfen wir|kann ich|möchtest|möchten|willst|wollen sie|bevorzugst|bevorzugen|lieber|kannst du|"
     "können sie|könntest|könnten sie|hättest|hätten sie|hast du|haben sie|bist du|sind sie|ist es ok|in ordnung|"
     "passt das|passt dir|einverstanden|meinst du|meinen sie|ihnen |dir |darf es",
@@ -217,6 +264,8 @@ WISHES = _table(
 """What a question is about that asks for permission, a wish, a fact or an act of the person."""
 
 CHOICES = _table(
+    "or |what's it going|what will it be|what's your|what would you",
+    "oder |ou |o |или |還是|それとも|아니면|of |albo |czy |mı",
     "which|should|your |where |is it ok|welche|was soll|dein|quel|laquelle|lequel|qué |cuál|qual |quais|quale|quali|"
     "какой|какую|какая|какие|какое|ли |哪个|哪一|哪种|哪些|哪里|哪儿|どちら|どの|どれ|どこ|어느|어떤|어디|welke|"
     "który|której|którą|hangi",
@@ -234,28 +283,37 @@ ADVICE = _table(
 
 GOES_ON = _table(
     "i'll |i will |i'm going to|i am going to|let me |let's |now i|next i|next / i|checking|running|working on|"
-    "starting|looking|trying|continuing|moving on|proceeding|i went with|i chose|i picked|i decided|i've decided|"
-    "i assumed|i'm assuming|i've assumed|i'm using|meanwhile|in the meantime|yes / |no / |nope|answer / |for now / |"
-    "for now i|turns out",
-    "ich werde|als nächstes|ich mache|ich gehe|ich schreibe|ich habe mich für|ich nehme|ich fahre|ich prüfe|jetzt |"
-    "nun |weiter geht|inzwischen|in der zwischenzeit|ja / |nein / ",
-    "je vais|je continue|je passe|je pars|je commence|j'ai choisi|en attendant|maintenant je|oui / |non / |passons",
-    "voy a|ahora |continuaré|seguiré|continúo|sigo con|empiezo|elegí|he elegido|mientras tanto|sí / |asumo|asumiré|"
-    "vou |agora |escolhi|vou seguir|enquanto isso|sim / |não / |vado |adesso |ora |procedo|ho scelto|intanto|sì / ",
-    "теперь|сейчас|далее|перехожу|я выбрал|пока что|тем временем|продолжаю|начинаю|да / |нет / ",
-    "接下来|我会|我将|下一步|现在|我先|我选择了|是的|不会|因为|继续|次に|これから|続いて|進めます|はい|이제|다음으로|"
-    "계속해서|우선|네 / ",
+    "starting|looking|trying|continuing|moving on|proceeding|meanwhile|in the meantime|for now / |for now i",
+    "ich werde|als nächstes|ich mache|ich gehe|ich schreibe|ich nehme|ich fahre|ich prüfe|jetzt |nun |weiter geht|"
+    "inzwischen|in der zwischenzeit",
+    "je vais|je continue|je passe|je pars|je commence|en attendant|maintenant je|passons",
+    "voy a|ahora |continuaré|seguiré|continúo|sigo con|empiezo|mientras tanto|vou |agora |vou seguir|enquanto isso|"
+    "vado |adesso |ora |procedo|intanto",
+    "теперь|сейчас|далее|перехожу|пока что|тем временем|продолжаю|начинаю",
+    "接下来|我会|我将|下一步|现在|我先|继续|次に|これから|続いて|進めます|이제|다음으로|계속해서|우선",
     "nu |ik ga |teraz |şimdi ",
 )
-"""At the beginning of a clause: the agent goes on with its work, or answers itself."""
+"""At the beginning of a clause: the agent goes on with its work."""
+
+SETTLES = _table(
+    "i went with|i chose|i picked|i decided|i've decided|i assumed|i'm assuming|i've assumed|i'll assume|i'm using|"
+    "yes / |no / |nope|answer / |turns out|it is / |it isn't",
+    "ich habe mich für|ich gehe davon|ich gehe vorerst|ich nehme an|ja / |nein / |j'ai choisi|je suppose|oui / |"
+    "non / |elegí|he elegido|asumo|asumiré|sí / |escolhi|assumi|sim / |não / |ho scelto|suppongo|sì / |я выбрал|"
+    "да / |нет / ",
+    "我选择了|是的|不会|因为|はい|いいえ|네 / |아니요 / ",
+)
+"""At the beginning of a clause: the agent answers itself, and what is before is settled."""
 
 CONDITIONS = _table(
+    "if you're happy|if that's fine|if that's ok|bis du|solange du",
+    "en cuanto me|до тех пор|在您|在你|まで",
     "once you|after you|as soon as you|when you've|when you're|when you give|when you say|the moment you|until you|"
     "unless you|if that matches|if that looks|if this looks|if that sounds|if this sounds|if that works|"
-    "if this works|if you approve|if you agree|if you confirm|if you're ok|if you're happy with|sobald du|sobald sie|"
-    "wenn du mir|wenn sie mir|bis du|bis sie|dès que vous|dès que tu|une fois que vous|une fois que tu|en cuanto|"
-    "cuando me|hasta que me|assim que|quando você|quando me|appena|как только|когда вы|пока вы|你确认后|您确认后|"
-    "确认后|いただき次第|いただけれ|いただいた|확인해 주시면|주시면",
+    "if this works|if you approve|if you agree|if you confirm|if you're ok|sobald du|sobald sie|wenn du mir|"
+    "wenn sie mir|bis du|bis sie|dès que vous|dès que tu|une fois que vous|une fois que tu|en cuanto|cuando me|"
+    "hasta que me|assim que|quando você|quando me|appena|как только|когда вы|пока вы|你确认后|您确认后|确认后|"
+    "いただき次第|いただけれ|いただいた|확인해 주시면|주시면",
 )
 FIRST_PERSON = _table(
     "i'll|i will|i won't|i can|i've stopped|i've paused|i'm holding|holding|we can|ich |je |j'|puedo|procedo|sigo|"
@@ -264,6 +322,8 @@ FIRST_PERSON = _table(
 """Together, they mean that the agent goes on when the person has done something."""
 
 REASONS = _table(
+    "what more|what could|maybe|perhaps|what a |how cool|how nice|is it just",
+    "vielleicht|peut être|quizá|será |talvez|forse|может быть|может |难道|也许|もしかし|belki|misschien|może ",
     "why |how come|what changed|what's next|what's left|what next|what's new|so what|what about|what does|what is |"
     "how does|how do i |how can i |how it|could it|what if|what happened|what did|hmm|interesting|right / |huh",
     "warum|wieso|weshalb|was ist neu|was fehlt|wie geht es weiter|pourquoi|por qué|por que|perché|come mai|почему|"
@@ -277,6 +337,45 @@ REPORTS = _table(
 )
 """With what a report begins, whatever it ends with."""
 
+REPORTERS = _table(
+    "asks|asked|prints|printed|shows|displays|outputs|fragt|zeigt|demande si|affiche|pregunta si|muestra|pergunta|"
+    "mostra|chiede|спрашивает|показывает|显示|询问|表示|尋ね|묻는|표시",
+)
+"""Verbs of those who ask or show something in place of the agent."""
+
+EXTRAS = _table(
+    "also|as well|while i'm at it|additionally|additional|auch noch|zusätzlich|außerdem|aussi|également|también|"
+    "además|também|além|anche|inoltre|также|заодно|顺便|另外|ついでに|추가로|ook nog|również|ayrıca",
+)
+"""What tells that a proposal is beyond the plan."""
+
+SELF = _table(
+    "what|how|and if|and what|windows|was |wie |et |comment|qu'|y |cómo|como|e |o que|come|cosa|а |как|что|那|怎么|"
+    "什么|难道|どう|何|어떻게|무엇",
+)
+"""With what questions begin that an agent answers itself, if statements follow."""
+
+FACTS = _table(
+    "is |are |was |were |does|do |did|has |have |had |or is|can it|could|would|will|who|when|where|ist |sind |gibt|"
+    "hat |wer |est |es |è |где|кто",
+)
+"""With what questions about facts begin, which may be meant for the person."""
+
+PLEAS = _table(
+    "please |bitte |veuillez|merci de|por favor|per favore|пожалуйста|请|graag |proszę|lütfen",
+)
+"""With what a clause begins that may be a request, or advice."""
+
+ANSWERS = _table(
+    "confirm|approv|decid|answer|repl|respond|tell|told|choos|chos|pick|let me know|give|gave|provid|share|send|sent|"
+    "say|said|agree|ok |okay|sign|clarif|paste|grant|added|matches|looks|sounds|works|happy|fine|done|ready|log|"
+    "unlock",
+    "bestätig|zustimm|zugestimmt|entscheid|entschieden|antwort|sag|gib|gegeben|schick|fertig|répon|valid|décid|"
+    "choisi|dit |donn|termin|elig|elij|dig|escolh|rispond|sceg|scelto|подтвер|ответ|реш|скаж|выбер",
+    "确认|同意|回复|决定|批准|告|提供|授权|承認|確認|返|教|許可|승인|확인|답|결정|알려|허락",
+)
+"""What a person does that an agent waits for."""
+
 OPENINGS = _table(
     "would you like|do you want me to|do you want to|should i |shall i|which of these|which one|möchtest du|soll ich|"
     "sollen wir|willst du|voulez vous|souhaitez vous|dois je|quieres que|quer que|vuoi che|хотите",
@@ -289,6 +388,27 @@ IFS = _table(
 """With what a sentence begins that tells what the answer leads to."""
 
 DOUBTS = _table(
+    "without access|as far as i can get|i can't~until|i cannot~until|until i know|i don't have access|"
+    "i have no access|i'm not able to|the only thing missing|except the",
+    "ohne zugriff|weiter komme ich|keinen zugriff|sans accès|pas accès|sin acceso|sem acesso|senza accesso|"
+    "нет доступа|没有权限|没有访问|権限がない|権限がありません|권한이 없",
+    "i need at least",
+    "i need an|i need some|i need either|i need one|i need more|i'll need a|i'll need the|i'll need an|"
+    "i'll need some|i'll need access|i'm missing|i am missing|i'd want|i'll wait|i'll hold|i'll pause|i'll stand by|"
+    "i'm holding|holding here|holding off|paused here|pausing here|until then|awaiting|blocked on|decision needed|"
+    "decision required|action needed|action required|not sure which|not sure whether to|not sure if you|i'm unsure|"
+    "it's unclear|is ambiguous|could mean|your preference|waiting on|your input|either way works|both work|"
+    "works for me|leaning towards|and i'll |and i can |then i'll |once~i'll |i'll~once|as soon as~i'll |"
+    "i'll~as soon as|when you're ready",
+    "mir fehlt|bräuchte|ich benötige|bin mir nicht sicher|bis dahin|ich warte|unklar",
+    "il me manque|il me faut|en attente|je ne suis pas sûr|j'attends",
+    "me falta|me hace falta|no estoy seguro|a la espera|espero |falta o |falta a |faltam|não tenho certeza|aguardo|"
+    "mi serve|mi servono|mi manca|non sono sicuro|in attesa",
+    "не хватает|жду |ожидаю|не уверен|требуется ваш",
+    "还缺|缺少|不确定|等待|暂停",
+    "必要です|お待ち|お願いします|ください|わかりません|不明です",
+    "필요합니다|주세요|바랍니다|부탁드|기다",
+    "nodig|potrzebuję|czekam|gerekiyor",
     "i can't continue|i cannot continue|i can't proceed|i cannot proceed|i can't go on|i cannot go on|"
     "unable to continue|unable to proceed|i'm blocked|i am blocked|i'm stuck|i need a |i need the|i'd need|"
     "ready when you|whenever you're ready|please review|please check|please run|please log in|please restart|"
@@ -323,37 +443,41 @@ of statements may follow what asks, and what leaves in doubt."""
 
 def asks_person(message: str) -> Asked:
     """Return whether the message asks the person something, so that the agent waits for the answer."""
-    found, after, is_advised, has_list = Asked.NO, 0, False, False
+    found, after, is_advised, has_list, goes_on = Asked.NO, 0, False, False, False
     for sentence, is_item in _sentences(message):
         text = _words(sentence)
-        is_question = _is_question(sentence, text)
         if _has(text, OFFERS):
             continue
+        is_question = _is_question(sentence, text)
         told = _told(text, is_item=is_item)
         if is_question and told is not Asked.YES:
             told = _questioned(text, after, is_advised=is_advised, has_list=has_list)
         if told is Asked.YES:
-            return Asked.YES if after <= NEAR else Asked.DOUBT
-        found = told if found is Asked.NO else found
+            is_sure = after <= NEAR and not goes_on and not _has(text, REPORTERS)
+            return Asked.YES if is_sure else Asked.DOUBT
+        if found is Asked.NO and not goes_on:
+            found = told
         after += 0 if is_item else len(sentence)
-        goes_on = not is_question and _has_clause(text, GOES_ON) and not _begins(text, IFS)
-        if goes_on or after > FAR:
+        if after > FAR or (not is_question and _has_clause(text, SETTLES)):
             break
+        goes_on = goes_on or (told is Asked.NO and not is_question and _goes_on(text))
         is_advised, has_list = is_advised or _has(text, ADVICE), has_list or is_item
     return found
 
 
 def _told(text: str, *, is_item: bool) -> Asked:
     """Whether the sentence asks by its words, question or not."""
-    if _has(text, ASKS) or (_has(text, CONDITIONS) and _has(text, FIRST_PERSON)):
+    if _has(text, ASKS):
         return Asked.YES
+    if _has(text, CONDITIONS) and _has(text, FIRST_PERSON):
+        return Asked.YES if _has(text, ANSWERS) else Asked.DOUBT
     if _has(text, TELL):
         if _has(text, TOLD_ASKS):
             return Asked.YES
         return Asked.NO if _has(text, TOLD_OFFERS) else Asked.DOUBT
     if not is_item and _has_clause(text, COMMANDS):
         return Asked.YES
-    return Asked.DOUBT if _has(text, DOUBTS) else Asked.NO
+    return Asked.DOUBT if _has(text, DOUBTS) or _has_clause(text, PLEAS) else Asked.NO
 
 
 def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> Asked:
@@ -363,11 +487,16 @@ def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> A
     if _has_clause(text, REASONS):
         return Asked.NO if after or has_list else Asked.DOUBT
     if _has(text, WISHES) or is_advised:
-        return Asked.YES
-    is_choice = _has(text, CHOICES)
-    if after:
-        return Asked.DOUBT if is_choice else Asked.NO
-    return Asked.DOUBT if has_list and not is_choice else Asked.YES
+        return Asked.DOUBT if _has(text, EXTRAS) else Asked.YES
+    if _has(text, CHOICES):
+        return Asked.DOUBT if after else Asked.YES
+    if _begins(text, SELF):
+        return Asked.NO if after or has_list else Asked.DOUBT
+    return Asked.DOUBT if after or has_list or _begins(text, FACTS) else Asked.YES
+
+
+def _goes_on(text: str) -> bool:
+    return _has_clause(text, GOES_ON) and not _begins(text, IFS)
 
 
 def _has(text: str, phrases: Phrases) -> bool:

@@ -219,6 +219,8 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
     [
         ([WRITE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
         ([{"text": "Which one do you want?"}], RestReason.ASKED),
+        ([WRITE, {"text": "I can't go on.", "repeat": True}], RestReason.ASKED),
+        ([WRITE, {"text": "I stop.", "repeat": True}], RestReason.ABORTED),
         ([{"text": "Hello."}], RestReason.NO_PLAN),
         ([WRITE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
     ],

@@ -207,7 +207,7 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
 
 
 LEFT_ALONE = ("fails", "asks", "delegates", "waits")
-NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
+NUDGES = {"idles": 20, "repeats": 3, "may ask": 1, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow

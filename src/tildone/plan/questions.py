@@ -7,10 +7,10 @@ left out. The rules, of which the first that applies to a sentence decides:
 2. A request for an answer, or a statement that the agent waits for the person, asks.
 3. A question about what the agent shall do, or about what the person wants, asks, also if statements follow it. Any
    other question asks only at the very end, or if advice follows it.
-4. A sentence by which the agent goes on, or answers itself, ends the search: what is before it is settled.
+4. If the agent answers itself, what is before that is settled.
 
-In doubt are requests and questions that many sentences follow, questions for a reason, offers of a definite next step,
-and statements that the agent cannot go on.
+In doubt is what much text follows, or the announcement of what the agent does next; what others ask or show; questions
+for a reason or a fact; offers of a definite next step; and statements that the agent lacks something.
 """
 
 from __future__ import annotations
@@ -21,22 +21,31 @@ from tildone.plan.gate import Asked
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Phrases = tuple[tuple[str, str], ...]
+    Phrases = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
 # No regular expressions: compiling them would exceed the time budget of a hook.
 
 
-def _table(*languages: str) -> tuple[tuple[str, str], ...]:
+def _table(*languages: str) -> Phrases:
     """Return phrases as they occur in the text of `_words`: at the beginning of a word, except where none is spaced.
 
     A `~` stands for any words between the two parts of a phrase.
     """
-    pairs = (phrase.partition("~") for text in languages for phrase in text.split("|"))
-    return tuple((_spaced(first), second and _spaced(second)) for first, _, second in pairs)
+    phrases = "|".join(languages).split("|")
+    pairs = (phrase.split("~") for phrase in phrases if "~" in phrase)
+    return (
+        tuple(_spaced(phrase) for phrase in phrases if "~" not in phrase),
+        tuple((_spaced(first), _spaced(second)) for first, second in pairs),
+    )
 
 
 def _spaced(phrase: str) -> str:
     return phrase if phrase[0] >= FIRST_UNSPACED else f" {phrase}"
+
+
+def _clauses(*languages: str) -> tuple[str, ...]:
+    """Return phrases as they occur at the beginning of a clause."""
+    return tuple(f"{CLAUSE} {phrase}" for phrase in "|".join(languages).split("|"))
 
 
 FIRST_UNSPACED = "\u2e80"
@@ -51,8 +60,7 @@ QUESTION_ENDINGS = ("か", "吗", "嗎", "呢", "까", "까요", "나요")
 """Endings of questions in languages that often omit the question mark: Japanese, Chinese and Korean."""
 
 CLAUSE = "/"
-"""Stands before each clause in the text of `_words`, which is at `BEGIN`."""
-BEGIN = len(f" {CLAUSE} ")
+"""Stands before each clause in the text of `_words`."""
 
 OFFERS = _table(
     "please note|please see|please keep|please refer|please be aware|please remember|please find|how it looks|"
@@ -81,7 +89,7 @@ OFFERS = _table(
     "帮助的|帮您的|帮你的",
     "他に|ほかに何|ほかにも|不明な点|ご不明|お気軽に|いつでも|質問があれば|ご質問|お手伝い",
     "다른 도움|더 도와|도와드릴|더 필요|궁금|언제든|질문이 있|다른 요청",
-    "nog iets|vragen hebt|vragen heb|vragen zijn|coś jeszcze|masz pytania|pomóc|başka bir|sorunuz|yardımcı",
+    "nog iets|vragen heb|vragen zijn|coś jeszcze|masz pytania|pomóc|başka bir|sorunuz|yardımcı",
 )
 """Offers of more help, as a question or not: an agent with tasks left does not wait for the answer."""
 
@@ -102,42 +110,41 @@ ASKS = _table(
     "lieber nachfragen|ich frage lieber|ohne deine|ohne ihre|mir fehlt~um|bräuchte~von|brauche ich~von",
     "sans votre accord|sans ton accord|sans votre validation|sans ta validation|il me manque~pour|il me faut~pour|"
     "besoin de~pour continuer|besoin de~avant",
-    "hasta que~confirm|hasta que~digas|hasta tener tu|a la espera de|me falta~para|me faltan~para|sin tu aprobación|"
-    "sin tu confirmación|no aguardo|falta~para~continuar|in attesa di|mi serve~per|mi servono~per|senza la tua",
+    "hasta que~confirm|hasta que~digas|hasta tener tu|a la espera de|me falta~para|sin tu aprobación|"
+    "sin tu confirmación|in attesa di|mi serve~per|mi servono~per|senza la tua",
     "не хватает~чтобы|мне нужно~чтобы продолжить|мне нужен~чтобы|мне нужна~чтобы|без вашего|без твоего|"
     "на ваше усмотрение",
     "请补充|请指定|您来选|你来选|您来定|你来定|您的意见|你的意见|同意之前|确认之前|批准之前|回复之前|确认前|"
     "我不会~直到",
     "ご連絡ください|ご連絡をお願い|指定してください|いただくまで|ご意見をお聞かせ|お聞かせください|ご希望を",
-    "정해 주|정해주|지정해 주|지정해주|연락 주|의견 부탁|의견을 주",
+    "정해 주|정해주|연락 주|의견 부탁|의견을 주",
     "nodig om|potrzebuję~żeby|potrzebuję~aby|ihtiyacım var",
     "please confirm|please choose|please decide|please pick|please select|please advise|please clarify|"
     "please specify|please provide|please give|please send|please share|please paste|please upload|please attach|"
     "please answer|please reply|please respond|please approve|please grant|please add~key|please set~and|"
     "please~and confirm|please~and approve|and paste|and send me|up to you|choice is yours|decision is yours|"
     "your call / |over to you|awaiting your|await your|waiting for you|waiting on you|wait for you|i'll wait~your|"
-    "i will wait~your|i need~from you|i need you|i need your|we need your|i still need your|need your input|"
-    "need your decision|need your approval|need your confirmation|need your help|need your permission|you to decide|"
-    "you to choose|you to confirm|i need the~to continue|i need the~to proceed|i need the~before|"
-    "i need a~to continue|i need a~to proceed|i need access|once i have your|once i get your|i'd like your|"
-    "i'd like you to|i want your|i would like your|i want to confirm|i'd like to confirm|i want to check with you|"
-    "check with you|your go ahead|your green light|without your approval|without your confirmation|"
-    "without your input|without your permission|ready for your|thumbs up|standing by for|requires your|pending your|"
-    "depends on your",
-    "bitte bestätig|bitte wähl|bitte entscheid|bitte gib|bitte geben sie|bitte schick|bitte sag|bitte sagen sie|"
-    "bitte antwort|bitte nenn|bitte teil|bitte~freigabe|bitte~mitteilen|bitte um~bestätigung|bitte um~freigabe|"
-    "bitte um~entscheidung|bitte um~rückmeldung|und schick|deine entscheidung / |ihre entscheidung / |liegt bei dir|"
-    "liegt bei ihnen|warte~auf dein|warte~auf ihr|brauche~von dir|brauche~von ihnen|brauche~dein|brauche~ihre|"
-    "benötige~ihre|benötige~dein|benötige~von|bevor ich~brauche|bevor ich~benötige",
+    "i will wait~your|i need~from you|i need you|we need your|i still need your|need your input|need your decision|"
+    "need your approval|need your confirmation|need your help|need your permission|you to decide|you to choose|"
+    "you to confirm|i need the~to continue|i need the~to proceed|i need the~before|i need a~to continue|"
+    "i need a~to proceed|i need access|once i have your|once i get your|i'd like your|i'd like you to|i want your|"
+    "i would like your|i want to confirm|i'd like to confirm|check with you|your go ahead|your green light|"
+    "without your approval|without your confirmation|without your input|without your permission|ready for your|"
+    "thumbs up|standing by for|requires your|pending your|depends on your",
+    "bitte bestätig|bitte wähl|bitte entscheid|bitte gib|bitte geben sie|bitte schick|bitte sag|bitte antwort|"
+    "bitte nenn|bitte teil|bitte~freigabe|bitte~mitteilen|bitte um~bestätigung|bitte um~entscheidung|"
+    "bitte um~rückmeldung|und schick|deine entscheidung / |ihre entscheidung / |liegt bei dir|liegt bei ihnen|"
+    "warte~auf dein|warte~auf ihr|brauche~von dir|brauche~von ihnen|brauche~dein|brauche~ihre|benötige~ihre|"
+    "benötige~dein|benötige~von|bevor ich~brauche|bevor ich~benötige",
     "veuillez confirmer|veuillez choisir|veuillez préciser|veuillez fournir|veuillez indiquer|veuillez valider|"
     "veuillez répondre|merci de confirmer|merci de préciser|merci de choisir|merci de me|merci de valider|"
     "merci de répondre|merci d'indiquer|j'attends v|j'attends ta|j'attends ton|attente de v|attente de ta|"
     "attente de ton|attends~accord|attends~réponse|besoin de votre|besoin de ta|besoin que vous|besoin que tu|"
-    "à vous de|à toi de|j'ai besoin de~pour continuer",
+    "à vous de|à toi de",
     "por favor confirm|por favor elige|por favor elija|por favor indica|por favor indíca|por favor dime|"
-    "por favor responde|por favor proporcion|por favor envía|confirma por favor|espero tu|espero su|espera de tu|"
-    "espera de su|espera de que|esperando tu|esperando su|necesito tu|necesito su|necesito que|"
-    "necesito~para continuar|necesito~antes de|tú decides|usted decide|decisión es tuya",
+    "por favor proporcion|por favor envía|confirma por favor|espero tu|espero su|espera de tu|espera de su|"
+    "espera de que|esperando tu|esperando su|necesito tu|necesito su|necesito que|necesito~para continuar|"
+    "necesito~antes de|tú decides|usted decide|decisión es tuya",
     "por favor escolh|por favor inform|por favor forne|por favor me|por favor envie|por favor respond|aguardo|"
     "aguardando~sua|aguardando~seu|preciso da sua|preciso do seu|preciso que|preciso~para continuar|você decide|"
     "decisão é sua",
@@ -156,29 +163,28 @@ ASKS = _table(
     "判断をお願い|入力してください|決めてください|お決めください|共有してください|返信してください|"
     "貼り付けてください|承認をお願い|ご承認|ご判断",
     "알려주세요|알려 주세요|알려주시|알려 주시|확인 부탁|선택해 주|선택해주|답해 주|답해주|답변을 기다|답변 부탁|"
-    "답변해 주|답변해주|말씀해 주|말씀해주|제공해 주|제공해주|결정해 주|결정해주|기다리겠습니다|기다리고 있겠|"
-    "골라 주|골라주|승인해 주|승인해주|공유해 주|공유해주|입력해 주|입력해주|붙여 넣어|지시해 주|회신",
+    "답변해 주|답변해주|말씀해 주|말씀해주|제공해 주|제공해주|기다리겠습니다|기다리고 있겠|골라 주|골라주|승인해 주|"
+    "승인해주|공유해 주|공유해주|입력해 주|입력해주|붙여 넣어|지시해 주|회신",
     "antwoord met|bevestig|kies |geef me|wacht op je|wacht op uw|odpowiedz|potwierdź|wybierz|podaj |czekam na tw|"
-    "lütfen onayla|onayını|onayınızı|bekliyorum|söyle",
+    "lütfen onayla|onayını|bekliyorum|söyle",
 )
 """Requests for an answer, and statements that the agent waits for the person."""
 
-COMMANDS = _table(
+COMMANDS = _clauses(
     "say done|fill me in|approve |enlighten me",
     "provide |ping me|drop me|point me|hand me|give me a shout|say when|grant me|unlock |enter your|paste the|"
     "paste your|decide ",
-    "reply |respond with|answer with|answer yes|answer a |answer these|answer the|give me the|give me your|"
-    "give me access|give me a go|give it to me|send me|share the|pick one|pick a number|pick an option|choose one / |"
+    "reply |respond with|answer with|answer yes|answer a |answer the|give me the|give me your|give me access|"
+    "give me a go|give it to me|send me|share the|pick one|pick a number|pick an option|choose one / |"
     "choose an option / |choose between|choose a or|say go|say yes|type yes|type y |type go|type the number|confirm |"
-    "confirm / |y n |yes no |yes or no|enter a number|enter the number|your call|your choice / |your decision / |"
-    "your turn",
+    "y n |yes no |yes or no|enter a number|enter the number|your call|your choice / |your decision / |your turn",
     "antworte |antworten sie|wähl|bestätig|ja nein |ja oder nein|gib mir d|geben sie mir d|nenn mir|nennen sie mir|"
     "schreib einfach|schreiben sie einfach|entscheide du|schick mir|schicken sie mir|deine wahl",
     "réponds|répondez|choisis|confirme |confirmez|oui ou non|donnez moi|donne moi|envoyez moi|envoie moi|précise|"
     "indiquez moi",
-    "responde|responda|elige|elija|confirma |confirme |sí o no|dame |deme |envíame|indícame|indíqueme|escolha|"
-    "sim ou não|me envie|me passe|rispondi|scegli|conferma |sì o no|dammi |indicami|inviami",
-    "ответь|ответьте|выбери|выберите|да или нет|напишите|напиши |пришлите|пришли |укажите|уточните|решайте",
+    "responde|responda|elige|elija|confirma |sí o no|dame |deme |envíame|indícame|indíqueme|escolha|sim ou não|"
+    "me envie|me passe|rispondi|scegli|conferma |sì o no|dammi |indicami|inviami",
+    "ответь|выбери|да или нет|напишите|напиши |пришлите|пришли |укажите|уточните|решайте",
     "回复|选择一个|あなたの選択|ja of nee|tak lub nie|evet veya",
 )
 """What is a request only at the beginning of a clause."""
@@ -200,9 +206,9 @@ TOLD_ASKS = _table(
     "you'd prefer|you prefer|you'd rather|you'd like that|you want that",
     "how to |how i |how we |how should|how best",
     "which|whether|if i |if we |if it's ok|if that's ok|if this is ok|if that's fine|if it's fine|if you approve|"
-    "if you agree|to continue|to go on|to proceed|how you|when |where |who |once |what you'd|what you want|"
-    "what you prefer|what you decide|what to|what the|what is|what's|what should|your decision|your preference|"
-    "your choice|your answer|go ahead|proceed|the word|that works|to start",
+    "if you agree|to continue|to go on|how you|when |where |who |once |what you'd|what you want|what you decide|"
+    "what to|what the|what is|what's|what should|your decision|your preference|your choice|your answer|go ahead|"
+    "proceed|the word|that works|to start",
     "ob |welche|was du mö|was sie mö|was du will|was du bevor|wie du|wie sie|wie ich|wie es|wann |wo |wenn ich|"
     "falls ich|sobald|wenn es|wenn das|fertig|weitermachen|fortfahren|loslegen|was ich",
     "si je |si nous|si vous voulez que|si vous souhaitez que|si tu veux que|quel|laquelle|lequel|comment|où |quand |"
@@ -210,7 +216,7 @@ TOLD_ASKS = _table(
     "si debo|si quieres que|si quiere que|si puedo|si procedo|si sigo|si continúo|si está|cuál|qué |cómo|dónde|"
     "cuándo|cuando|continúe|en cuanto|para continuar",
     "se devo|se posso|se quer que|se você quer|qual |quais|como |onde |quando|assim que|o que|se está",
-    "se procedo|se vuoi che|se va bene|se devo|quale|quali|come |dove |appena|cosa |che cosa",
+    "se procedo|se vuoi che|se va bene|quale|quali|come |dove |appena|cosa |che cosa",
     "как |какой|какую|какие|какая|каком|стоит|нужно ли|следует|можно ли|что |продолжать|ли мне|куда |когда |если мне|"
     "если можно|где |хотите ли",
     "of ik |welke|hoe |wanneer|als ik|als je klaar|wat ik|czy |który|którą|którego|jak |gdy |kiedy |co mam|hangi|nasıl",
@@ -219,10 +225,10 @@ TOLD_OFFERS = _table(
     "how it|how this|how that|how everything|how these",
     "question|anything|something|issue|problem|change|adjust|tweak|feedback|help|if you need|concern|unclear|notice|"
     "looks off",
-    "frage|etwas|problem|hilfe|nicht passt|brauchst|brauchen|änderung|anpass|unklar",
-    "question|besoin|problème|souci|modification|ajustement|aide|quelque chose",
-    "duda|pregunta|problema|algo|ayuda|cambio|ajuste|necesita|dúvida|pergunta|ajuda|mudança|alteração|precisar",
-    "domand|dubb|problem|qualcosa|aiuto|bisogno|modific",
+    "frage|etwas|hilfe|nicht passt|brauchst|brauchen|änderung|anpass|unklar",
+    "besoin|problème|souci|aide|quelque chose",
+    "duda|pregunta|algo|ayuda|cambio|ajuste|necesita|dúvida|pergunta|ajuda|mudança|alteração|precisar",
+    "domand|dubb|qualcosa|aiuto|bisogno|modific",
     "вопрос|помощь|что то|проблем|нужно что|изменени|доработ",
     "vragen|hulp|pytania|pytań|pomoc|soru",
 )
@@ -234,27 +240,27 @@ WISHES = _table(
     "как поступить|как быть|как действовать|правильно ли я|правильно понимаю",
     "理解正确|我理解|理解对|合ってい|정확한가|이해한 것이 맞",
     "does that match|is this what|okay / |ok / |correct / |agreed / |deal / ",
-    "do you want|would you like|want me to|you want|you'd like|you like me|should i|should we|shall i|shall we|"
-    "may i |can i |could i |do i need|do i have|am i |are you|ok to|okay to|ok if|okay if|fine if|alright|ok for me|"
-    "okay for me|you prefer|you rather|can you|could you|would you|will you|have you|you agree|you mean|do you have|"
-    "do you need|do you know|proceed|go ahead|mind if|okay with|ok with|is that correct|is that right|is that ok|"
-    "is that fine|does that work|does this work|does that sound|does this look|sound good|to you / ",
+    "want me to|you want|you'd like|you like me|should i|should we|shall i|shall we|may i |can i |could i |do i need|"
+    "do i have|am i |are you|ok to|okay to|ok if|okay if|fine if|alright|ok for me|okay for me|you prefer|you rather|"
+    "can you|could you|would you|will you|have you|you agree|you mean|do you have|do you need|do you know|proceed|"
+    "go ahead|mind if|okay with|ok with|is that correct|is that right|is that ok|is that fine|does that work|"
+    "does this work|does that sound|does this look|sound good|to you / ",
     "soll|darf ich|dürfen wir|kann ich|möchtest|möchten|willst|wollen sie|bevorzugst|bevorzugen|lieber|kannst du|"
     "können sie|könntest|könnten sie|hättest|hätten sie|hast du|haben sie|bist du|sind sie|ist es ok|in ordnung|"
     "passt das|passt dir|einverstanden|meinst du|meinen sie|ihnen |dir |darf es",
     "voulez vous|veux tu|veuillez|voudrais|voudriez|souhaite|dois je|devons nous|puis je|préfère|préférez|"
     "pouvez vous|peux tu|pourriez|pourrais|est ce que je|faut il|vous convient|te convient|d'accord|avez vous|as tu|"
     "êtes vous|parlez vous|ça vous|ça te|on continue|je continue|je procède|je lance|vaut il mieux",
-    "quieres|quiere |quieren|prefieres|prefiere|debo |deberíamos|debería|procedo|puedo|podemos|puedes|puede |podrías|"
-    "podría|te parece|le parece|está bien|te refieres|se refiere|continúo|continuamos|sigo |deseas|desea |tienes|"
-    "tiene |de acuerdo|gustaría|te sirve",
-    "quer |queres|querem|você|vocês|devo |devemos|posso|prefere|deseja|gostaria|pode |poderia|prossigo|prosseguir|"
-    "tudo bem|de acordo|continuo ",
-    "vuoi |vuole |preferisci|preferisce|devo |dobbiamo|posso |procedo|proseguo|continuo |puoi |può |potresti|"
-    "potrebbe|desideri|va bene|ti va|vorresti|d'accordo|hai |intendi",
+    "quieres|quiere |quieren|prefiere|debo |debería|procedo|puedo|podemos|puedes|puede |podría|te parece|le parece|"
+    "está bien|te refieres|se refiere|continúo|continuamos|sigo |deseas|desea |tienes|tiene |de acuerdo|gustaría|"
+    "te sirve",
+    "quer |queres|querem|você|devo |devemos|posso|prefere|deseja|gostaria|pode |poderia|prossigo|prosseguir|tudo bem|"
+    "de acordo|continuo ",
+    "vuoi |vuole |preferisci|preferisce|dobbiamo|proseguo|puoi |può |potresti|potrebbe|desideri|va bene|ti va|"
+    "vorresti|hai |intendi",
     "хотите|хочешь|вы |вас |вам |ты |тебе|мне |стоит|можно |нужно ли|следует|предпочита|можете|можешь|удалить|"
     "продолжить|продолжать|устроит|согласны|подойдёт|подойдет|у вас|начинать|приступать",
-    "你|您|要不要|是否|要我|需要我|可以吗|行吗|好吗|我该|我应该|应该|能否|可否|请问|还是|对吗|继续吗",
+    "你|您|要不要|是否|要我|可以吗|行吗|好吗|我该|应该|能否|可否|请问|还是|对吗|继续吗",
     "よろしい|よい|良い|いいで|しましょうか|ますか|ませんか|希望|いかが|もらえ|いただけ|いただき|好み|べき|大丈夫|"
     "構いません",
     "할까요|될까요|드릴까요|원하|시겠|주실|괜찮|해도|하나요|좋을까|선호|을까요|맞나요|맞습니까|진행",
@@ -281,21 +287,21 @@ ADVICE = _table(
     "建议|推荐|おすすめ|お勧め|推奨|추천|권장|권합니다|ik raad|mijn advies|polecam|sugeruję|öneririm",
 )
 
-GOES_ON = _table(
+GOES_ON = _clauses(
     "i'll |i will |i'm going to|i am going to|let me |let's |now i|next i|next / i|checking|running|working on|"
     "starting|looking|trying|continuing|moving on|proceeding|meanwhile|in the meantime|for now / |for now i",
     "ich werde|als nächstes|ich mache|ich gehe|ich schreibe|ich nehme|ich fahre|ich prüfe|jetzt |nun |weiter geht|"
     "inzwischen|in der zwischenzeit",
     "je vais|je continue|je passe|je pars|je commence|en attendant|maintenant je|passons",
-    "voy a|ahora |continuaré|seguiré|continúo|sigo con|empiezo|mientras tanto|vou |agora |vou seguir|enquanto isso|"
-    "vado |adesso |ora |procedo|intanto",
+    "voy a|ahora |continuaré|seguiré|continúo|sigo con|empiezo|mientras tanto|vou |agora |enquanto isso|vado |"
+    "adesso |ora |procedo|intanto",
     "теперь|сейчас|далее|перехожу|пока что|тем временем|продолжаю|начинаю",
     "接下来|我会|我将|下一步|现在|我先|继续|次に|これから|続いて|進めます|이제|다음으로|계속해서|우선",
     "nu |ik ga |teraz |şimdi ",
 )
 """At the beginning of a clause: the agent goes on with its work."""
 
-SETTLES = _table(
+SETTLES = _clauses(
     "i went with|i chose|i picked|i decided|i've decided|i assumed|i'm assuming|i've assumed|i'll assume|i'm using|"
     "yes / |no / |nope|answer / |turns out|it is / |it isn't",
     "ich habe mich für|ich gehe davon|ich gehe vorerst|ich nehme an|ja / |nein / |j'ai choisi|je suppose|oui / |"
@@ -307,23 +313,23 @@ SETTLES = _table(
 
 CONDITIONS = _table(
     "if you're happy|if that's fine|if that's ok|bis du|solange du",
-    "en cuanto me|до тех пор|在您|在你|まで",
+    "до тех пор|在您|在你|まで",
     "once you|after you|as soon as you|when you've|when you're|when you give|when you say|the moment you|until you|"
     "unless you|if that matches|if that looks|if this looks|if that sounds|if this sounds|if that works|"
     "if this works|if you approve|if you agree|if you confirm|if you're ok|sobald du|sobald sie|wenn du mir|"
-    "wenn sie mir|bis du|bis sie|dès que vous|dès que tu|une fois que vous|une fois que tu|en cuanto|cuando me|"
-    "hasta que me|assim que|quando você|quando me|appena|как только|когда вы|пока вы|你确认后|您确认后|确认后|"
-    "いただき次第|いただけれ|いただいた|확인해 주시면|주시면",
+    "wenn sie mir|bis sie|dès que vous|dès que tu|une fois que vous|une fois que tu|en cuanto|cuando me|hasta que me|"
+    "assim que|quando você|quando me|appena|как только|когда вы|пока вы|确认后|いただき次第|いただけれ|いただいた|"
+    "주시면",
 )
 FIRST_PERSON = _table(
-    "i'll|i will|i won't|i can|i've stopped|i've paused|i'm holding|holding|we can|ich |je |j'|puedo|procedo|sigo|"
-    "empiezo|continúo|posso|vou |vado |continuo|proseguirò|я |我|再|ます|겠습니다",
+    "i'll|i will|i won't|i can|i've stopped|i've paused|holding|we can|ich |je |j'|puedo|procedo|sigo|empiezo|"
+    "continúo|posso|vou |vado |continuo|proseguirò|я |我|再|ます|겠습니다",
 )
 """Together, they mean that the agent goes on when the person has done something."""
 
-REASONS = _table(
+REASONS = _clauses(
     "what more|what could|maybe|perhaps|what a |how cool|how nice|is it just",
-    "vielleicht|peut être|quizá|será |talvez|forse|может быть|может |难道|也许|もしかし|belki|misschien|może ",
+    "vielleicht|peut être|quizá|será |talvez|forse|может |难道|也许|もしかし|belki|misschien|może ",
     "why |how come|what changed|what's next|what's left|what next|what's new|so what|what about|what does|what is |"
     "how does|how do i |how can i |how it|could it|what if|what happened|what did|hmm|interesting|right / |huh",
     "warum|wieso|weshalb|was ist neu|was fehlt|wie geht es weiter|pourquoi|por qué|por que|perché|come mai|почему|"
@@ -331,7 +337,7 @@ REASONS = _table(
 )
 """With what questions begin that agents ask themselves, or that are headings."""
 
-REPORTS = _table(
+REPORTS = _clauses(
     "i checked|i've checked|i tested|i verified|i looked|i fixed|i added|i wondered|i asked|ich habe|j'ai |"
     "he comprobado|ho verificato|я проверил|我检查|我确认|我验证",
 )
@@ -344,24 +350,24 @@ REPORTERS = _table(
 """Verbs of those who ask or show something in place of the agent."""
 
 EXTRAS = _table(
-    "also|as well|while i'm at it|additionally|additional|auch noch|zusätzlich|außerdem|aussi|également|también|"
-    "además|também|além|anche|inoltre|также|заодно|顺便|另外|ついでに|추가로|ook nog|również|ayrıca",
+    "also|as well|while i'm at it|additional|auch noch|zusätzlich|außerdem|aussi|également|también|además|também|"
+    "além|anche|inoltre|также|заодно|顺便|另外|ついでに|추가로|ook nog|również|ayrıca",
 )
 """What tells that a proposal is beyond the plan."""
 
-SELF = _table(
+SELF = _clauses(
     "what|how|and if|and what|windows|was |wie |et |comment|qu'|y |cómo|como|e |o que|come|cosa|а |как|что|那|怎么|"
     "什么|难道|どう|何|어떻게|무엇",
 )
 """With what questions begin that an agent answers itself, if statements follow."""
 
-FACTS = _table(
+FACTS = _clauses(
     "is |are |was |were |does|do |did|has |have |had |or is|can it|could|would|will|who|when|where|ist |sind |gibt|"
     "hat |wer |est |es |è |где|кто",
 )
 """With what questions about facts begin, which may be meant for the person."""
 
-PLEAS = _table(
+PLEAS = _clauses(
     "please |bitte |veuillez|merci de|por favor|per favore|пожалуйста|请|graag |proszę|lütfen",
 )
 """With what a clause begins that may be a request, or advice."""
@@ -376,13 +382,13 @@ ANSWERS = _table(
 )
 """What a person does that an agent waits for."""
 
-OPENINGS = _table(
+OPENINGS = _clauses(
     "would you like|do you want me to|do you want to|should i |shall i|which of these|which one|möchtest du|soll ich|"
     "sollen wir|willst du|voulez vous|souhaitez vous|dois je|quieres que|quer que|vuoi che|хотите",
 )
 """With what a sentence begins that is a question also without a question mark, such as before a list."""
 
-IFS = _table(
+IFS = _clauses(
     "if |wenn |falls |si |se |если |如果",
 )
 """With what a sentence begins that tells what the answer leads to."""
@@ -393,13 +399,12 @@ DOUBTS = _table(
     "ohne zugriff|weiter komme ich|keinen zugriff|sans accès|pas accès|sin acceso|sem acesso|senza accesso|"
     "нет доступа|没有权限|没有访问|権限がない|権限がありません|권한이 없",
     "i need at least",
-    "i need an|i need some|i need either|i need one|i need more|i'll need a|i'll need the|i'll need an|"
-    "i'll need some|i'll need access|i'm missing|i am missing|i'd want|i'll wait|i'll hold|i'll pause|i'll stand by|"
-    "i'm holding|holding here|holding off|paused here|pausing here|until then|awaiting|blocked on|decision needed|"
-    "decision required|action needed|action required|not sure which|not sure whether to|not sure if you|i'm unsure|"
-    "it's unclear|is ambiguous|could mean|your preference|waiting on|your input|either way works|both work|"
-    "works for me|leaning towards|and i'll |and i can |then i'll |once~i'll |i'll~once|as soon as~i'll |"
-    "i'll~as soon as|when you're ready",
+    "i need an|i need some|i need either|i need one|i need more|i'll need a|i'll need the|i'll need some|i'm missing|"
+    "i am missing|i'd want|i'll wait|i'll hold|i'll pause|i'll stand by|i'm holding|holding here|holding off|"
+    "paused here|pausing here|until then|awaiting|blocked on|decision needed|decision required|action needed|"
+    "action required|not sure which|not sure whether to|not sure if you|i'm unsure|it's unclear|is ambiguous|"
+    "could mean|your preference|waiting on|your input|either way works|both work|works for me|leaning towards|"
+    "and i'll |and i can |then i'll |once~i'll |i'll~once|as soon as~i'll |i'll~as soon as|when you're ready",
     "mir fehlt|bräuchte|ich benötige|bin mir nicht sicher|bis dahin|ich warte|unklar",
     "il me manque|il me faut|en attente|je ne suis pas sûr|j'attends",
     "me falta|me hace falta|no estoy seguro|a la espera|espero |falta o |falta a |faltam|não tenho certeza|aguardo|"
@@ -413,18 +418,18 @@ DOUBTS = _table(
     "unable to continue|unable to proceed|i'm blocked|i am blocked|i'm stuck|i need a |i need the|i'd need|"
     "ready when you|whenever you're ready|please review|please check|please run|please log in|please restart|"
     "please reconnect|say the word|if you want me|if you'd like me|like me to|want me to|on hold|needs a decision|"
-    "decision needed|your thoughts|your feedback / ",
+    "your thoughts|your feedback / ",
     "nicht weitermachen|komme~nicht weiter|kann~nicht weiter|nicht fortfahren|bevor ich|brauche ich|ich brauche|"
     "bitte prüf|bitte start|peux pas continuer|impossible de continuer|besoin de|avant de continuer|avant que je",
     "no puedo continuar|no puedo seguir|necesito|não posso continuar|não consigo continuar|preciso |non posso andare|"
     "non posso procedere|non posso continuare|ho bisogno|не могу продолжить|не могу продолжать|мне нужен|мне нужна|"
     "мне нужно|прежде чем",
-    "无法继续|不能继续|需要你|需要您|需要先|才能继续|進めません|続けられません|ご確認ください|진행할 수 없|"
-    "확인해 주세요|확인해주세요",
+    "无法继续|不能继续|需要你|需要您|需要先|才能继续|進めません|続けられません|진행할 수 없",
 )
 """Statements that may mean that the agent waits for the person."""
 
 POLITE = ("please", "por favor", "per favore", "пожалуйста", "s'il vous plaît", "bitte", "请")
+"""Words after which a clause goes on behind a comma."""
 
 LINKS = ("and", "or", "then", "just", "simply", "but", "also", "und", "oder", "dann", "et", "ou", "и", "или")
 """Words at the beginning of a clause that tell nothing."""
@@ -436,6 +441,7 @@ SKIPPED = ("|", ">")
 FENCES = ("```", "~~~")
 QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "'": "'", "「": "」", "『": "』", "`": "`"}
 MAX_ITEM_LABEL_LENGTH = 5
+MAX_LINES = 40
 MAX_READ, MAX_LINE_LENGTH, MAX_QUOTED, NEAR, FAR = 8000, 2000, 30, 400, 1200
 """In characters: how much of a message, and of a line, is read; which quotations are short; and how many characters
 of statements may follow what asks, and what leaves in doubt."""
@@ -458,7 +464,7 @@ def asks_person(message: str) -> Asked:
         if found is Asked.NO and not goes_on:
             found = told
         after += 0 if is_item else len(sentence)
-        if after > FAR or (not is_question and _has_clause(text, SETTLES)):
+        if after > FAR or (not is_question and _has_any(text, SETTLES)):
             break
         goes_on = goes_on or (told is Asked.NO and not is_question and _goes_on(text))
         is_advised, has_list = is_advised or _has(text, ADVICE), has_list or is_item
@@ -475,16 +481,16 @@ def _told(text: str, *, is_item: bool) -> Asked:
         if _has(text, TOLD_ASKS):
             return Asked.YES
         return Asked.NO if _has(text, TOLD_OFFERS) else Asked.DOUBT
-    if not is_item and _has_clause(text, COMMANDS):
+    if not is_item and _has_any(text, COMMANDS):
         return Asked.YES
-    return Asked.DOUBT if _has(text, DOUBTS) or _has_clause(text, PLEAS) else Asked.NO
+    return Asked.DOUBT if _has(text, DOUBTS) or _has_any(text, PLEAS) else Asked.NO
 
 
 def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> Asked:
     """Whether a question asks that `after` characters of statements follow, or a list."""
     if _begins(text, REPORTS):
         return Asked.NO
-    if _has_clause(text, REASONS):
+    if _has_any(text, REASONS):
         return Asked.NO if after or has_list else Asked.DOUBT
     if _has(text, WISHES) or is_advised:
         return Asked.DOUBT if _has(text, EXTRAS) else Asked.YES
@@ -496,29 +502,26 @@ def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> A
 
 
 def _goes_on(text: str) -> bool:
-    return _has_clause(text, GOES_ON) and not _begins(text, IFS)
+    return _has_any(text, GOES_ON) and not _begins(text, IFS) and not _has(text, TELL)
 
 
 def _has(text: str, phrases: Phrases) -> bool:
-    for first, second in phrases:
-        at = text.find(first)
-        if at >= 0 and (not second or second in text[at + len(first) :]):
-            return True
-    return False
+    alone, pairs = phrases
+    return _has_any(text, alone) or any(second in text.partition(first)[2] for first, second in pairs)
 
 
-def _has_clause(text: str, phrases: Phrases) -> bool:
-    """Whether a clause of the text begins with one of the phrases."""
-    return any(f"{CLAUSE} {phrase.lstrip()}" in text for phrase, _ in phrases)
+def _has_any(text: str, phrases: tuple[str, ...]) -> bool:
+    return any(map(text.__contains__, phrases))
 
 
-def _begins(text: str, phrases: Phrases) -> bool:
-    return any(text.startswith(phrase.lstrip(), BEGIN) for phrase, _ in phrases)
+def _begins(text: str, phrases: tuple[str, ...]) -> bool:
+    """Whether the first clause of the text begins with one of the phrases."""
+    return text.startswith(phrases, 1)
 
 
 def _sentences(message: str) -> Iterator[tuple[str, bool]]:
     """The sentences from the last one back, and whether each is in an item of a list."""
-    for line in reversed(_prose(message)):
+    for line in reversed(_prose(message)[-MAX_LINES:]):
         label, _, rest = line.partition(" ")
         is_item = _is_label(label) and bool(rest)
         yield from ((sentence, is_item) for sentence in reversed(_split(_unquoted(rest if is_item else line))))

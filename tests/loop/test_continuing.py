@@ -22,7 +22,7 @@ from tildone.plan.changing import (
 )
 from tildone.plan.events import Bound, Directive, Ledger, Nudged, PlanChanged, State, StopFingerprint, Tripped
 from tildone.plan.gate import (
-    Asked,
+    Asks,
     Decision,
     GiveUp,
     GoOn,
@@ -95,21 +95,21 @@ DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
         GiveUp(Bound.SAME, 3),
     ),
     ("without words", state(OPEN, 3, 3, fingerprint=FILES, repeats=2), Turn(fingerprint=FILES), GoOn),
-    ("in doubt", state(), Turn(asked=Asked.DOUBT, fingerprint=WORDS), GoOn(2, C)),
-    ("in doubt again", state(fingerprint=WORDS), Turn(asked=Asked.DOUBT, fingerprint=WORDS), Rest(RestReason.ASKED)),
+    ("in doubt", state(), Turn(asked=Asks.DOUBT, fingerprint=WORDS), GoOn(2, C)),
+    ("in doubt again", state(fingerprint=WORDS), Turn(asked=Asks.DOUBT, fingerprint=WORDS), Rest(RestReason.ASKED)),
     (
         "in doubt again, with other files",
         state(fingerprint=WORDS),
-        Turn(asked=Asked.DOUBT, fingerprint=StopFingerprint("others", "words")),
+        Turn(asked=Asks.DOUBT, fingerprint=StopFingerprint("others", "words")),
         Rest(RestReason.ASKED),
     ),
     (
         "in doubt with another message",
         state(fingerprint=WORDS),
-        Turn(asked=Asked.DOUBT, fingerprint=StopFingerprint("files", "more")),
+        Turn(asked=Asks.DOUBT, fingerprint=StopFingerprint("files", "more")),
         GoOn(2, C),
     ),
-    ("in doubt without words", state(fingerprint=FILES), Turn(asked=Asked.DOUBT, fingerprint=FILES), GoOn),
+    ("in doubt without words", state(fingerprint=FILES), Turn(asked=Asks.DOUBT, fingerprint=FILES), GoOn),
     ("four hours after the first nudge", state(OPEN, 1, 1, since=7), LATE, GiveUp(Bound.TIME, 240)),
     ("nearly four hours", state(OPEN, 1, 1, since=8), LATE, GoOn),
     ("at the first nudge", state(), LATE, GoOn),
@@ -125,8 +125,8 @@ DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
             (Directive.PAUSE, Turn(), RestReason.PAUSED),
             (Directive.STOP, Turn(), RestReason.PAUSED),
             (Directive.GO, Turn(busy=True), RestReason.BUSY),
-            (Directive.GO, Turn(asked=Asked.YES), RestReason.ASKED),
-            (Directive.GO, Turn(errored=True, asked=Asked.YES, busy=True), RestReason.ERRORED),
+            (Directive.GO, Turn(asked=Asks.YES), RestReason.ASKED),
+            (Directive.GO, Turn(errored=True, asked=Asks.YES, busy=True), RestReason.ERRORED),
         )
     ),
 ]
@@ -179,7 +179,7 @@ def test_an_agent_is_let_go_when_a_budget_is_used_up(
 
 limits = st.none() | st.integers(0, 20)
 spending = st.builds(Spent, st.floats(0, 20), st.integers(0, 20), st.integers(0, 2_000_000))
-turns = st.builds(Turn, st.booleans(), st.booleans(), st.sampled_from(Asked), cost=st.floats(0, 20), task=spending)
+turns = st.builds(Turn, st.booleans(), st.booleans(), st.sampled_from(Asks), cost=st.floats(0, 20), task=spending)
 states = st.builds(
     State,
     st.just("e"),

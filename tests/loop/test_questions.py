@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loop.closings.figures import PAGE, closings, page
-from tildone.plan.gate import Asked
+from tildone.plan.gate import Asks
 from tildone.plan.questions import FAR, MAX_LINES, NEAR, asks_person
 
 SEEN = [
@@ -76,9 +76,9 @@ IN_DOUBT = [
 
 
 @pytest.mark.parametrize(
-    ("messages", "asked"), [(SEEN, Asked.YES), (FORMS, Asked.YES), (STATEMENTS, Asked.NO), (IN_DOUBT, Asked.DOUBT)]
+    ("messages", "asked"), [(SEEN, Asks.YES), (FORMS, Asks.YES), (STATEMENTS, Asks.NO), (IN_DOUBT, Asks.DOUBT)]
 )
-def test_the_end_of_a_message_asks_or_not_or_is_in_doubt(messages: list[str], asked: Asked) -> None:
+def test_the_end_of_a_message_asks_or_not_or_is_in_doubt(messages: list[str], asked: Asks) -> None:
     """In several languages; before ornaments, lists, code and tables; not in quotations, or if it is settled then."""
     assert {message[-200:]: told for message in messages if (told := asks_person(message)) is not asked} == {}
 
@@ -93,5 +93,5 @@ def test_what_is_found_among_the_closings_is_what_the_page_says() -> None:
 
 @given(st.text(st.characters(exclude_characters="`~")))
 def test_any_message_is_handled(message: str) -> None:
-    assert asks_person(message) in Asked
-    assert asks_person(f"{message}\n\nWhich one do you want?") is Asked.YES
+    assert asks_person(message) in Asks
+    assert asks_person(f"{message}\n\nWhich one do you want?") is Asks.YES

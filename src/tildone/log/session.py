@@ -28,7 +28,7 @@ from tildone.plan.events import (
     head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import Asked, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
+from tildone.plan.gate import Asks, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
 from tildone.plan.model import Plan, Proof, Rules, Status, has_checks, next_task
 
 if TYPE_CHECKING:
@@ -661,7 +661,7 @@ class Session:
     def _go_on(self, plan: Plan, turn: Turn) -> str:
         """Return the prompt that continues the model, and how it says that it waits, if that is in doubt."""
         prompt = self.dialect.carry_on(plan)
-        return f"{prompt}\n{self.dialect.if_waiting}" if turn.asked is Asked.DOUBT else prompt
+        return f"{prompt}\n{self.dialect.if_waiting}" if turn.asked is Asks.DOUBT else prompt
 
     def _with_spending(self, state: State, turn: Turn) -> Turn:
         if not self.patience.has_budget:

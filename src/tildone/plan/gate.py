@@ -55,7 +55,7 @@ MS_PER_MINUTE = 60_000
 MS_PER_HOUR = 60 * MS_PER_MINUTE
 
 
-class Asked(Enum):
+class Asks(Enum):
     """Whether the agent's last message asks the person something, so that it waits for the answer."""
 
     NO = ""
@@ -139,7 +139,7 @@ class Turn:
 
     aborted: bool = False
     errored: bool = False
-    asked: Asked = Asked.NO
+    asked: Asks = Asks.NO
     busy: bool = False
     fingerprint: StopFingerprint = StopFingerprint()
     cost: float = 0
@@ -235,13 +235,13 @@ def reason_to_rest(state: State, turn: Turn) -> RestReason | None:
         return RestReason.ERRORED
     if turn.busy:
         return RestReason.BUSY
-    return RestReason.ASKED if turn.asked is Asked.YES or _stays_in_doubt(state, turn) else None
+    return RestReason.ASKED if turn.asked is Asks.YES or _stays_in_doubt(state, turn) else None
 
 
 def _stays_in_doubt(state: State, turn: Turn) -> bool:
     """Whether the agent was told how to say that it waits, and has ended with the same message again."""
     message = turn.fingerprint.message
-    return turn.asked is Asked.DOUBT and message != "" and message == state.fingerprint.message
+    return turn.asked is Asks.DOUBT and message != "" and message == state.fingerprint.message
 
 
 def _counts(state: State, fingerprint: StopFingerprint) -> tuple[int, int]:

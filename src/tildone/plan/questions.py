@@ -16,7 +16,7 @@ for a reason or a fact; offers of a definite next step; and statements that the 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
-from tildone.plan.gate import Asked
+from tildone.plan.gate import Asks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,7 +233,7 @@ TOLD_OFFERS = _table(
     "vragen|hulp|pytania|pytań|pomoc|soru",
 )
 
-WISHES = _table(
+PROPOSALS = _table(
     "do we need|do we want|do we have|get that right|got that right|is it right|is this right|did i understand|"
     "have i understood|understand correctly",
     "habe ich das richtig|verstehe ich das|ai je bien compris|he entendido bien|entendi corret|ho capito bene|"
@@ -447,58 +447,58 @@ MAX_READ, MAX_LINE_LENGTH, MAX_QUOTED, NEAR, FAR = 8000, 2000, 30, 400, 1200
 of statements may follow what asks, and what leaves in doubt."""
 
 
-def asks_person(message: str) -> Asked:
+def asks_person(message: str) -> Asks:
     """Return whether the message asks the person something, so that the agent waits for the answer."""
-    found, after, is_advised, has_list, goes_on = Asked.NO, 0, False, False, False
+    found, after, is_advised, has_list, goes_on = Asks.NO, 0, False, False, False
     for sentence, is_item in _sentences(message):
         text = _words(sentence)
         if _has(text, OFFERS):
             continue
         is_question = _is_question(sentence, text)
         told = _told(text, is_item=is_item)
-        if is_question and told is not Asked.YES:
+        if is_question and told is not Asks.YES:
             told = _questioned(text, after, is_advised=is_advised, has_list=has_list)
-        if told is Asked.YES:
+        if told is Asks.YES:
             is_sure = after <= NEAR and not goes_on and not _has(text, REPORTERS)
-            return Asked.YES if is_sure else Asked.DOUBT
-        if found is Asked.NO and not goes_on:
+            return Asks.YES if is_sure else Asks.DOUBT
+        if found is Asks.NO and not goes_on:
             found = told
         after += 0 if is_item else len(sentence)
         if after > FAR or (not is_question and _has_any(text, SETTLES)):
             break
-        goes_on = goes_on or (told is Asked.NO and not is_question and _goes_on(text))
+        goes_on = goes_on or (told is Asks.NO and not is_question and _goes_on(text))
         is_advised, has_list = is_advised or _has(text, ADVICE), has_list or is_item
     return found
 
 
-def _told(text: str, *, is_item: bool) -> Asked:
+def _told(text: str, *, is_item: bool) -> Asks:
     """Whether the sentence asks by its words, question or not."""
     if _has(text, ASKS):
-        return Asked.YES
+        return Asks.YES
     if _has(text, CONDITIONS) and _has(text, FIRST_PERSON):
-        return Asked.YES if _has(text, ANSWERS) else Asked.DOUBT
+        return Asks.YES if _has(text, ANSWERS) else Asks.DOUBT
     if _has(text, TELL):
         if _has(text, TOLD_ASKS):
-            return Asked.YES
-        return Asked.NO if _has(text, TOLD_OFFERS) else Asked.DOUBT
+            return Asks.YES
+        return Asks.NO if _has(text, TOLD_OFFERS) else Asks.DOUBT
     if not is_item and _has_any(text, COMMANDS):
-        return Asked.YES
-    return Asked.DOUBT if _has(text, DOUBTS) or _has_any(text, PLEAS) else Asked.NO
+        return Asks.YES
+    return Asks.DOUBT if _has(text, DOUBTS) or _has_any(text, PLEAS) else Asks.NO
 
 
-def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> Asked:
+def _questioned(text: str, after: int, *, is_advised: bool, has_list: bool) -> Asks:
     """Whether a question asks that `after` characters of statements follow, or a list."""
     if _begins(text, REPORTS):
-        return Asked.NO
+        return Asks.NO
     if _has_any(text, REASONS):
-        return Asked.NO if after or has_list else Asked.DOUBT
-    if _has(text, WISHES) or is_advised:
-        return Asked.DOUBT if _has(text, EXTRAS) else Asked.YES
+        return Asks.NO if after or has_list else Asks.DOUBT
+    if _has(text, PROPOSALS) or is_advised:
+        return Asks.DOUBT if _has(text, EXTRAS) else Asks.YES
     if _has(text, CHOICES):
-        return Asked.DOUBT if after else Asked.YES
+        return Asks.DOUBT if after else Asks.YES
     if _begins(text, SELF):
-        return Asked.NO if after or has_list else Asked.DOUBT
-    return Asked.DOUBT if after or has_list or _begins(text, FACTS) else Asked.YES
+        return Asks.NO if after or has_list else Asks.DOUBT
+    return Asks.DOUBT if after or has_list or _begins(text, FACTS) else Asks.YES
 
 
 def _goes_on(text: str) -> bool:

@@ -20,8 +20,8 @@ from tildone.plan.formats import detection, markdown_reader, todotxt
 from tildone.plan.formats.detection import parse_file
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
-from tildone.plan.questions import asks_person
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
+from tildone.plan.questions import asks_person
 from tildone.plan.reduce import reduce
 from tildone.plan.shell.syntax import split_line as split_command
 from tildone.plan.text.safe import printable, printable_lines, single_line

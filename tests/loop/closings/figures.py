@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.project.source import ROOT
-from tildone.plan.gate import Asked
+from tildone.plan.gate import Asks
 from tildone.plan.questions import asks_person
 
 PAGE = ROOT / "docs" / "reference" / "bounds.md"
@@ -38,7 +38,7 @@ def table() -> str:
 def _row(half: str) -> str:
     listed = closings(half)
     counts = Counter((each["asks"], asks_person(each["closing"])) for each in listed)
-    cells = [counts[asks, told] for asks, order in ((True, [*Asked][::-1]), (False, Asked)) for told in order]
+    cells = [counts[asks, told] for asks, order in ((True, [*Asks][::-1]), (False, Asks)) for told in order]
     languages = len({each["language"] for each in listed})
     return f"| {half}: {len(listed)} in {languages} languages | {' | '.join(map(str, cells))} |\n"
 

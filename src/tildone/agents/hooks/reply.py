@@ -27,7 +27,7 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
 from tildone.plan.events import StopFingerprint
-from tildone.plan.gate import Asked, GiveUp, GoOn, Rest, RestReason, Turn
+from tildone.plan.gate import Asks, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
 from tildone.stores.agents import Agent, AgentId, AgentRegistry, digest, runs_program
@@ -126,7 +126,7 @@ ERROR_STATUSES = frozenset({"error", "errored", "failed"})
 ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 
 MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
-"""Notes about an agent: the digest of its last message and the value of `Asked` for it; the length of its output."""
+"""Notes about an agent: the digest of its last message and the value of `Asks` for it; the length of its output."""
 
 
 def agent_stopped(
@@ -202,7 +202,7 @@ def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> 
     agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {_asked(message).value}")
 
 
-def _asked(message: str) -> Asked:
+def _asked(message: str) -> Asks:
     # Late, because few events have a message.
     from tildone.plan.questions import asks_person
 
@@ -216,7 +216,7 @@ def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         words, asked = digest(message), _asked(message)
     else:
         words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
-        asked = next((each for each in Asked if each.value == noted), Asked.NO)
+        asked = next((each for each in Asks if each.value == noted), Asks.NO)
     return Turn(
         aborted=status in ABORT_STATUSES,
         errored=status in ERROR_STATUSES,

@@ -14,7 +14,7 @@ from tildone.log.presence import Presence
 from tildone.log.session import Session
 from tildone.plan.dialects.native import STOPPED
 from tildone.plan.events import Directive
-from tildone.plan.gate import Asked, Rest, RestReason, Turn, decide
+from tildone.plan.gate import Asks, Rest, RestReason, Turn, decide
 from tildone.plan.questions import asks_person
 from tildone.plan.text.proofs import doing
 from tildone.run import events
@@ -83,14 +83,14 @@ class PresenceTeller:
         self._turn = Turn(
             aborted=reason is StopReason.ABORTED,
             errored=reason is StopReason.ERROR,
-            asked=asks_person(text_of(last)) if last is not None else Asked.NO,
+            asked=asks_person(text_of(last)) if last is not None else Asks.NO,
         )
 
     def rest(self, _event: events.AgentSettled, ctx: ExtensionContext) -> None:
         """Tell why the agent rests; until it works again, it gives no more signs of life."""
         if self._session is None:
             return
-        asked = self._turn.asked is Asked.YES and not (self._turn.aborted or self._turn.errored)
+        asked = self._turn.asked is Asks.YES and not (self._turn.aborted or self._turn.errored)
         with suppress(StoreError):
             why = RestReason.ASKED if asked else self._reason(self._session)
             self._change(ctx, "", why=why.value)
@@ -108,7 +108,7 @@ class PresenceTeller:
         decision = decide(session.state, session.patience, self._turn)
         if isinstance(decision, Rest):
             return decision.why
-        return RestReason.ASKED if self._turn.asked is Asked.DOUBT else RestReason.ABORTED
+        return RestReason.ASKED if self._turn.asked is Asks.DOUBT else RestReason.ABORTED
 
     def _change(self, ctx: ExtensionContext, what: str, why: str = "") -> None:
         now = ctx.now()

@@ -93,8 +93,9 @@ def tools_of(name: str) -> tuple[str, ...]:
 
 
 def names_by_position(name: str | None) -> bool:
-    """Return whether the models of a dialect name tasks by position; False for None, which is no dialect."""
-    return name is not None and DIALECTS.entries[name].by_position
+    """Return whether the models of a dialect name tasks by position; False for a name of no dialect with tools."""
+    entry = DIALECTS.entries.get(name or "")
+    return entry is not None and entry.by_position
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:

@@ -29,7 +29,7 @@ from tildone.plan.events import (
     latest_state,
 )
 from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, next_task
+from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, next_task, with_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -391,7 +391,8 @@ class Session:
             steps = self._keeping_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
-        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
+        elapsed, left = self._now() - started, self._left(outcome.after)
+        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=elapsed, known=known, left=left)
         self._writer.seen = self._writer.last_state.head, outcome.after
         # A change recorded it with the event.
         if not outcome.changed and self._writer.seen[0] != known_head:
@@ -667,9 +668,14 @@ class Session:
         left = self._left(plan)
         if known is None and not left:
             return steps
-        return keep_unseen(
-            steps, without_tasks(self.dialect.shown_part(plan), left) if left else self.dialect.shown_part(plan)
-        )
+        keep = keep_unseen(steps, without_tasks(self.dialect.shown_part(plan), left))
+
+        # A list may have one task in progress, and nobody works on those that were left.
+        def rested(plan: Plan) -> Plan:
+            active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS}
+            return with_status(plan, left & active, Status.PENDING)
+
+        return lambda plan: keep(rested(plan))
 
     def _left(self, plan: Plan) -> frozenset[int]:
         """Return the numbers of the tasks that agents of other conversations left."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.model import Phase, with_tasks
+from tildone.plan.model import Phase, Status, with_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from tildone.plan.model import Check, Plan, Status, Task
+    from tildone.plan.model import Check, Plan, Task
 
 
 @value
@@ -163,7 +163,7 @@ Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext 
 
 @value
 class Origin:
-    """Who changes a plan: whether a person does, or which `agent`, and the `source` of tasks that have none of their own."""
+    """Who changes a plan: a person, or an `agent`; and the `source` of the tasks that have none of their own."""
 
     by_user: bool = False
     source: str = ""
@@ -185,15 +185,18 @@ def keep_origins(before: Plan, after: Plan, new: Origin) -> Plan:
         same = earlier(task)
         if same is task:
             return task
-        from_user = task.from_user or (new.by_user and not task.source if same is None else same.from_user)
-        is_same_text = same is not None and same.text == task.text
-        kept = same.source if is_same_text else new.source
-        origin = task.source if same is None and task.source else kept
-        is_disowned = same is not None and same.owner != task.owner and new.agent != ""
-        is_untouched = is_same_text and same.status is task.status and not is_disowned
-        owner = same.owner if is_untouched else new.agent
-        is_kept = task.from_user is from_user and task.source == origin and task.owner == owner
-        return task if is_kept else replace(task, from_user=from_user, source=origin, owner=owner)
+        if same is None:
+            from_user = task.from_user or (new.by_user and not task.source)
+            source, owner = task.source or new.source, new.agent
+        else:
+            is_same_text, is_rewritten = same.text == task.text, same.owner != task.owner and new.agent != ""
+            # A task that is put back, because another one is started, is not taken from its owner.
+            is_put_back = same.status is Status.IN_PROGRESS and task.status is Status.PENDING
+            is_untouched = is_same_text and (is_put_back or same.status is task.status) and not is_rewritten
+            from_user = task.from_user or same.from_user
+            source, owner = same.source if is_same_text else new.source, same.owner if is_untouched else new.agent
+        is_kept = task.from_user is from_user and task.source == source and task.owner == owner
+        return task if is_kept else replace(task, from_user=from_user, source=source, owner=owner)
 
     return with_tasks(after, with_origin)
 

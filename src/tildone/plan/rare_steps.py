@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
     """Return the plan that consists of `tasks`, each in the phase that it has in `plan`.
 
-    Tasks are matched by their text; a match also keeps its notes and its number. A task without a match is in the phase
+    Tasks are matched by their text; a match also keeps its notes and its number, but not its owner. A task without a match is in the phase
     of the task before it. Phases that lose all their tasks are dropped.
     """
     matches: dict[str, list[tuple[int, Task]]] = {}
@@ -57,7 +57,7 @@ def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
             arranged[index].append(task)
             continue
         index, old = found.pop(0)
-        arranged[index].append(replace(old, status=task.status))
+        arranged[index].append(replace(old, status=task.status, owner=""))
     before = plan.phases or (Phase(""),)
     pairs = zip(before, arranged, strict=True)
     return Plan(tuple(Phase(phase.name, tuple(its)) for phase, its in pairs if its or (phase.name and not phase.tasks)))

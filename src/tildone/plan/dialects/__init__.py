@@ -210,7 +210,10 @@ class Reply:
 
 @value
 class CompletedCall:
-    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began."""
+    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began.
+
+    `left` are the numbers of the tasks after it that agents of other conversations left.
+    """
 
     params: Params
     outcome: Outcome
@@ -218,6 +221,7 @@ class CompletedCall:
     elapsed_ms: int = 0
     saved_to: str | None = None
     known: Plan | None = None
+    left: frozenset[int] = frozenset()
 
 
 @value

@@ -1,5 +1,6 @@
 """Real clients in one folder, on one plan that is shared on purpose, and the claims of their agents."""
 
+import shlex
 from collections.abc import Sequence
 
 import pytest
@@ -37,6 +38,7 @@ from tests.clients.inside import (
 )
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.claims import AgentClaims
 from tildone.app.settings import load
@@ -110,7 +112,10 @@ LEASE_SECONDS = 2
 def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
     name: str, make_sandbox: MakeSandbox
 ) -> None:
-    """Half of the lease is over, as far as the note says that tells hooks when to renew it."""
+    """Half of the lease is over, as far as the note says that tells hooks when to renew it.
+
+    All that the agent does, from its first call on, is done under one name: that of its conversation.
+    """
     client: InstalledClient
     ends: list[int] = []
 
@@ -119,7 +124,7 @@ def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
         ends.append(claim.until)
         registry(client).set_note(AgentId.parse(claim.agent), CLAIM_NOTE, "1")
 
-    work = shell(name, "true", do=half_of_it_is_over)
+    work = shell(name, f"{shlex.quote(str(PROGRAM))} todo note 1 found", do=half_of_it_is_over)
     asks = {**ASK, "do": lambda: ends.extend(claim.until for claim in claims(client))}
     with ActingModel(name, HEADLESS, ADD, START, work, asks) as model:
         client = install(name, make_sandbox(model))
@@ -128,6 +133,9 @@ def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
     assert result.code == 0, result
     before, after = ends
     assert before < after
+    [author] = {event.author.agent for event in client.events()}
+    assert author.startswith(f"{name}:")
+    assert ":pid:" not in author
     settings = load({}, {**client.environ, "XDG_DATA_HOME": str(client.data.parent)}, str(client.sandbox.work))
     left = claims(client)
     # `opencode run` ends no conversation: that its process has ended is enough.

@@ -32,7 +32,7 @@ from tildone.log.presence import Presence
 from tildone.plan.events import Author
 from tildone.plan.guard import PLAN
 from tildone.plan.text.proofs import check_caution, command_quote, doing
-from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
+from tildone.stores.agents import MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
 from tildone.stores.assignment import (
     CallingSubagent,
     announced_caller,
@@ -480,17 +480,8 @@ class CallingAgent:
         return record.pid == pid and record.is_fresh(pid, now()) and same_session
 
     def _noted_by_hooks(self) -> AgentId | None:
-        """Return the agent that hooks have noted as the next to call, where one process runs several agents."""
-        process = self._caller.id
-        if not process.is_anonymous or not process.integration:
-            return None
-        try:
-            noted = AgentId.parse(self.agents.note(process, CALLER_NOTE))
-        except ValueError:
-            return None
-        record = self.agents.get(noted)
-        # The note may be from an earlier process with the same PID.
-        return None if record is not None and record.pid != self._caller.pid else noted
+        """Return the agent that hooks have noted as the next to call, if they alone know its conversation."""
+        return self.agents.caller_in(self._caller.pid) if self._caller.id.is_anonymous else None
 
     def _id_from_hooks(self) -> AgentId:
         """Return the identity under which hooks have registered an agent of this process; else the caller's own."""

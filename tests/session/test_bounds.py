@@ -33,10 +33,13 @@ def nudges(session: Session, *calls: Call) -> tuple[int, object]:
     return MOST, None
 
 
+COUNTERS = count()
+
+
 def counter() -> Callable[[], str]:
     """Ids that no other session has."""
-    numbers = count()
-    return lambda: f"{id(numbers)}-{next(numbers)}"
+    numbers, own = count(), next(COUNTERS)
+    return lambda: f"{own}-{next(numbers)}"
 
 
 def with_two() -> Session:

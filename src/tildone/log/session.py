@@ -87,10 +87,10 @@ class SessionWriter:
     parent is still the head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
 
     Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites another's
-    changes. Deciding has no side effects, so it can be repeated. A writer may lose the race repeatedly; each loss means
-    that another writer succeeded, so the session as a whole always makes progress. The last state read is cached. It
-    may be stale, which is harmless: an append on a stale state fails, and a decision to write nothing is confirmed
-    against the store before it counts.
+    changes. Deciding changes nothing, so it can be repeated; checks that it runs are run once. A writer may lose the
+    race repeatedly; each loss means that another writer succeeded, so the session as a whole always makes progress. The
+    last state read is cached. It may be stale, which is harmless: an append on a stale state fails, and a decision to
+    write nothing is confirmed against the store before it counts.
 
     `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor. `usage`
     returns what an agent has used so far, if that is known. `seen` is the head at which the model last saw the plan,
@@ -591,16 +591,16 @@ class Session:
             taken, left = self.parts.taken, self._left
             return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left)
 
-        if proofs is None:
-            proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)
-        run = proofs
+        proofs_in = self._proofs_in(change, actor, proofs)
         claimed = self._claimed_change(actor, known)
         if claimed is None:
-            return self._writer.record(actor, lambda state: change(state, run), lambda _: seen_by)
+            return self._writer.record(actor, lambda state: change(state, proofs_in(state)), lambda _: seen_by)
         claimed.start_again(lambda: self.plan, steps)
 
         def write(settle: Settle, append: Callable[[str, Event, str], object]) -> Outcome:
-            return self._writer.record(actor, lambda state: change(state, run, settle), lambda _: seen_by, append)
+            return self._writer.record(
+                actor, lambda state: change(state, proofs_in(state), settle), lambda _: seen_by, append
+            )
 
         return self._claimed(claimed, write, offers=call is not None and actor is Actor.AGENT and rules is None)
 
@@ -628,19 +628,26 @@ class Session:
         self._writer.news = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
         return outcome
 
-    def _proofs(
-        self, change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]], actor: Actor
-    ) -> Mapping[int, Proof]:
-        """Run the checks of the tasks that a change completes, before it is made."""
-        if self.parts.prover is None:
-            return {}
-        state = self._writer.last_state if self._writer.last_state.head else self.state
-        if not has_checks(state.plan):
-            return {}
-        from tildone.plan.changing import proofs_for
+    def _proofs_in(
+        self,
+        change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]],
+        actor: Actor,
+        given: Mapping[int, Proof] | None,
+    ) -> Callable[[State], Mapping[int, Proof]]:
+        """Return what returns the proofs for a change in a state: those `given`, else those of the checks that it runs.
+
+        If the plan is known to have checks, they are run now: on its newest state, and before anything is claimed.
+        """
+        if given is not None or self.parts.prover is None or actor is Actor.IMPORT:
+            return lambda _: given or {}
+        from tildone.plan.changing import CheckRuns
 
         whole_list = actor is Actor.AGENT and any(tool.whole_list for tool in self.dialect.tools)
-        return proofs_for(self.state, change, self.parts.prover(), whole_list=whole_list)
+        runs = CheckRuns(change, self.parts.prover, whole_list=whole_list)
+        known = self._writer.last_state if self._writer.last_state.head else self.state
+        if has_checks(known.plan):
+            runs.proofs_in(self.state)
+        return runs.proofs_in
 
     def _held(self, state: State) -> State:
         if has_checks(state.plan):

@@ -2,7 +2,7 @@
 
 A change that completes a task with a check is computed twice: first to learn which checks it needs, then, after they
 were run, with their proofs. Nothing is locked while a check runs. If the plan changes meanwhile, the change is decided
-on the new state with the same proofs: a task whose check was edited stays open.
+on the new state: the proofs that it needs there are those of the same checks, and what is missing is run.
 
 An agent that makes progress may be continued for longer. So that nobody can be continued for ever by doing and undoing
 the same thing, every task counts as closed once in its life, whatever its text, and a text counts as new once. What a
@@ -19,7 +19,7 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.claims import started_again
 from tildone.plan.events import DirectiveSet, PlanChanged
 from tildone.plan.guard import PLAN, is_unproved, reopened
-from tildone.plan.model import Phase, Plan, Status, Task, TaskInPhase, is_passed, with_tasks
+from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed, with_tasks
 from tildone.plan.ops import Origin, StartNext, keep_origins
 from tildone.plan.reduce import NO_PROOFS, Outcome, reduce
 
@@ -236,25 +236,53 @@ PLAN_CHECK = "Make the check of the plan pass"
 """The text of the task that stands for the check of a plan whose tasks are all closed."""
 
 
-def proofs_for(state: State, change: Change, prover: Prover, *, whole_list: bool) -> Mapping[int, Proof]:
-    """Run the checks that a change needs, and return their proofs.
+class CheckRuns:
+    """The runs of the checks that a change needs, in whichever state it is decided: each check is run once."""
 
-    They are those of the tasks that it completes, also of tasks whose proofs are stale, done or not, and that of the
-    plan if no task is open afterwards. With `whole_list`, the change names every task each time: stale proofs are then
-    renewed only if no task is open.
-    """
-    stale = stale_numbers(state.plan, lambda: prover, also_open=True)
-    outcome, _ = change(replace(state, plan=reopened(state.plan, stale)), {})
-    needed = list(outcome.unproved)
-    if whole_list and _has_open(outcome.after, needed):
-        done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
-        needed = [number for number in needed if number not in stale & done]
-    checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
-    proofs = dict(prover.prove(checks)) if checks else {}
-    after, _ = change(state, proofs)
-    if after.after.check is not None and (is_unproved(after.after) or (PLAN in stale and not _has_open(after.after))):
-        proofs |= prover.prove({PLAN: after.after.check})
-    return proofs
+    def __init__(self, change: Change, prover: Callable[[], Prover], *, whole_list: bool) -> None:
+        self._change, self._make_prover, self._whole_list = change, prover, whole_list
+        self._prover: Prover | None = None
+        self._results: dict[Check, Proof | None] = {}
+        self._proofs: tuple[State | None, Mapping[int, Proof]] = None, NO_PROOFS
+
+    def proofs_in(self, state: State) -> Mapping[int, Proof]:
+        """Run the checks that the change needs in a state and that were not run before, and return their proofs.
+
+        They are those of the tasks that it completes, also of tasks whose proofs are stale, done or not, and that of
+        the plan if no task is open afterwards. With `whole_list`, the change names every task each time: stale proofs
+        are then renewed only if no task is open.
+        """
+        if self._proofs[0] is not state:
+            self._proofs = state, self._found(state) if has_checks(state.plan) else NO_PROOFS
+        return self._proofs[1]
+
+    def _found(self, state: State) -> Mapping[int, Proof]:
+        prover = self._prover = self._prover or self._make_prover()
+        stale = stale_numbers(state.plan, lambda: prover, also_open=True)
+        outcome, _ = self._change(replace(state, plan=reopened(state.plan, stale)), {})
+        needed = list(outcome.unproved)
+        if self._whole_list and _has_open(outcome.after, needed):
+            done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
+            needed = [number for number in needed if number not in stale & done]
+        checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
+        proofs = self._run(checks, prover)
+        after = self._change(state, proofs)[0].after
+        if after.check is not None and (is_unproved(after) or (PLAN in stale and not _has_open(after))):
+            proofs |= self._run({PLAN: after.check}, prover)
+        return proofs
+
+    def _run(self, checks: Mapping[int, Check], prover: Prover) -> dict[int, Proof]:
+        """Return the proofs of checks; one that was refused is tried again once a person has approved it."""
+        missing = {number: check for number, check in checks.items() if not self._is_known(check, prover)}
+        found = prover.prove(missing) if missing else {}
+        self._results |= {check: found.get(number) for number, check in missing.items()}
+        return {number: proof for number, check in checks.items() if (proof := self._results[check]) is not None}
+
+    def _is_known(self, check: Check, prover: Prover) -> bool:
+        if check not in self._results:
+            return False
+        proof = self._results[check]
+        return proof is None or proof.result is not Result.REFUSED or not prover.is_allowed(check)
 
 
 def stale_numbers(plan: Plan, prover: Callable[[], Prover] | None, *, also_open: bool = False) -> frozenset[int]:

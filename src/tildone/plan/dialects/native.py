@@ -120,6 +120,22 @@ def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str
     return f"Your plan was changed since you last saw it{by}: {'; '.join(listed)}."
 
 
+def describe_kept(kept: Sequence[Task], gone: Sequence[Task], *, numbers: bool) -> str:
+    """Return which tasks are as others decided, and which they removed, unlike in the list that a model has itself."""
+    facts = [f"{_named(task, numbers=numbers)} is {_DECIDED.get(task.status, 'open')}" for task in kept]
+    facts += [f"{_named(task, numbers=numbers)} was removed" for task in gone]
+    if len(facts) > MAX_CHANGES_LISTED:
+        facts[MAX_CHANGES_LISTED:] = [f"{len(facts) - MAX_CHANGES_LISTED} more differ"]
+    return f"Your plan stays as it is: {'; '.join(facts)}. Change your own list accordingly."
+
+
+_DECIDED = {Status.COMPLETED: "done", Status.ABANDONED: "dropped", Status.BLOCKED: "blocked"}
+
+
+def _named(task: Task, *, numbers: bool) -> str:
+    return f"#{task.number} “{_shown(task.text)}”" if numbers else f"“{_shown(task.text)}”"
+
+
 def _task_list(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
     listed = tasks[:MAX_TASKS_LISTED]

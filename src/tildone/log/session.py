@@ -366,7 +366,7 @@ class Session:
     def left(self) -> Plan:
         """The open tasks that agents of other conversations left, to which this agent is not held."""
         plan = self.state.plan
-        left = self._left(plan)
+        left = self.left_in(plan)
         return flat(*(task for task in plan.tasks if task.number in left and task.status.is_open))
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
@@ -391,7 +391,7 @@ class Session:
             steps = self._keeping_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
-        elapsed, left = self._now() - started, self._left(outcome.after)
+        elapsed, left = self._now() - started, self.left_in(outcome.after)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=elapsed, known=known, left=left)
         self._writer.seen = self._writer.last_state.head, outcome.after
         # A change recorded it with the event.
@@ -588,7 +588,7 @@ class Session:
             resolved = steps(state.plan) if callable(steps) else steps
             used, origin = rules or self.dialect.rules, lambda: self._origin(actor)
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
-            taken, left = self.parts.taken, self._left
+            taken, left = self.parts.taken, self.left_in
             return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left)
 
         proofs_in = self._proofs_in(change, actor, proofs)
@@ -654,7 +654,7 @@ class Session:
             from tildone.plan.changing import held_to_proofs, stale_numbers
 
             state = held_to_proofs(state, stale_numbers(state.plan, self.parts.prover))
-        taken, left = self.parts.taken(), self._left(state.plan)
+        taken, left = self.parts.taken(), self.left_in(state.plan)
         if not taken and not left and not self.parts.parent:
             return state
         from tildone.plan.dialects import names_by_position
@@ -672,7 +672,7 @@ class Session:
         from tildone.plan.rare_steps import keep_unseen
 
         plan = self.plan if known is None else known
-        left = self._left(plan)
+        left = self.left_in(plan)
         if known is None and not left:
             return steps
         keep = keep_unseen(steps, without_tasks(self.dialect.shown_part(plan), left))
@@ -684,7 +684,7 @@ class Session:
 
         return lambda plan: keep(rested(plan))
 
-    def _left(self, plan: Plan) -> frozenset[int]:
+    def left_in(self, plan: Plan) -> frozenset[int]:
         """Return the numbers of the tasks that agents of other conversations left."""
         if not any(task.owner for task in plan.tasks):
             return frozenset()

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
     """Return the plan that consists of `tasks`, each in the phase that it has in `plan`.
 
-    Tasks are matched by their text; a match also keeps its notes and its number, but not its owner. A task without a match is in the phase
-    of the task before it. Phases that lose all their tasks are dropped.
+    Tasks are matched by their text; a match keeps its notes and its number, but not its owner. A task without a match
+    is in the phase of the task before it. Phases that lose all their tasks are dropped.
     """
     matches: dict[str, list[tuple[int, Task]]] = {}
     for index, phase in enumerate(plan.phases):

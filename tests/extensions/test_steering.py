@@ -218,6 +218,7 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
     ("script", "why"),
     [
         ([WRITE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
+        ([WRITE, DONE, {"text": "I can't continue."}], RestReason.ALL_DONE),
         ([{"text": "Which one do you want?"}], RestReason.ASKED),
         ([{"text": "Hello."}], RestReason.NO_PLAN),
         ([WRITE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),

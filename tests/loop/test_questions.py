@@ -35,7 +35,12 @@ FORMS = [
     *("I can do either:\nWhich do you prefer?\n\n1. Rewrite it\n2. Leave it\n", "Delete them (y/n)", "Go on? [y/N]"),
     *("Which of these?\n\n```sql\nDROP TABLE a;\n```", "Shall I use this?\n```\nnever closed", "## Shall I go on?"),
     *("Two points:\n- it is slow\n- should I cache it?", "Would you like me to:\n- rewrite it\n- leave it"),
-    *(f"{'x' * 10_000}. Which one?", "J’attends votre accord.", "Say “go” and I'll apply both."),
+    *(
+        f"{'x' * 10_000}. Which one?",
+        "J’attends votre accord.",
+        "I’ll wait for your decision.",
+        "Say “go” and I'll apply both.",
+    ),
     *("Shall I go on?\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Use the users' data or the admins' data?"),
     f"Shall I go on?\n\n{'x' * (NEAR - 1)}.",
     "Which of these do you want?\n" + "- one of many choices\n" * (MAX_LINES - 1),

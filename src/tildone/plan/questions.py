@@ -442,9 +442,9 @@ FENCES = ("```", "~~~")
 QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "'": "'", "「": "」", "『": "』", "`": "`"}
 MAX_ITEM_LABEL_LENGTH = 5
 MAX_LINES = 40
-MAX_READ, MAX_LINE_LENGTH, MAX_QUOTED, NEAR, FAR = 8000, 2000, 30, 400, 1200
-"""In characters: how much of a message, and of a line, is read; which quotations are short; and how many characters
-of statements may follow what asks, and what leaves in doubt."""
+MAX_READ, MAX_QUOTED, NEAR, FAR = 8000, 30, 400, 1200
+"""In characters: how much of a message is read; which quotations are short; and how many characters of statements may
+follow what asks, and what leaves in doubt."""
 
 
 def asks_person(message: str) -> Asks:
@@ -528,7 +528,7 @@ def _sentences(message: str) -> Iterator[tuple[str, bool]]:
 
 
 def _prose(message: str) -> list[str]:
-    """The lines at the end that are neither empty, code, tables nor quotations; of long ones, the end."""
+    """The lines at the end that are neither empty, code, tables nor quotations."""
     tail = message[-MAX_READ:]
     fence = FENCES[0] if message.count(FENCES[0], 0, len(message) - len(tail)) % 2 else ""
     lines = []
@@ -540,7 +540,7 @@ def _prose(message: str) -> list[str]:
         elif start in FENCES:
             fence = start
         elif line and not line.startswith(SKIPPED):
-            lines.append(line[-MAX_LINE_LENGTH:])
+            lines.append(line)
     return lines
 
 

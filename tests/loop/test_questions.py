@@ -38,7 +38,6 @@ FORMS = [
     *(
         f"{'x' * 10_000}. Which one?",
         "J’attends votre accord.",
-        "I’ll wait for your decision.",
         "Say “go” and I'll apply both.",
     ),
     *("Shall I go on?\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Use the users' data or the admins' data?"),
@@ -73,7 +72,7 @@ STATEMENTS = [
 ]
 IN_DOUBT = [
     *("Let me know if you want me to write the docs.", "Do you want me to also write the docs?", "Is Redis available?"),
-    *("Do you want that? I'll write the docs now.", "Why is it so slow?", "What's missing?", "Please run the tests."),
+    *("Do you want that? I’ll write the docs now.", "Why is it so slow?", "What's missing?", "Please run the tests."),
     *("The script asks: Shall I go on?", "I can't continue.", "Thoughts?\n- a\n- b", "Which one? It matters a lot."),
     *("Merge it? It's green.", "Once you merge it, I can go on.", f"Shall I go on?\n\n{'x' * NEAR}."),
     *("I need a token. The tests are green.", "Please log in. Let me know if you have questions.", "请稍候。"),

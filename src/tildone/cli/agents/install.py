@@ -137,7 +137,7 @@ def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], fold
     return 0
 
 
-NEEDED_BY_OTHERS = "Everyone who uses these files needs tildone on their PATH, for example by: uv tool install tildone"
+NEEDED_BY_OTHERS = "Everyone who uses these files needs tildone on their PATH, for example"
 SET_UP_ALREADY = "is set up already"
 
 
@@ -203,7 +203,7 @@ def _show(
         for prompt in agent.prompts.get(site.scope, ()):
             put(f"{agent.title} will ask {prompt}.")
         if not site.for_user:
-            put(NEEDED_BY_OTHERS)
+            put(f"{NEEDED_BY_OTHERS} {distribution.install_anywhere()}")
 
 
 NOTHING = "has no tildone in its settings"

@@ -451,7 +451,7 @@ def checked(*texts: str, check: Check | None = None) -> Plan:
 
 def run(plan: Plan, steps: Sequence[Op], prover: Recorder, *, whole_list: bool = False) -> Mapping[int, Proof]:
     def change(state: State, proofs: Mapping[int, Proof]) -> tuple[Outcome, PlanChanged | None]:
-        return change_plan(state, steps, Rules(), None, Origin(), frozenset, proofs)
+        return change_plan(state, steps, Rules(), None, Origin, frozenset, proofs)
 
     return CheckRuns(change, lambda: prover, whole_list=whole_list).proofs_in(State(plan=plan))
 

@@ -38,7 +38,7 @@ COUNTERS = count()
 
 def counter() -> Callable[[], str]:
     """Ids that no other session has."""
-    numbers, own = count(), next(COUNTERS)
+    own, numbers = next(COUNTERS), count()
     return lambda: f"{own}-{next(numbers)}"
 
 

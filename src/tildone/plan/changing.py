@@ -16,9 +16,10 @@ from __future__ import annotations
 from zlib import crc32
 
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.claims import started_again
 from tildone.plan.events import DirectiveSet, PlanChanged
 from tildone.plan.guard import PLAN, is_unproved, reopened
-from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed
+from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed, with_tasks
 from tildone.plan.ops import Origin, StartNext, keep_origins
 from tildone.plan.reduce import NO_PROOFS, Outcome, reduce
 
@@ -177,24 +178,33 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     steps: Iterable[Step],
     rules: Rules,
     call: Call | None,
-    origin: Origin,
+    origin: Callable[[], Origin],
     taken: Callable[[], frozenset[int]],
     proofs: Mapping[int, Proof] = NO_PROOFS,
     settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
     model: ByModel | None = None,
+    left: Callable[[Plan], frozenset[int]] = lambda _: frozenset(),
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
-    `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
-    needs. `proofs` are those of checks that were run for this change. A `model` that makes it is kept from what only a
-    person can do. `settle` returns the plan after the change, given the one before, without what the agent must not do.
+    `origin` returns that of new tasks. `taken` returns the numbers of the tasks that other agents work on, and `left`
+    those that earlier conversations left, which `StartNext` needs. An agent that starts a task, or writes it anew,
+    takes it up, also if nothing else changes. `proofs` are those of checks that were run for this change. A `model`
+    that makes it is kept from what only a person can do. `settle` returns the plan after the change, given the one
+    before, without what the agent must not do.
     The fact has the directive and the counts of the state; progress resets the counts.
     """
-    known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
-    reduced = reduce(state.plan, known, rules, proofs, model)
-    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, origin))
+    steps = [StartNext(taken, left(state.plan)) if isinstance(step, StartNext) else step for step in steps]
+    reduced = reduce(state.plan, steps, rules, proofs, model)
+    started, rewritten = started_again(reduced.before, steps), _rewritten(reduced.before, reduced.after)
+    new = origin() if reduced.changed or started or rewritten else Origin()
+    again = started | rewritten if new.agent else started
+    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, new))
+    taken_up = {task.number for task in reduced.before.tasks if task.number in again and task.owner != new.agent}
+    if taken_up:
+        after = with_tasks(after, lambda task: replace(task, owner=new.agent) if task.number in taken_up else task)
     outcome = replace(reduced, after=after)
-    if not outcome.changed:
+    if not outcome.changed and not taken_up:
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)
     if not state.ledger.continued:
@@ -202,6 +212,12 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
         ledger = state.ledger
     drift, since = (0, 0) if counts else (state.drift, state.since)
     return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)
+
+
+def _rewritten(before: Plan, after: Plan) -> frozenset[int]:
+    """Return the numbers of the tasks that a list written anew has without their owners."""
+    owned = {task.number for task in before.tasks if task.owner}
+    return frozenset(task.number for task in after.tasks if task.number in owned and not task.owner)
 
 
 def fact_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:

@@ -28,7 +28,7 @@ from tildone.plan.dialects.native import NATIVE
 from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
 from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
-from tildone.stores.assignment import assign_session
+from tildone.stores.assignment import assign_session, own_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -178,7 +178,8 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
-    session = session.using(parts=replace(session.parts, taken=once(session.parts.taken)))
+    names = once(lambda: own_names(agents, agent, is_named=settings.named_session is not None))
+    session = session.using(parts=replace(session.parts, taken=once(session.parts.taken), own=names))
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)

@@ -194,11 +194,11 @@ def tick_off(
     return list(marks.items())
 
 
-def without_others(plan: Plan, links: Links) -> Plan:
-    """Return the plan without the tasks that are not in the list."""
+def without_others(plan: Plan, links: Links, left: frozenset[int]) -> Plan:
+    """Return the plan without the tasks that are not in the list, but with those that others `left`."""
     listed, phases, index = set(links.places), [], 0
     for phase in plan.phases:
-        kept = [task for i, task in enumerate(phase.tasks, index) if i in listed]
+        kept = [task for i, task in enumerate(phase.tasks, index) if i in listed or task.number in left]
         index += len(phase.tasks)
         phases.append(Phase(phase.name, tuple(kept)))
     return Plan(tuple(phase for phase in phases if phase.tasks), plan.last_number)
@@ -274,7 +274,8 @@ def _followed(task: Task, was: NativeTask | None, native: NativeTask, decisions:
             return None
         return replace(task, status=Status.ABANDONED) if task.status.is_open else task
     if was is None:
-        return task if native.status is Status.PENDING else replace(task, status=native.status)
+        # With its own list, the model takes up what others left.
+        return replace(task, status=task.status if native.status is Status.PENDING else native.status, owner="")
     is_same = native.text == was.text or (task.from_user and normalized(native.text) == normalized(was.text))
     text = task.text if is_same or decisions.hold_text(task, was) else native.text
     is_stated = _is_changed(was, native) and not decisions.hold(task, was, native.status)
@@ -396,16 +397,16 @@ def _apply(
     """Apply the change of a native list from `base` to `theirs` to the plan."""
     _, newest = next(calls_with_events(session), (None, None))
     is_mirrored = newest is not None and TOOL_SEPARATOR in newest.tool
-    follows = is_mirrored or not open_tasks(session.plan)
+    follows = is_mirrored or not _open_besides(session.plan, session.left_in(session.plan))
 
     def steps(unnumbered: Plan) -> Sequence[Step]:
         plan = numbered(unnumbered)
         if is_mirrored:
             return (Write(follow(base, plan, theirs, reorder=reorder, decisions=decisions).phases),)
-        links = link(base, plan, theirs)
-        if open_tasks(plan) or not any(map(links.is_new, range(len(theirs)))):
+        links, left = link(base, plan, theirs), session.left_in(plan)
+        if _open_besides(plan, left) or not any(map(links.is_new, range(len(theirs)))):
             return [Mark(Numbered((number,)), status) for number, status in tick_off(base, plan, theirs, decisions)]
-        own = without_others(plan, links)
+        own = without_others(plan, links, left)
         return (Write(follow(base, own, theirs, reorder=reorder, decisions=decisions).phases),)
 
     # A plan that the model writes with a tool of ours stays as that tool's rules require.
@@ -413,12 +414,18 @@ def _apply(
     return session.change(steps, Actor.AGENT, rules, call if follows else None)
 
 
+def _open_besides(plan: Plan, left: frozenset[int]) -> bool:
+    return any(task.number not in left for _, task in open_tasks(plan))
+
+
 def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) -> list[NativeTask]:
-    """Return the list that a plan follows, unless it is that of another agent at work."""
+    """Return the list that a plan follows, unless it is that of another conversation or of another agent at work."""
     recorded, call = next(calls_with_events(session), (None, None))
     if recorded is None or call is None or TOOL_SEPARATOR not in call.tool:
         return []
-    own = session.author_of(Actor.AGENT).agent
+    own, names = session.author_of(Actor.AGENT).agent, session.parts.own()
+    if names is not None and recorded.author.agent not in ("", *names):
+        return []
     if recorded.author.agent != own and recorded.author.agent in {str(each.id) for each in agents.active(now())}:
         return []
     tool = call.tool.partition(TOOL_SEPARATOR)[2]

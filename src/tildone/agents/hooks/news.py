@@ -17,7 +17,7 @@ import os
 from itertools import islice
 
 from tildone.agents.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
-from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, with_origins
+from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, tool_command, with_origins
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.plan.dialects.native import context as plan_context
@@ -51,13 +51,30 @@ def remind(context: HookContext) -> HookReply | None:
     fits = not session.dialect.names_tools or can_use_tools(context.event, context.agent, context.settings)
     own = session.context() if fits else None
     text = plan_context(state.plan) if own is None else with_origins(own, session)
-    if text is None:
+    left = _left_over(context) if session.plan_at(context.seen_head) is None else ""
+    if text is None and not left:
         return None
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         session.set_seen_head(None)
         return None
     session.set_seen_head(state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or "")
+    text = text or ""
+    text = text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or ""
+    return HookReply(ReplyKind.ADD_CONTEXT, "\n".join(filter(None, (text, left))))
+
+
+def _left_over(context: HookContext) -> str:
+    """Say what agents of other conversations left open, and how to take it up; empty if that is nothing."""
+    session = context.session
+    left = session.left.tasks
+    if not left:
+        return ""
+    # Late, because most plans are those of the conversation.
+    from tildone.plan.dialects.native import left_over, to_start
+
+    has_tools = can_use_tools(context.event, context.agent, context.settings)
+    command = None if has_tools else tool_command(context.settings)
+    return left_over(left, to_start(session.dialect, session.plan, left[0], command), numbered=session.dialect.numbered)
 
 
 def prompted(context: HookContext) -> HookReply | None:

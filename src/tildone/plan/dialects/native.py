@@ -7,6 +7,7 @@ to the plan with `describe_changes`.
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
+from tildone.base.json import dump
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.model import Status, next_task, numbered, open_tasks, progress
 from tildone.plan.text.safe import clipped, safe_text, single_line
@@ -23,6 +24,7 @@ MAX_TASKS_LISTED = 10
 MAX_CHANGES_LISTED = 8
 MAX_TEXT_CHARACTERS = 200
 MAX_USER_TASKS_LISTED = 3
+MAX_LEFT_LISTED = 3
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
@@ -88,6 +90,25 @@ def user_tasks(plan: Plan) -> str:
     if len(added) > MAX_USER_TASKS_LISTED:
         lines.append(f"- and {len(added) - MAX_USER_TASKS_LISTED} more")
     return "\n".join(["From the user:", *lines])
+
+
+def left_over(tasks: Sequence[Task], how: str, *, numbered: bool) -> str:
+    """Say in one line which tasks an earlier conversation left open, and how one is taken up."""
+    listed = [f"{f'{task.number} ' if numbered else ''}{_shown(task.text)}" for task in tasks[:MAX_LEFT_LISTED]]
+    if len(tasks) > MAX_LEFT_LISTED:
+        listed.append(f"+{len(tasks) - MAX_LEFT_LISTED} more")
+    return f"Left open by an earlier conversation, not yours: {'; '.join(listed)}. If the user wants it done: {how}"
+
+
+def to_start(dialect: Dialect, plan: Plan, task: Task, command: tuple[str, str] | None) -> str:
+    """Return how a model starts a task: by a call, by a `command` with its options, or in a list of its own."""
+    if dialect.phrasing is None or any(tool.whole_list for tool in dialect.tools):
+        return "put it on your list"
+    if command is not None:
+        return f"{command[0]} start {task.number}{command[1]}"
+    position = [each.number for each in plan.tasks].index(task.number)
+    tool, arguments = dialect.phrasing.mark(plan, position, Status.IN_PROGRESS)
+    return safe_text(f"{tool} {dump(arguments)}")
 
 
 def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str:

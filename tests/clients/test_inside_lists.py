@@ -113,7 +113,7 @@ def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -
         line = client.tildone(*words, given=json.dumps(status_input))
 
     assert (result.code, program) == (0, str(PROGRAM)), result
-    assert line == f"✓ 0/2 · #1 {PARSER}\n"
+    assert line == f"☐ 0/2 · #1 {PARSER}\n"
 
 
 @proves("status line", client="pi")
@@ -126,7 +126,7 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
             prompt_and_wait(pi, TASK)
 
     lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
-    assert [line for line in lines if line] == [f"✓ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
+    assert [line for line in lines if line] == [f"☐ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
 
 
 GOES_ON: dict[str, Turn] = {

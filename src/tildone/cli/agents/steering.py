@@ -114,7 +114,10 @@ def status(args: ParsedArgs) -> int:
     states = {session.name: session.state for session in sessions}
     asides = {session.name: session.held_up for session in sessions}
     state = states[settings.session]
-    lines = {name: status_line(each, held_up=asides[name]) for name, each in states.items()}
+    lines = {
+        each.name: status_line(states[each.name], held_up=asides[each.name], unapproved=each.unapproved)
+        for each in sessions
+    }
     line = lines[settings.session]
     if args.has("json"):
         data = _status_data(settings.session, state, asides[settings.session], agents, lines)

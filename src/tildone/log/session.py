@@ -383,7 +383,7 @@ class Session:
 
             steps = keep_unseen(steps, self.dialect.shown_part(known))
         call = Call(tool.name, codec.dump(params)) if steps else None
-        outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
+        outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known, is_list=tool.whole_list)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
         self._writer.seen = self._writer.last_state.head, outcome.after
         # A change recorded it with the event.
@@ -559,11 +559,13 @@ class Session:
         seen_by: str = "",
         proofs: Mapping[int, Proof] | None = None,
         known: Plan | None = None,
+        *,
+        is_list: bool | None = None,
     ) -> Outcome:
         """Apply steps to the plan. If that changes it, record the change, and that the reader `seen_by` has seen it.
 
-        `known` is the plan that the model knows, if it called a tool: it gets the next task in place of one that it
-        cannot have.
+        `known` is the plan that the model knows, if it called a tool. A model keeps a list as a whole (`is_list`) with
+        some tools of ours, and always with that of its coding agent.
         """
         from tildone.plan.changing import change_plan
         from tildone.plan.guard import sets_checks
@@ -582,18 +584,20 @@ class Session:
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
             return change_plan(state, resolved, used, call, origin, self.parts.taken, proofs, settle, model)
 
+        claimed = self._claimed_change(actor, known, rules, is_list=is_list)
+        refused = claimed is not None and claimed.look(lambda: self.plan, steps)
         if proofs is None:
-            proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)
+            proofs = {} if actor is Actor.IMPORT or refused else self._proofs(change, actor)
         run = proofs
-        claimed = self._claimed_change(actor, known)
         if claimed is None:
             return self._writer.record(actor, lambda state: change(state, run), lambda _: seen_by)
-        claimed.start_again(lambda: self.plan, steps)
 
         def write(settle: Settle, append: Callable[[str, Event, str], object]) -> Outcome:
             return self._writer.record(actor, lambda state: change(state, run, settle), lambda _: seen_by, append)
 
-        return self._claimed(claimed, write, offers=call is not None and actor is Actor.AGENT and rules is None)
+        outcome, lines = claimed.told(claimed.record(write), with_numbers=self.dialect.numbered)
+        self._writer.news = "\n".join(lines)
+        return outcome
 
     def _origin(self, actor: Actor) -> Origin:
         """Return where the tasks that an actor adds come from."""
@@ -603,7 +607,9 @@ class Session:
         by_user = actor in (Actor.USER, Actor.IMPORT) and not self.author_of(actor).agent
         return Origin(by_user, self.parts.source)
 
-    def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:
+    def _claimed_change(
+        self, actor: Actor, known: Plan | None, rules: Rules | None, *, is_list: bool | None
+    ) -> ClaimedChange | None:
         """Return a change that claims tasks for the agent that makes it; None if it is not an agent's."""
         claims = self.parts.claims if actor in (Actor.AGENT, Actor.USER) else None
         agent = self.author_of(actor).agent if claims is not None else ""
@@ -611,13 +617,18 @@ class Session:
             return None
         from tildone.log.claiming import ClaimedChange
 
-        return ClaimedChange(self.store, self.name, agent, claims(), self.parts.taken, known)
-
-    def _claimed(self, claimed: ClaimedChange, write: Callable[..., Outcome], *, offers: bool) -> Outcome:
-        """Make a change of an agent that claims tasks, and note what it is told of those of others."""
-        outcome = claimed.record(write, offers=offers)
-        self._writer.news = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
-        return outcome
+        by_call = actor is Actor.AGENT
+        return ClaimedChange(
+            self.store,
+            self.name,
+            agent,
+            claims(),
+            self.parts.taken,
+            known,
+            # A change under other rules than the dialect's follows the list of the coding agent.
+            is_list=by_call and rules is not None if is_list is None else is_list,
+            atomic=self.dialect.rules.atomic or not by_call,
+        )
 
     def _proofs(
         self, change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]], actor: Actor

@@ -53,7 +53,9 @@ def reply(call: CompletedCall) -> Reply:
     """Confirm a call in a few tokens; include the list, or the next task, only if the model cannot know it."""
     outcome = call.outcome
     if outcome.faults:
-        return _reply("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
+        asked = sum(max(1, len(given)) if op in BY_VERB else 1 for op, *given in call.params["ops"])
+        whole = ["nothing was changed"] if asked > 1 else []
+        return _reply("; ".join([*(_refusal(each, outcome.before) for each in outcome.faults), *whole]), is_error=True)
     if not call.params["ops"]:
         return _reply(listing(outcome.after))
     failed = _results(outcome)

@@ -7,15 +7,36 @@ import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS
 from tests.clients.checked_plan import install_in_repository
-from tests.clients.driving import FIRST, HEADLESS, SECOND, START, ActingModel, MakeSandbox, in_every_client, shell
+from tests.clients.driving import (
+    ALL,
+    ASKS,
+    DONE,
+    FINISH,
+    FIRST,
+    HEADLESS,
+    PLAN,
+    SECOND,
+    START,
+    STOP,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    in_every_client,
+    install_in,
+    shell,
+)
 from tests.clients.inside import (
     GO_ON,
+    TASK,
     WAIT,
     InstalledClient,
     TwoAgentModel,
     install,
     last_message,
+    without_tools,
 )
+from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
@@ -59,6 +80,28 @@ def test_each_client_is_held_to_its_own_tasks_and_to_those_nobody_has_taken(
     assert first.sessions() == {str(sandbox.work): [("Taken", "in_progress"), ("Free", "completed")]}
     assert shown[-1].startswith(f"shared by {name} ")
     assert shown[-1].endswith(" (#1)")
+
+
+@in_every_client
+@in_both_modes
+@proves("left over")
+def test_a_plan_that_another_conversation_left_holds_nobody_until_it_is_taken_up(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """It is shown in one line. Of its tasks, an agent is held to the one that it has started."""
+    with ActingModel(name, mode, PLAN, ASKS, {"text": "It is 4."}, START, STOP, FINISH, ALL) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        with conversation(client, mode) as say:
+            say(TASK, ASKS["text"])
+        with conversation(client, mode) as say:
+            say("What is 2 + 2?", "It is 4.")
+            say("Work on the parser.", ALL["text"])
+
+    assert [GO_ON in last_message(request) for request in model.requests] == [False] * 5 + [True, False]
+    line = "Left open by an earlier conversation, not yours: 1 Write the parser; 2 Wire it up."
+    assert [without_tools(request).count(line) for request in model.requests[1:3]] == [0, 1]
+    assert "Wire it up" not in last_message(model.requests[5])
+    assert client.tasks == DONE
 
 
 ADD: Turn = {"tool": "todo", "args": {"add": ["Lexer", "Grammar"]}}

@@ -22,6 +22,7 @@ from tildone.plan.claims import (
     Fenced,
     Settled,
     fence_of,
+    is_start,
     named_active,
     names_tasks,
     settled,
@@ -98,15 +99,24 @@ class ClaimedChange:
         self._fence: ClaimFence | None = None
 
     def look(self, read: Callable[[], Plan], steps: Sequence[Step] | Callable[[Plan], Sequence[Step]]) -> bool:
-        """Return whether nothing of a call will be done, because it names tasks of others. `read` returns the plan.
-
-        Tasks in progress that it is to start are claimed, if nobody holds them.
-        """
-        if not callable(steps) and not any(map(names_tasks, steps)):
+        """Return whether nothing of a call will be done, because it names tasks of others. `read` returns the plan."""
+        if self._is_list or not (callable(steps) or any(map(names_tasks, steps))):
             return False
         plan = numbered(read())
-        starts, changes = named_active(plan, steps(plan) if callable(steps) else steps)
-        for number in sorted(starts):
+        named = frozenset().union(*named_active(plan, steps(plan) if callable(steps) else steps))
+        for claim in self._store.records.claims(self._session) if named else ():
+            is_held = claim.task in named and claim.is_held and claim.agent != self._agent
+            if is_held and not self._claims.is_gone(claim, self._agent):
+                self._refuse(claim)
+        return self._atomic and bool(self._wanted)
+
+    def start_again(self, read: Callable[[], Plan], steps: Sequence[Step] | Callable[[Plan], Sequence[Step]]) -> None:
+        """Claim the tasks in progress that steps are to start, if nobody holds them. `read` returns the plan."""
+        if not callable(steps) and not any(map(is_start, steps)):
+            return
+        plan = numbered(read())
+        starts, _ = named_active(plan, steps(plan) if callable(steps) else steps)
+        for number in sorted(starts - self._others.keys()):
             claim = self._claim(number)
             if claim.agent != self._agent and self._claims.is_gone(claim, self._agent):
                 self._store.records.lapse(self._session, claim.agent)
@@ -115,11 +125,6 @@ class ClaimedChange:
                 self._refuse(claim)
             else:
                 self._check_claimed(number, read)
-        for claim in self._store.records.claims(self._session) if changes and not self._is_list else ():
-            is_held = claim.task in changes and claim.is_held and claim.agent != self._agent
-            if is_held and not self._claims.is_gone(claim, self._agent):
-                self._refuse(claim)
-        return self._atomic and bool(self._wanted)
 
     def record(self, write: Callable[[Settle, Callable[[str, Event, str], object]], Outcome]) -> Outcome:
         """Call `write` with what settles and appends the change, until it is not refused, and return its result."""

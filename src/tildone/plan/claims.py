@@ -308,7 +308,7 @@ def settled(  # noqa: PLR0913  of one caller
             plan, lambda task: _restored(task, earlier.get(task.number)) if task.number in numbers else task
         )
 
-    plan = _with_own_task(before, restored(after, changed), taken)
+    plan = _with_own_task(before, restored(after, changed | wanted.keys()), taken)
     # Closed tasks that the change reopens, although its author knows them as open.
     open_then = {task.number for task in (known.tasks if known else ()) if task.status.is_open}
     shared = earlier.keys() & later.keys() & open_then
@@ -386,7 +386,7 @@ def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[
 def _restored(task: Task, was: Task | None) -> Task:
     if was is None:
         return replace(task, status=Status.PENDING)
-    return replace(task, text=was.text, status=was.status, proof=was.proof)
+    return replace(task, text=was.text, status=was.status, proof=was.proof, owner=was.owner)
 
 
 def _by_number(plan: Plan) -> dict[int, Task]:

@@ -516,6 +516,9 @@ USAGE_NOTE = "usage"
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
 
+FORMER_NOTE = "former"
+"""Name of a note: the ids that the agent's conversation had before, one per line. It outlives the record."""
+
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
 
@@ -641,7 +644,7 @@ class AgentRegistry:
         """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
         own = digest(str(agent_id))
         for name in self._names():
-            if name.partition(".")[0] == own and name != f"{own}.{LIST_NOTE}":
+            if name.partition(".")[0] == own and name not in (f"{own}.{LIST_NOTE}", f"{own}.{FORMER_NOTE}"):
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:

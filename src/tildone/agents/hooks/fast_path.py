@@ -232,9 +232,11 @@ def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -
         agents.remove(agent_id)
         return
     if event.text("reason") in CONTINUING:
+        from tildone.stores.assignment import succeed
+
         anonymous = AgentId(event.integration.name, pid=pid)
         agents.save(replace(agent, id=anonymous, reader=new_reader(anonymous, _now())))
-        agents.remove(agent_id)
+        succeed(agents, agent_id, anonymous)
     else:
         agents.release(agent)
 

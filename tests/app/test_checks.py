@@ -107,7 +107,7 @@ def test_a_check_that_an_agent_or_somebody_else_sets_is_proposed(here: Here, mon
     here.session.change([SetCheck(None, Check(("make", "test")))])
     # The check of the plan is number 0.
     assert here.facts().proposed == {0, 1, 2}
-    with pytest.raises(Refused, match="only a person can approve a check: this is the shell of claude:5f0c"):
+    with pytest.raises(Refused, match="only a person can approve a check: this is the shell of claude 5f0c"):
         here.checks.approve(here.session, [Check(("pytest", "-x"))])
 
 

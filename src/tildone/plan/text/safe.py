@@ -60,6 +60,12 @@ MAX_HOOK_REPLY = 10_000
 MAX_FRAME = 1_000
 """Of the words around a list: what a prompt or a result has besides the tasks."""
 
+MAX_AGENT_NAME = 20
+MAX_WHOLE_ID = 8
+"""How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
+
+SHORT_ID_LENGTH = 4
+
 ELLIPSIS = "…"
 _MARKS = "- [ ] " * 4
 """What the marks of a task and its notes may take in a list."""
@@ -310,6 +316,14 @@ def printable(text: str) -> str:
     """Return one line for a screen: symbols replace characters that would move, hide or reorder others."""
     line = single_line(text)
     return _defused(line if _is_visible(line) else _replaced(line, _symbol))
+
+
+def short_agent(agent: str) -> str:
+    """Return an agent id as people and models read it: `claude 5f0c`, `gemini pid 4711`."""
+    product, colon, own = agent.partition(":")
+    own = own.replace(":", " ")
+    short = own if len(own) <= MAX_WHOLE_ID or own.startswith("pid ") else own[-SHORT_ID_LENGTH:]
+    return " ".join(clipped(printable(part), MAX_AGENT_NAME) for part in ((product, short) if colon else (product,)))
 
 
 def printable_lines(text: str) -> list[str]:

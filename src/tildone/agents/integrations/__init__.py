@@ -124,6 +124,19 @@ class TaskAction(Enum):
 
 
 @value
+class ContinuationLimit:
+    """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
+
+    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`. `variable` is the
+    environment variable that sets the limit, if there is one; there, 0 means that there is none.
+    """
+
+    count: int
+    variable: str = ""
+    per_prompt: bool = False
+
+
+@value
 class Hooks:
     """How a coding agent calls hooks and what it expects on their standard output.
 
@@ -144,6 +157,7 @@ class Hooks:
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
     that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
     """
 
     points: Mapping[str, HookPoint]
@@ -163,6 +177,7 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
+    continuation_limit: ContinuationLimit | None = None
 
 
 @value

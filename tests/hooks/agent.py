@@ -189,7 +189,13 @@ class HookedAgent:
             hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
         ), answer
         reply = json.loads(answer.out) if answer.out else {}
-        return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or "")
+        return nudge_in(reply)
+
+
+def nudge_in(reply: Mapping[str, Any]) -> str:
+    """The text with which a reply to a stop makes an agent go on; empty if there is none."""
+    added = reply.get("hookSpecificOutput", {}).get("additionalContext")
+    return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or added or "")
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from tildone.agents.integrations import (
-    BLOCK,
     CONTEXT,
     DENY,
     END_TURN,
@@ -115,8 +114,8 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     tried="2.1.197",
-    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
-    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
+    # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
+    min_versions={"gate": "2.1.163", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
     prompts={
@@ -135,8 +134,8 @@ INTEGRATION = Integration(
             "StatusLine": HookPoint.STATUS_LINE,
         },
         fields=FIELDS,
-        # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
-        continue_reply=BLOCK,
+        # With BLOCK, versions from 2.1.325 on tell the model the reason twice.
+        continue_reply=CONTEXT,
         context_replies=dict.fromkeys(
             (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
         ),

@@ -60,8 +60,8 @@ CLEARED_VARIABLES = dict.fromkeys(
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
-OWN_LIMITS = [limit.variable for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
-RAISED_LIMITS = {variable: "100" for variable in OWN_LIMITS if variable}
+OWN_LIMITS = [limit for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
+RAISED_LIMITS = {limit.variable: limit.raised for limit in OWN_LIMITS if limit.variable}
 """The agents' own limits of continuations, as an installation raises them."""
 
 Tasks = list[tuple[str, str]]

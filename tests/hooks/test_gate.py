@@ -25,7 +25,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import ContinuationLimit, HookPoint, claude
+from tildone.agents.integrations import HookPoint, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -225,8 +225,8 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
     assert [answer.out for answer in answers[nudges + 1 :]] == [""] * (21 - nudges)
     if nudges < 20:
         assert answers[nudges].json["systemMessage"] == (
-            f"tildone lets the agent go: told to go on {nudges} times in a row, the limit of the coding agent. 2 of 2 "
-            f"tasks are open. To go on, send it a prompt. To raise the limit, set {OWN_LIMIT}."
+            f"tildone lets the agent go: told to go on {nudges} times, the limit of the coding agent. 2 of 2 "
+            f"tasks are open. To go on, send it a prompt. To raise the limit: {OWN_LIMIT}=100"
         )
 
 
@@ -244,8 +244,9 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
 def test_the_agents_own_limit_counts_as_the_agent_counts(
     agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, *, per_prompt: bool, between: str, held: list[bool]
 ) -> None:
-    limit = ContinuationLimit(8, OWN_LIMIT, per_prompt=per_prompt)
-    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=limit)
+    limit = hooks_of(CLAUDE).continuation_limit
+    assert limit
+    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=replace_trust(limit, per_prompt=per_prompt))
     monkeypatch.setattr(claude, "INTEGRATION", replace_trust(CLAUDE, hooks=hooks))
     agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: "3"}))
     for number in range(2):

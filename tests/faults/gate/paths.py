@@ -80,6 +80,7 @@ class HookedView(View):
     def do(self, action: Action) -> None:
         """Do it as the agent's model would: with a tool, in its shell, or to a file."""
         project, environ = self.agent.workspace.project, self.agent.workspace.environ | SHELL
+        self.agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash")
         match action:
             case Call(tool, arguments):
                 (self.call or self.session.call)(tool, arguments)

@@ -132,13 +132,7 @@ class HookEvent:
     def max_continuations(self) -> int | None:
         """How often in a row the agent goes on because a hook asks for it; None without a limit."""
         limit = self.hooks.continuation_limit
-        if limit is None:
-            return None
-        try:
-            count = int(self.environ.get(limit.variable, ""))
-        except ValueError:
-            count = limit.count
-        return count if count > 0 else None
+        return None if limit is None else limit.read(self.environ.get(limit.variable, ""))
 
     @property
     def will_wake(self) -> bool:

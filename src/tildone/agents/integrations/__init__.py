@@ -128,11 +128,13 @@ class ContinuationLimit:
     """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
 
     The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`. `variable` is the
-    environment variable that sets the limit, if there is one; there, 0 means that there is none.
+    environment variable that sets the limit, if there is one, and `raised` its value after an installation. `read`
+    returns the limit by the text of the variable, which is empty if it is not set; None means that there is no limit.
     """
 
-    count: int
+    read: Callable[[str], int | None]
     variable: str = ""
+    raised: str = ""
     per_prompt: bool = False
 
 

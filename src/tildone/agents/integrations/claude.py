@@ -29,7 +29,7 @@ CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 
 CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-RAISED_CAP = 100
+DEFAULT_CAP, RAISED_CAP = 8, "100"
 """More than our own bounds allow without a tool call, so that these decide; a broken hook of others still ends."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
@@ -58,7 +58,7 @@ def _configure(installation: Installation) -> None:
     if site.hooks:
         for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
-        installation.set_member(settings, ("env", CAP_VARIABLE), str(RAISED_CAP), yields=True)
+        installation.set_member(settings, ("env", CAP_VARIABLE), RAISED_CAP, yields=True)
         line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
         installation.set_member(settings, ("statusLine",), line, yields=True)
 
@@ -96,6 +96,15 @@ def _server(site: Site) -> dict[str, Any]:
 
 def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
+
+
+def _continuations(cap: str) -> int | None:
+    """Return how often the agent goes on before it drops what a stop hook asks: as often as the cap says."""
+    try:
+        count = int(cap)
+    except ValueError:
+        count = DEFAULT_CAP
+    return count if count > 0 else None
 
 
 def _plugin(installation: Installation, folder: str) -> str:
@@ -151,7 +160,7 @@ INTEGRATION = Integration(
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,
-        continuation_limit=ContinuationLimit(8, CAP_VARIABLE),
+        continuation_limit=ContinuationLimit(_continuations, CAP_VARIABLE, RAISED_CAP),
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
     ),

@@ -258,7 +258,7 @@ def test_the_agents_own_limit_counts_as_the_agent_counts(
         case "a tool call of a subagent":
             agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", agent_id="a1", agent_type="Explore")
         case "a prompt":
-            agent.report(HookPoint.PROMPT, prompt="<task-notification>")
+            agent.report(HookPoint.PROMPT, prompt="Go on")
         case _:
             assert stop(agent, 2, "Which one?").out == ""
 

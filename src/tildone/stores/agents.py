@@ -211,7 +211,13 @@ KNOWN = {
     ),
     "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
     "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
-    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
+    "qwen": Known(
+        "qwen",
+        "@qwen-code/qwen-code",
+        "QWEN_CODE_SESSION_ID",
+        ("QWEN_CODE",),
+        mcp=McpClient(names=("qwen",), text_only=True),
+    ),
     "opencode": Known(
         "opencode",
         "opencode-ai",

@@ -142,9 +142,14 @@ class HookEvent:
         running = [
             task
             for task in (tasks if isinstance(tasks, list) else ())
-            if isinstance(task, dict) and task.get("status") not in FINISHED and task.get("type", "") != ignored
+            if isinstance(task, dict) and task.get("status") not in FINISHED and _task_type(task) != ignored
         ]
         return bool(running) or (isinstance(timers, list) and bool(timers))
+
+
+def _task_type(task: Mapping[str, Any]) -> object:
+    """Return the type of a background task. Some agents tell it of no task, but the kind of agent of a subagent."""
+    return task.get("type", SUBAGENT_TASK if "agent_type" in task else "")
 
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:

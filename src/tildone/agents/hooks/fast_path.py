@@ -115,7 +115,9 @@ def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Non
     limit = event.hooks.continuation_limit
     if limit is None:
         return
-    if event.point is HookPoint.PROMPT or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
+    if (event.point is HookPoint.PROMPT and event.from_person) or (
+        event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt
+    ):
         agents.take_note(agent_id, CONTINUED_NOTE)
 
 

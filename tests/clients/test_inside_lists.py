@@ -60,6 +60,12 @@ def with_content(tool: str, *statuses: str) -> Turn:
     return {"tool": tool, "args": {"todos": todos}}
 
 
+def qwen(*statuses: str) -> Turn:
+    texts = enumerate(zip((PARSER, WIRE), statuses, strict=True))
+    todos = [{"id": str(number), "content": text, "status": status} for number, (text, status) in texts]
+    return {"tool": "todo_write", "args": {"todos": todos}}
+
+
 LISTS: dict[str, tuple[Turn, Turn]] = {
     "claude": (
         {"tools": [created(PARSER), created(WIRE)]},
@@ -72,7 +78,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
     "codex": (codex("pending", "pending"), codex("completed", "completed")),
     "gemini": (gemini("pending", "pending"), gemini("completed", "completed")),
     "opencode": (with_content("todowrite", "pending", "pending"), with_content("todowrite", "completed", "completed")),
-    "qwen": (with_content("todo_write", "pending", "pending"), with_content("todo_write", "completed", "completed")),
+    "qwen": (qwen("pending", "pending"), qwen("completed", "completed")),
 }
 """For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 

@@ -123,6 +123,7 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     tried="2.1.197",
+    listing=("mcp", "list"),
     # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
     min_versions={"gate": "2.1.163", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),

@@ -59,7 +59,6 @@ INTEGRATION = Integration(
     listing=("mcp", "list"),
     folder=lambda site: os.path.join(site.home, ".qwen"),
     configure=_configure,
-    prompts={"project": ("whether you trust this folder; the settings of a project count only then",)},
     hooks=Hooks(
         points={**POINTS, "StatusLine": HookPoint.STATUS_LINE},
         # It reports results of tools and its stop hooks' own texts as prompts, too: those were not submitted.

@@ -133,6 +133,20 @@ def gemini(sandbox: Sandbox, task: str) -> Launch:
     return Launch(command, {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": sandbox.model})
 
 
+def qwen(sandbox: Sandbox, task: str) -> Launch:
+    settings: dict[str, Any] = {
+        "security": {"auth": {"selectedType": "openai"}},
+        # After a turn it would ask the model what to remember.
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(sandbox.home / ".qwen" / "settings.json", settings)
+    environ = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{sandbox.model}/v1", "OPENAI_MODEL": "scripted"}
+    return Launch(["qwen", "--approval-mode", "yolo", "-p", task], environ)
+
+
 def claude(sandbox: Sandbox, task: str) -> Launch:
     command = ["claude", "-p", task, "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"]
     environ = {
@@ -176,5 +190,6 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "gemini": gemini,
     "claude": claude,
     "opencode": opencode,
+    "qwen": qwen,
 }
-WITH_SERVERS = ("codex", "gemini", "claude", "opencode")
+WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen")

@@ -58,6 +58,8 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("opencode", "project"): (),
     ("pi", "user"): (),
     ("pi", "project"): (StartPrompt(FOLDER, "Trust project folder?"),),
+    ("qwen", "user"): (),
+    ("qwen", "project"): (),
 }
 """What each client asks when it starts for the first time after an installation in a scope, in this order."""
 
@@ -70,6 +72,7 @@ READY: Mapping[str, Sequence[str]] = {
     "gemini": ("1 MCP server",),
     "opencode": ("Ask anything...",),
     "pi": ("(auto)",),
+    "qwen": ("Type your message",),
 }
 """What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 
@@ -79,6 +82,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "gemini": ("gemini", "-m", "gemini-2.5-flash", "--approval-mode", "yolo"),
     "opencode": ("opencode",),
     "pi": ("pi", "--provider", "local", "--model", "scripted", "--offline"),
+    "qwen": ("qwen", "--approval-mode", "yolo"),
 }
 WAIT: Mapping[str, Turn] = {
     "claude": {"tool": "WaitForMcpServers"},

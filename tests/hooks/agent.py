@@ -60,6 +60,10 @@ CLEARED_VARIABLES = dict.fromkeys(
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
+OWN_LIMITS = [limit for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
+RAISED_LIMITS = {limit.variable: limit.raised for limit in OWN_LIMITS if limit.variable}
+"""The agents' own limits of continuations, as an installation raises them."""
+
 Tasks = list[tuple[str, str]]
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -76,7 +80,7 @@ class Workspace:
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
         homes["XDG_RUNTIME_DIR"] = str(self.home)
-        return {**CLEARED_VARIABLES, **homes, "TILDONE_USER": "Ada", **self.more}
+        return {**CLEARED_VARIABLES, **RAISED_LIMITS, **homes, "TILDONE_USER": "Ada", **self.more}
 
     @property
     def settings(self) -> Settings:
@@ -185,7 +189,13 @@ class HookedAgent:
             hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
         ), answer
         reply = json.loads(answer.out) if answer.out else {}
-        return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or "")
+        return nudge_in(reply)
+
+
+def nudge_in(reply: Mapping[str, Any]) -> str:
+    """The text with which a reply to a stop makes an agent go on; empty if there is none."""
+    added = reply.get("hookSpecificOutput", {}).get("additionalContext")
+    return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or added or "")
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:

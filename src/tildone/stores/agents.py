@@ -219,7 +219,13 @@ KNOWN = {
     ),
     "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
     "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
-    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
+    "qwen": Known(
+        "qwen",
+        "@qwen-code/qwen-code",
+        "QWEN_CODE_SESSION_ID",
+        ("QWEN_CODE",),
+        mcp=McpClient(names=("qwen",), text_only=True),
+    ),
     "opencode": Known(
         "opencode",
         "opencode-ai",
@@ -522,6 +528,9 @@ FORMER_NOTE = "former"
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
 
+CONTINUED_NOTE = "continued"
+"""Name of a note: a stroke for each stop since the agent began to count how often in a row it goes on."""
+
 SUBAGENT_MARK = "#sub:"
 """Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
 
@@ -690,6 +699,26 @@ class AgentRegistry:
             return AgentId.parse(noted) if noted and started == str(start_time(pid)) else None
         except ValueError:
             return None
+
+    def tally(self, agent_id: AgentId, name: str) -> int:
+        """Add a stroke to a note about an agent, and return how many it had. Raises StoreError if it can't be written.
+
+        This loads less than `set_note`, as it replaces no file.
+        """
+        from tildone.base.private import make_private_folder, open_private
+
+        path = self._path(agent_id, f".{name}")
+        try:
+            make_private_folder(self.folder)
+            file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                strokes = os.fstat(file).st_size
+                os.write(file, b"|")
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        return strokes
 
     def take_note(self, agent_id: AgentId, name: str) -> str:
         """Return a note about an agent, and remove it; empty if there is none."""

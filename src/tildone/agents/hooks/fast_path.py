@@ -22,6 +22,7 @@ from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
     CLAIM_NOTE,
+    CONTINUED_NOTE,
     MODEL_NOTE,
     USAGE_NOTE,
     Agent,
@@ -85,6 +86,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
             note_model(event, agents, agent_id)
     if pid and not agent_id.is_anonymous and _precedes_change(event, is_missing=is_missing):
         agents.note_caller(agent_id, pid)
+    if not event.text("subagent"):
+        begin_row(event, agents, agent_id)
     if not is_missing:
         _note_usage(event, agents, agent_id)
     agent = _agent(agents, agent_id, pid, settings)
@@ -115,6 +118,17 @@ def _precedes_change(event: HookEvent, *, is_missing: bool) -> bool:
     if event.point is HookPoint.BEFORE_TOOL:
         return event.is_of_our_tool
     return event.point is HookPoint.PROMPT and not event.hooks.shares_process and not is_missing
+
+
+def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
+    limit = event.hooks.continuation_limit
+    if limit is None:
+        return
+    if (event.point is HookPoint.PROMPT and event.from_person) or (
+        event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt
+    ):
+        agents.take_note(agent_id, CONTINUED_NOTE)
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:

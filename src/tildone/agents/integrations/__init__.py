@@ -124,6 +124,21 @@ class TaskAction(Enum):
 
 
 @value
+class ContinuationLimit:
+    """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
+
+    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`. `variable` is the
+    environment variable that sets the limit, if there is one, and `raised` its value after an installation. `read`
+    returns the limit by the text of the variable, which is empty if it is not set; None means that there is no limit.
+    """
+
+    read: Callable[[str], int | None]
+    variable: str = ""
+    raised: str = ""
+    per_prompt: bool = False
+
+
+@value
 class Hooks:
     """How a coding agent calls hooks and what it expects on their standard output.
 
@@ -144,6 +159,7 @@ class Hooks:
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
     that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
     """
 
     points: Mapping[str, HookPoint]
@@ -163,6 +179,7 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
+    continuation_limit: ContinuationLimit | None = None
 
 
 @value
@@ -171,6 +188,7 @@ class Integration:
 
     It counts as installed if `folder` exists or its executable is on the PATH. `tried` is the version that the
     tests install and run; `min_versions` are the first versions with a gate and with the tool in every request.
+    `listing` are the arguments with which it lists its MCP servers and says whether it reaches them, without a model.
 
     `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
     to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
@@ -191,6 +209,7 @@ class Integration:
     task_tools: Mapping[TaskAction, str] = {}
     tried: str = ""
     min_versions: Mapping[str, str] = {}
+    listing: tuple[str, ...] = ()
     after_install: str = ""
     prompts: Mapping[str, tuple[str, ...]] = {}
     silencers: Callable[[Inspection], None] | None = None

@@ -136,14 +136,15 @@ class McpClient:
 
     `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
-    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
-    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
-    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
-    every request, and a model needs none of them, so such a client is not told of our resources.
+    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients show the model
+    the structured content of a result in place of its text, or both, so they are sent none. Clients with
+    `resource_tools` give their model tools of their own if any server has resources. These cost two to four times as
+    much as our tool in every request, and a model needs none of them, so such a client is not told of our resources.
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object.
+    separates it from a key in its object. If `_meta` has neither, it is recognised by its arguments, which the hook
+    before the call has, too (`by_arguments`).
     """
 
     names: tuple[str, ...] = ()
@@ -154,6 +155,7 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
+    by_arguments: bool = False
 
 
 @value
@@ -210,14 +212,25 @@ KNOWN = {
         mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
     ),
     "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
-    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
+    "copilot": Known(
+        "copilot",
+        "@github/copilot",
+        "COPILOT_AGENT_SESSION_ID",
+        ("COPILOT_CLI",),
+        mcp=McpClient(
+            names=("copilot",),
+            conversation_variable="COPILOT_AGENT_SESSION_ID",
+            text_only=True,
+            by_arguments=True,
+        ),
+    ),
     "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
     "opencode": Known(
         "opencode",
         "opencode-ai",
         "OPENCODE_SESSION_ID",
         ("OPENCODE",),
-        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, by_arguments=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),

@@ -125,6 +125,11 @@ class HookEvent:
         return self.point is HookPoint.SESSION_END and self.is_unattended
 
     @property
+    def can_warn(self) -> bool:
+        """Whether the agent shows the person what a hook writes to standard error now, if it ends with a warning."""
+        return self.point in self.hooks.warnings_at
+
+    @property
     def will_wake(self) -> bool:
         """Whether a background task or a timer will wake the agent by itself; a subagent is not woken by subagents."""
         tasks, timers = self.get("background_tasks"), self.get("scheduled_tasks")
@@ -139,7 +144,7 @@ class HookEvent:
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
     for path in hooks.fields[field].split():
-        content = _at(payload, path)
+        content = at_path(payload, path)
         if content is not None:
             return content
     return None
@@ -174,7 +179,8 @@ def _object(received: bytearray) -> Mapping[str, Any]:
     raise ValueError("standard input is not a JSON object")
 
 
-def _at(payload: object, path: str) -> object:
+def at_path(payload: object, path: str) -> object:
+    """Return what is at a path such as `a.b`; None if there is nothing."""
     for name in path.split("."):
         if isinstance(payload, dict):
             payload = payload.get(name)

@@ -269,13 +269,13 @@ def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
         raise PlanLost(settings.store.redacted)
 
 
-def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
+def loss_reply(event: HookEvent, pid: int, problem: str) -> tuple[str, str]:
     """Return the reply that tells person and model, if they do not know yet. An agent that stops goes on, to say it."""
     from tildone.agents.hooks.reply import postpone_notice, rendered_together
     from tildone.plan.dialects.native import PLAN_LOST
 
     if not Remembered(event.environ, event.agent_id(pid)).is_new(TOLD):
-        return ""
+        return "", ""
     notice = f"tildone: {problem} To bring back a backup: tildone restore"
     postpone_notice(event, pid, notice)
     to_model = ReplyKind.CONTINUE if event.point is HookPoint.STOP else ReplyKind.ADD_CONTEXT

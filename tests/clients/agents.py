@@ -174,7 +174,7 @@ def copilot(sandbox: Sandbox, task: str) -> Launch:
         # The program unpacks itself at its first start; all tests use the same files.
         "COPILOT_CACHE_HOME": str(folder_of("copilot") / "copilot" / "unpacked"),
     }
-    return Launch(["copilot", "-p", task, "--allow-all-tools"], environ)
+    return Launch(["copilot", "-p", task, "--allow-all"], environ)
 
 
 def _write(path: Path, settings: str | dict[str, Any]) -> None:

@@ -89,6 +89,7 @@ def trusted(name: str, sandbox: Sandbox) -> Sandbox:
     settings = {
         "codex": (".codex/config.toml", f'[projects."{sandbox.work}"]\ntrust_level = "trusted"\n'),
         "gemini": (".gemini/trustedFolders.json", json.dumps({str(sandbox.work): "TRUST_FOLDER"})),
+        "copilot": (".copilot/config.json", json.dumps({"trustedFolders": [str(sandbox.work)]})),
     }
     if name in settings:
         file, text = settings[name]

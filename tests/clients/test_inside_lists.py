@@ -200,9 +200,21 @@ STARTS: Mapping[str, Sequence[Turn]] = {
     ],
     "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
     "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
+    "copilot": [
+        {
+            "tool": "task",
+            "args": {
+                "description": "look",
+                "prompt": SUBTASK,
+                "agent_type": "general-purpose",
+                "name": "looker",
+                "mode": "sync",
+            },
+        }
+    ],
 }
 """How a model starts a subagent and waits for it."""
-KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general", "copilot": "general-purpose"}
 
 
 class FamilyModel(TwoAgentModel):

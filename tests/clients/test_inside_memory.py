@@ -223,6 +223,7 @@ COMPACT = {
     "gemini": ("/compress", "compressed"),
     "opencode": ("/compact", "Compaction"),
     "pi": ("/compact", "[compaction]"),
+    "copilot": ("/compact", "Compaction completed"),
 }
 """The command that compacts a conversation, and what the screen shows afterwards."""
 LONG: dict[str, Turn] = {"gemini": {"usage": {"promptTokenCount": 100_000, "totalTokenCount": 100_005}}}
@@ -288,12 +289,13 @@ FULL: dict[str, dict[str, int]] = {
     "gemini": {"promptTokenCount": 700_000, "totalTokenCount": 700_005},
     "opencode": {"prompt_tokens": 200_000, "total_tokens": 200_005},
     "pi": {"prompt_tokens": 200_000, "total_tokens": 200_005},
+    "copilot": {"prompt_tokens": 126_000, "total_tokens": 126_005},
 }
 """The usage that each client takes for a context that is nearly full, with the names of its protocol."""
 LIMITS = {"limit": {"context": 100_000, "output": 4000}}
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi"])
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi", "copilot"])
 @in_both_modes
 @proves("automatic compaction")
 def test_a_plan_is_known_after_a_compaction_in_the_middle_of_a_turn(

@@ -17,7 +17,7 @@ SCRIPT: list[Turn] = [
     {"tool": "todo", "args": {"done": 2}},
     ALL_DONE,
 ]
-MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152}
+MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152, "copilot": 160}
 """Gemini CLI adds a parameter to every tool, and Codex a namespace."""
 
 OWN_TOOLS = ("codex",)

@@ -31,7 +31,7 @@ MAX_WAIT_SECONDS, POLL_SECONDS = 1.0, 0.02
 
 def last_message(event: HookEvent, transcript: Transcript) -> str:
     """Return the text of the last message of the turn of the agent or subagent; empty if there is none at the end."""
-    deadline = monotonic() + MAX_WAIT_SECONDS
+    deadline = monotonic() + (MAX_WAIT_SECONDS if event.text("transcript") else 0)
     while True:
         message, is_complete = _at_end(event, transcript)
         if is_complete or monotonic() > deadline:

@@ -60,6 +60,10 @@ CLEARED_VARIABLES = dict.fromkeys(
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
+OWN_LIMITS = [limit.variable for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
+RAISED_LIMITS = {variable: "100" for variable in OWN_LIMITS if variable}
+"""The agents' own limits of continuations, as an installation raises them."""
+
 Tasks = list[tuple[str, str]]
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -76,7 +80,7 @@ class Workspace:
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
         homes["XDG_RUNTIME_DIR"] = str(self.home)
-        return {**CLEARED_VARIABLES, **homes, "TILDONE_USER": "Ada", **self.more}
+        return {**CLEARED_VARIABLES, **RAISED_LIMITS, **homes, "TILDONE_USER": "Ada", **self.more}
 
     @property
     def settings(self) -> Settings:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Answer
 from tests.hooks.agent import (
     CLAUDE,
     CURSOR,
@@ -24,7 +25,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations import ContinuationLimit, HookPoint, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -194,16 +195,78 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
     agent: HookedAgent,
 ) -> None:
     """It calls the hook by hand, as if a person had spoken."""
-    forger = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": "claude-code"}))
+    in_shell, in_hook = (
+        replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": f"claude-code_2-1-197_{place}"}))
+        for place in ("agent", "harness")
+    )
     for word in "abc":
         agent.stops(word)
 
-    forger.report(HookPoint.PROMPT, prompt="Go on")
+    in_shell.report(HookPoint.PROMPT, prompt="Go on")
     counted = agent.workspace.session.state.ledger.continued
-    agent.report(HookPoint.PROMPT, prompt="Is the parser done?")
+    in_hook.report(HookPoint.PROMPT, prompt="Is the parser done?")
 
     state = agent.workspace.session.state
     assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
+
+
+OWN_LIMIT = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
+
+@pytest.mark.parametrize(("given", "nudges"), [("", 8), ("many", 8), ("3", 3), ("0", 20), ("100", 20)])
+def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
+    agent: HookedAgent, given: str, nudges: int
+) -> None:
+    agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: given}))
+
+    answers = [stop(agent, number) for number in range(22)]
+
+    assert ["is not done" in answer.out for answer in answers] == [True] * nudges + [False] * (22 - nudges)
+    assert [answer.out for answer in answers[nudges + 1 :]] == [""] * (21 - nudges)
+    if nudges < 20:
+        assert answers[nudges].json["systemMessage"] == (
+            f"tildone lets the agent go: told to go on {nudges} times in a row, the limit of the coding agent. 2 of 2 "
+            f"tasks are open. To go on, send it a prompt. To raise the limit, set {OWN_LIMIT}."
+        )
+
+
+@pytest.mark.parametrize(
+    ("per_prompt", "between", "held"),
+    [
+        (False, "a tool call", [True, True]),
+        (True, "a tool call", [True, False]),
+        (True, "a prompt", [True, True]),
+        (False, "a prompt", [True, True]),
+        (False, "a tool call of a subagent", [True, False]),
+        (False, "a stop that only another hook prevents", [False, False]),
+    ],
+)
+def test_the_agents_own_limit_counts_as_the_agent_counts(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, *, per_prompt: bool, between: str, held: list[bool]
+) -> None:
+    limit = ContinuationLimit(8, OWN_LIMIT, per_prompt=per_prompt)
+    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=limit)
+    monkeypatch.setattr(claude, "INTEGRATION", replace_trust(CLAUDE, hooks=hooks))
+    agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: "3"}))
+    for number in range(2):
+        assert stop(agent, number).out
+
+    match between:
+        case "a tool call":
+            agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash")
+        case "a tool call of a subagent":
+            agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", agent_id="a1", agent_type="Explore")
+        case "a prompt":
+            agent.report(HookPoint.PROMPT, prompt="<task-notification>")
+        case _:
+            assert stop(agent, 2, "Which one?").out == ""
+
+    assert [bool(agent.stops(f"Still {number}.", stop_hook_active=True)) for number in range(2)] == held
+
+
+def stop(agent: HookedAgent, number: int, words: str = "") -> Answer:
+    """Stop for the n-th time, in a turn in which the agent went on after each stop before."""
+    return agent.report(HookPoint.STOP, last_assistant_message=words or f"Stop {number}.", stop_hook_active=number > 0)
 
 
 LEFT_ALONE = ("fails", "asks", "delegates", "waits")

@@ -524,6 +524,9 @@ LIST_NOTE = "list"
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
 
+CONTINUED_NOTE = "continued"
+"""Name of a note: a stroke for each stop since the agent began to count how often in a row it goes on."""
+
 SUBAGENT_MARK = "#sub:"
 """Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
 
@@ -680,6 +683,26 @@ class AgentRegistry:
         """Write a note about an agent, in a separate file. Raises StoreError if it cannot be written."""
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
+
+    def tally(self, agent_id: AgentId, name: str) -> int:
+        """Add a stroke to a note about an agent, and return how many it had. Raises StoreError if it can't be written.
+
+        This loads less than `set_note`, as it replaces no file.
+        """
+        from tildone.base.private import make_private_folder, open_private
+
+        path = self._path(agent_id, f".{name}")
+        try:
+            make_private_folder(self.folder)
+            file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                strokes = os.fstat(file).st_size
+                os.write(file, b"|")
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        return strokes
 
     def take_note(self, agent_id: AgentId, name: str) -> str:
         """Return a note about an agent, and remove it; empty if there is none."""

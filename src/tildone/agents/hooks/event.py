@@ -33,6 +33,9 @@ MAX_EARLY_PARSES = 16
 BYTE_ORDER_MARK = "\ufeff"
 MAX_MODEL_CHARS = 100
 
+OF_HOOKS = "_harness"
+"""The end of the variable that marks the shells of models, where a coding agent sets it for its hooks, too."""
+
 OUR_TOOLS = "tildone"
 """Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
 
@@ -106,7 +109,8 @@ class HookEvent:
         """Whether a prompt appears to have been typed by a person, not by a model that runs the hook in its shell."""
         prompt = self.text("prompt").strip()
         is_own = prompt.startswith(self.hooks.own_prompts)
-        is_model = bool(self.environ.get(ANY_AGENT))
+        marked = self.environ.get(ANY_AGENT, "")
+        is_model = marked != "" and not marked.endswith(OF_HOOKS)
         return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
 
     @property
@@ -128,6 +132,18 @@ class HookEvent:
     def can_warn(self) -> bool:
         """Whether the agent shows the person what a hook writes to standard error now, if it ends with a warning."""
         return self.point in self.hooks.warnings_at
+
+    @property
+    def max_continuations(self) -> int | None:
+        """How often in a row the agent goes on because a hook asks for it; None without a limit."""
+        limit = self.hooks.continuation_limit
+        if limit is None:
+            return None
+        try:
+            count = int(self.environ.get(limit.variable, ""))
+        except ValueError:
+            count = limit.count
+        return count if count > 0 else None
 
     @property
     def will_wake(self) -> bool:

@@ -23,6 +23,7 @@ from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
     CALLER_NOTE,
     CLAIM_NOTE,
+    CONTINUED_NOTE,
     MODEL_NOTE,
     USAGE_NOTE,
     Agent,
@@ -84,6 +85,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
             check_space(path)
         if not is_missing:
             note_model(event, agents, agent_id)
+    if not event.text("subagent"):
+        begin_row(event, agents, agent_id)
     calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
     if event.hooks.shares_process and calls_our_tool:
         # The MCP server, which sees only the process, is told which conversation calls next.
@@ -105,6 +108,14 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return False
     # Otherwise the store has to be told that claims go on, as above that a rest has ended.
     return not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
+
+
+def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
+    limit = event.hooks.continuation_limit
+    # An agent that counts per prompt may report our words as a prompt, which begins no row.
+    if limit is not None and not limit.per_prompt and event.point in (HookPoint.PROMPT, HookPoint.BEFORE_TOOL):
+        agents.take_note(agent_id, CONTINUED_NOTE)
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:

@@ -26,11 +26,11 @@ from tildone.app.settings import Settings, load_valid
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
-from tildone.plan.events import StopFingerprint
+from tildone.plan.events import Bound, StopFingerprint
 from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
 from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
-from tildone.stores.agents import Agent, AgentId, AgentRegistry, digest, runs_program
+from tildone.stores.agents import CONTINUED_NOTE, Agent, AgentId, AgentRegistry, digest, runs_program
 from tildone.stores.assignment import has_tools
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def _filled(template: object, text: str, event: str) -> Any:
         return {name: _filled(item, text, event) for name, item in template.items()}
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template
 
+
+HOLD_AGAIN = "To hold it to them again: tildone resume"
 
 MAX_NUDGES = 1
 """How often a model without our tools is told the command before the plan changes."""
@@ -175,12 +177,13 @@ def agent_stopped(
                 "tildone lets the agent go: its model has no todo tool, because "
                 f"{title} runs no MCP server of tildone. To find the cause: {program()} doctor {name}"
             )
-            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)}"), None
+            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)} {HOLD_AGAIN}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
             from tildone.plan.text.amounts import describe_bound
 
-            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
+            how = _after_own_limit(event) if bound is Bound.HOST else HOLD_AGAIN
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)} {how}"
             return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
             return None, RestReason.ABORTED
@@ -230,7 +233,21 @@ def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         busy=event.will_wake,
         fingerprint=StopFingerprint(message=words),
         cost=agents.cost(agent_id),
+        continued=_continued(event, agents, agent_id),
+        max_continued=event.max_continuations,
     )
+
+
+def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> int:
+    """Return how often in a row the agent has gone on, as it counts: so often it stopped before in this row.
+
+    Hooks of others count, too: an agent that has stopped and is still in its turn went on because some hook asked it.
+    """
+    if event.max_continuations is None:
+        return 0
+    if event.get("stop_hook_active") is not True:
+        agents.take_note(agent_id, CONTINUED_NOTE)
+    return agents.tally(agent_id, CONTINUED_NOTE)
 
 
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
@@ -248,9 +265,16 @@ def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     return message[int(noted) if noted.isdecimal() else 0 :].strip() or message
 
 
+def _after_own_limit(event: HookEvent) -> str:
+    """Return how an agent goes on that has reached a limit of its own, and what raises the limit, if anything does."""
+    limit = event.hooks.continuation_limit
+    raised = f" To raise the limit, set {limit.variable}." if limit and limit.variable else ""
+    return f"To go on, send it a prompt.{raised}"
+
+
 def _work_left(plan: Plan) -> str:
     count = len(open_tasks(plan))
-    return f"{count} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"
+    return f"{count} of {progress(plan).total} tasks are open."
 
 
 PENDING = "pending"

@@ -142,6 +142,20 @@ class TaskAction(Enum):
 
 
 @value
+class ContinuationLimit:
+    """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
+
+    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`; it lasts as long as
+    the agent's stops have `stop_hook_active`. `variable` is the environment variable that sets the limit, if there is
+    one; there, 0 means that there is none.
+    """
+
+    count: int
+    variable: str = ""
+    per_prompt: bool = False
+
+
+@value
 class Hooks:
     """How a coding agent calls hooks and what it expects on their standard output.
 
@@ -164,6 +178,8 @@ class Hooks:
     that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
     `transcript` is for an agent whose events do not have the last message. `warnings_at` are the points at which it
     shows the person what a hook writes to standard error if the exit code is 2; notices are given there in this way.
+    `subagent_stop` is the event of a subagent that stops, for an agent that also sends its own one then, in vain.
+    `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
     """
 
     points: Mapping[str, HookPoint]
@@ -185,6 +201,8 @@ class Hooks:
     own_prompts: tuple[str, ...] = ()
     transcript: Transcript | None = None
     warnings_at: tuple[HookPoint, ...] = ()
+    subagent_stop: str = ""
+    continuation_limit: ContinuationLimit | None = None
 
 
 @value

@@ -13,6 +13,7 @@ from tildone.agents.integrations import (
     MESSAGE,
     SUBAGENT_POINTS,
     TIMEOUT_SECONDS,
+    ContinuationLimit,
     HookPoint,
     Hooks,
     Integration,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+RAISED_CAP = 100
+"""More than our own bounds allow without a tool call, so that these decide; a broken hook of others still ends."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 """Settings of an organization, which no other settings override."""
@@ -54,6 +59,7 @@ def _configure(installation: Installation) -> None:
     if site.hooks:
         for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
+        installation.set_member(settings, ("env", CAP_VARIABLE), str(RAISED_CAP), yields=True)
         line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
         installation.set_member(settings, ("statusLine",), line, yields=True)
 
@@ -146,6 +152,7 @@ INTEGRATION = Integration(
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,
+        continuation_limit=ContinuationLimit(8, CAP_VARIABLE),
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
     ),

@@ -12,6 +12,7 @@ from tildone.agents.integrations import (
     FIELDS,
     TEXT,
     TIMEOUT_SECONDS,
+    ContinuationLimit,
     HookPoint,
     Hooks,
     Integration,
@@ -20,6 +21,7 @@ from tildone.agents.integrations import (
 
 POINTS = {
     "agentStop": HookPoint.STOP,
+    "subagentStop": HookPoint.STOP,
     "sessionStart": HookPoint.SESSION_START,
     "userPromptSubmitted": HookPoint.PROMPT,
     "preCompact": HookPoint.COMPACTION,
@@ -91,6 +93,7 @@ INTEGRATION = Integration(
             **FIELDS,
             # A subagent has a session of its own.
             "conversation": "parentAgentId sessionId session_id",
+            "last_message": "response",
             "subagent": "agentId",
             "subagent_kind": "agentType",
             "tool": "toolName",
@@ -114,6 +117,9 @@ INTEGRATION = Integration(
         warnings_at=WARNINGS_AT,
         starts_servers=True,
         continues_subagents=True,
+        subagent_stop="subagentStop",
+        # Versions before 1.0.72 have no limit, and do not tell that a stop follows another.
+        continuation_limit=ContinuationLimit(8, per_prompt=True),
         conversation_variable="COPILOT_AGENT_SESSION_ID",
         project_variable="COPILOT_PROJECT_DIR",
     ),

@@ -22,6 +22,7 @@ from tests.clients.driving import (
     in_every_client,
     install_in,
     needs_tmux,
+    shell,
 )
 from tests.clients.inside import TASK, InstalledClient, install, program
 from tests.clients.model import Model
@@ -130,6 +131,21 @@ def test_a_client_works_with_a_broken_tildone(
         client = install(name, make_sandbox(model))
         with broken(situation, client, tmp_path):
             check_unaffected(client, model)
+
+
+@in_every_client
+@pytest.mark.parametrize("script", ["exit 1", "exit 2", "exit 127"])
+@proves("broken program")
+def test_a_tool_of_a_client_works_although_the_hooks_around_it_fail(
+    name: str, script: str, make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    with Model(shell(name, "touch worked"), {"text": "Hello from the script."}) as model:
+        client = install(name, make_sandbox(model))
+        client.rewrite(str(PROGRAM), str(program(tmp_path / "bin", script)))
+        result = client.run()
+
+    assert result.code == 0, result
+    assert (client.sandbox.work / "worked").exists()
 
 
 @in_every_client

@@ -292,6 +292,8 @@ FULL: dict[str, dict[str, int]] = {
     "copilot": {"prompt_tokens": 126_000, "total_tokens": 126_005},
 }
 """The usage that each client takes for a context that is nearly full, with the names of its protocol."""
+BESIDE_THE_WORK = ("copilot",)
+"""The clients that ask for a summary and send the next request meanwhile."""
 LIMITS = {"limit": {"context": 100_000, "output": 4000}}
 
 
@@ -311,7 +313,7 @@ def test_a_plan_is_known_after_a_compaction_in_the_middle_of_a_turn(
             say(TASK, ALL["text"])
 
     assert len(model.summaries) == 1
-    check_held_after_compaction(client, model, compacted=3, told=4)
+    check_held_after_compaction(client, model, compacted=3 + (name in BESIDE_THE_WORK), told=4)
 
 
 @pytest.mark.long

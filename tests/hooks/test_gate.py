@@ -13,6 +13,7 @@ import pytest
 from tests.cli.person import Answer
 from tests.hooks.agent import (
     CLAUDE,
+    COPILOT,
     CURSOR,
     GEMINI,
     OPEN,
@@ -25,7 +26,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import ContinuationLimit, HookPoint, claude
+from tildone.agents.integrations import ContinuationLimit, HookPoint, Integration, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -70,15 +71,19 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
         assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
 
 
-def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
-    agent = HookedAgent(workspace, CURSOR)
+@pytest.mark.parametrize(("integration", "code"), [(CURSOR, 0), (COPILOT, 2)])
+def test_a_notice_that_no_reply_can_have_goes_to_standard_error(
+    workspace: Workspace, integration: Integration, code: int
+) -> None:
+    """Copilot CLI shows it to the person because of the exit code."""
+    agent = HookedAgent(workspace, integration)
     workspace.plan(*OPEN)
     session = workspace.session
     session.store.append(session.name, Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20)))
 
     answer = agent.report(HookPoint.STOP, status="completed")
 
-    assert (answer.code, answer.out) == (0, "")
+    assert (answer.code, answer.out) == (code, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
 
@@ -235,7 +240,8 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
     [
         (False, "a tool call", [True, True]),
         (True, "a tool call", [True, False]),
-        (True, "a prompt", [True, True]),
+        (True, "a prompt", [True, False]),
+        (True, "the first stop of a turn", [True, True]),
         (False, "a prompt", [True, True]),
         (False, "a tool call of a subagent", [True, False]),
         (False, "a stop that only another hook prevents", [False, False]),
@@ -258,6 +264,8 @@ def test_the_agents_own_limit_counts_as_the_agent_counts(
             agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", agent_id="a1", agent_type="Explore")
         case "a prompt":
             agent.report(HookPoint.PROMPT, prompt="<task-notification>")
+        case "the first stop of a turn":
+            assert stop(agent, 0).out
         case _:
             assert stop(agent, 2, "Which one?").out == ""
 

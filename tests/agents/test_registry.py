@@ -509,7 +509,7 @@ def other() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    """Not after that has ended or was killed, also before its parent notices, and not by a later process with the same ids.
+    """Not after that has ended or was killed, even if unnoticed, and not by a later process with the same ids.
 
     The next one tidies up.
     """

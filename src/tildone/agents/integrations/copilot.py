@@ -124,6 +124,10 @@ INTEGRATION = Integration(
         project_variable="COPILOT_PROJECT_DIR",
     ),
     notes={
+        "held": (
+            "Copilot CLI goes on eight times after one prompt, whatever is done meanwhile. The agent is let go then, and a "
+            "prompt starts it again."
+        ),
         "native list": "Its todos are rows of a database that the model writes in SQL; hooks do not get the rows.",
         "stop": "Copilot CLI ends no turn for a hook: every tool call is refused, and the model is told to stop.",
         "status line": "Copilot CLI shows it only at a terminal; without one, the test runs the installed command.",

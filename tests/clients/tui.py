@@ -73,7 +73,7 @@ READY: Mapping[str, Sequence[str]] = {
     "gemini": ("1 MCP server",),
     "opencode": ("Ask anything...",),
     "pi": ("(auto)",),
-    "copilot": ("/ commands",),
+    "copilot": ("/ commands", "still waiting on"),
 }
 """What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 

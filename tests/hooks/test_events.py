@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -370,6 +371,20 @@ def test_an_agent_whose_message_is_in_its_transcript_may_ask_and_a_subagent_says
     asked, said = agent.report(HookPoint.STOP, **stop), agent.report(HookPoint.STOP, **stop, response="I stop.")
 
     assert (asked.out, "is not done" in said.out) == ("", True)
+
+
+@pytest.mark.parametrize(("integration", "held"), [(CLAUDE, False), (COPILOT, True)])
+def test_a_hook_that_copilot_cli_finds_in_the_settings_of_another_agent_says_nothing(
+    workspace: Workspace, integration: Integration, *, held: bool
+) -> None:
+    """It reads `.claude/settings.json`, too."""
+    workspace.plan(*OPEN)
+    workspace = replace(workspace, more={"COPILOT_PROJECT_DIR": str(workspace.project)})
+
+    answer = HookedAgent(workspace, integration).report(HookPoint.STOP)
+
+    assert ("is not done" in answer.out) == held
+    assert bool([*workspace.agents.all()]) == held
 
 
 TIMEOUT_SECONDS = 60

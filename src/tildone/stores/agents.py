@@ -164,7 +164,8 @@ class Known:
 
     `executable` is its command, and `package` the npm package that it comes in. `conversation` is the variable with the
     id of the conversation in the shells that its model uses, and `marks` are others that are set there and nowhere
-    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client.
+    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client. `hook_mark` is a variable that it
+    sets for its hooks only, if it also runs those that are in the settings of other coding agents.
     """
 
     executable: str = ""
@@ -173,6 +174,7 @@ class Known:
     marks: tuple[str, ...] = ()
     unmarked: str = ""
     calls_hooks: bool = True
+    hook_mark: str = ""
     mcp: McpClient | None = None
 
 
@@ -217,6 +219,7 @@ KNOWN = {
         "@github/copilot",
         "COPILOT_AGENT_SESSION_ID",
         ("COPILOT_CLI",),
+        hook_mark="COPILOT_PROJECT_DIR",
         mcp=McpClient(
             names=("copilot",),
             conversation_variable="COPILOT_AGENT_SESSION_ID",

@@ -20,7 +20,8 @@ from _thread import LockType, allocate_lock, start_new_thread
 from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from tildone.agents.hooks.event import HookEvent
     from tildone.agents.integrations import Hooks, Integration
@@ -90,7 +91,7 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
     words, flags = _parse(argv)
     integration, hooks = _integration(words[0] if words else "")
     payload = read(0)
-    if payload is None:
+    if payload is None or _is_run_by_another(integration.name, payload):
         return
     name = words[1] if len(words) > 1 else field_in(payload, hooks, "event")
     point = hooks.points.get(name) if isinstance(name, str) else None
@@ -137,6 +138,18 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
     if os.isatty(0):
         raise UsageError(AT_A_TERMINAL)
     return INTEGRATIONS[name], hooks
+
+
+def _is_run_by_another(name: str, payload: Mapping[str, Any]) -> bool:
+    """Return whether a coding agent runs the hook of another one, which it found in the settings of that.
+
+    It has hooks of its own, or is not to be held: two hooks would take one conversation for two agents.
+    """
+    from tildone.agents.integrations import PROBE
+    from tildone.stores.agents import KNOWN
+
+    marks = (known.hook_mark for other, known in KNOWN.items() if other != name and known.hook_mark)
+    return PROBE not in payload and any(mark in os.environ for mark in marks)
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -149,7 +149,7 @@ def _is_run_by_another(name: str, payload: Mapping[str, Any]) -> bool:
     from tildone.stores.agents import KNOWN
 
     marks = (known.hook_mark for other, known in KNOWN.items() if other != name and known.hook_mark)
-    return PROBE not in payload and any(mark in os.environ for mark in marks)
+    return PROBE not in payload and any(os.environ.get(mark) for mark in marks)
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:

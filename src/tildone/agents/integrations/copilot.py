@@ -125,8 +125,8 @@ INTEGRATION = Integration(
     ),
     notes={
         "held": (
-            "Copilot CLI goes on eight times after one prompt, whatever is done meanwhile. The agent is let go then, and "
-            "a prompt starts it again."
+            "Copilot CLI goes on eight times after one prompt, whatever is done meanwhile. The agent is let go then, "
+            "and a prompt starts it again."
         ),
         "native list": "Its todos are rows of a database that the model writes in SQL; hooks do not get the rows.",
         "stop": "Copilot CLI ends no turn for a hook: every tool call is refused, and the model is told to stop.",

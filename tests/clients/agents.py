@@ -133,6 +133,18 @@ def gemini(sandbox: Sandbox, task: str) -> Launch:
     return Launch(command, {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": sandbox.model})
 
 
+def qwen(sandbox: Sandbox, task: str) -> Launch:
+    settings: dict[str, Any] = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(sandbox.home / ".qwen" / "settings.json", settings)
+    environ = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{sandbox.model}/v1", "OPENAI_MODEL": "scripted"}
+    return Launch(["qwen", "--approval-mode", "yolo", "-p", task], environ)
+
+
 def claude(sandbox: Sandbox, task: str) -> Launch:
     command = ["claude", "-p", task, "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"]
     environ = {
@@ -189,5 +201,6 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "claude": claude,
     "opencode": opencode,
     "copilot": copilot,
+    "qwen": qwen,
 }
-WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "copilot")
+WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen", "copilot")

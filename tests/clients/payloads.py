@@ -22,7 +22,10 @@ exec {program} "$@" < <(tee "$copy")
 METHODS = ("initialize", "server/discover", "tools/call")
 """The requests to a server that are described; which others there are depends on what the server offers."""
 
-FREE_FORM = ("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks")
+FREE_FORM = (
+    *("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks"),
+    *("toolArgs", "toolResult"),
+)
 """Fields whose content depends on the tool or the task; only their presence is described."""
 
 

@@ -60,8 +60,8 @@ CLEARED_VARIABLES = dict.fromkeys(
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
-OWN_LIMITS = [limit.variable for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
-RAISED_LIMITS = {variable: "100" for variable in OWN_LIMITS if variable}
+OWN_LIMITS = [limit for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
+RAISED_LIMITS = {limit.variable: limit.raised for limit in OWN_LIMITS if limit.variable}
 """The agents' own limits of continuations, as an installation raises them."""
 
 Tasks = list[tuple[str, str]]
@@ -190,7 +190,13 @@ class HookedAgent:
             hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
         ), answer
         reply = json.loads(answer.out) if answer.out else {}
-        return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or "")
+        return nudge_in(reply)
+
+
+def nudge_in(reply: Mapping[str, Any]) -> str:
+    """The text with which a reply to a stop makes an agent go on; empty if there is none."""
+    added = reply.get("hookSpecificOutput", {}).get("additionalContext")
+    return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or added or "")
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:

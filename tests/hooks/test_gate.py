@@ -26,7 +26,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import ContinuationLimit, HookPoint, Integration, claude
+from tildone.agents.integrations import HookPoint, Integration, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -230,8 +230,8 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
     assert [answer.out for answer in answers[nudges + 1 :]] == [""] * (21 - nudges)
     if nudges < 20:
         assert answers[nudges].json["systemMessage"] == (
-            f"tildone lets the agent go: told to go on {nudges} times in a row, the limit of the coding agent. 2 of 2 "
-            f"tasks are open. To go on, send it a prompt. To raise the limit, set {OWN_LIMIT}."
+            f"tildone lets the agent go: told to go on {nudges} times, the limit of the coding agent. 2 of 2 "
+            f"tasks are open. To go on, send it a prompt. To raise the limit: {OWN_LIMIT}=100"
         )
 
 
@@ -240,8 +240,7 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
     [
         (False, "a tool call", [True, True]),
         (True, "a tool call", [True, False]),
-        (True, "a prompt", [True, False]),
-        (True, "the first stop of a turn", [True, True]),
+        (True, "a prompt", [True, True]),
         (False, "a prompt", [True, True]),
         (False, "a tool call of a subagent", [True, False]),
         (False, "a stop that only another hook prevents", [False, False]),
@@ -250,8 +249,9 @@ def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
 def test_the_agents_own_limit_counts_as_the_agent_counts(
     agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, *, per_prompt: bool, between: str, held: list[bool]
 ) -> None:
-    limit = ContinuationLimit(8, OWN_LIMIT, per_prompt=per_prompt)
-    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=limit)
+    limit = hooks_of(CLAUDE).continuation_limit
+    assert limit
+    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=replace_trust(limit, per_prompt=per_prompt))
     monkeypatch.setattr(claude, "INTEGRATION", replace_trust(CLAUDE, hooks=hooks))
     agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: "3"}))
     for number in range(2):
@@ -263,13 +263,28 @@ def test_the_agents_own_limit_counts_as_the_agent_counts(
         case "a tool call of a subagent":
             agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", agent_id="a1", agent_type="Explore")
         case "a prompt":
-            agent.report(HookPoint.PROMPT, prompt="<task-notification>")
-        case "the first stop of a turn":
-            assert stop(agent, 0).out
+            agent.report(HookPoint.PROMPT, prompt="Go on")
         case _:
             assert stop(agent, 2, "Which one?").out == ""
 
     assert [bool(agent.stops(f"Still {number}.", stop_hook_active=True)) for number in range(2)] == held
+
+
+@pytest.mark.parametrize(("version", "nudges"), [("1.0.72", 8), ("1.0.71", 20)])
+def test_copilot_cli_is_let_go_before_its_limit_although_it_reports_nudges_as_prompts(
+    workspace: Workspace, version: str, nudges: int
+) -> None:
+    """Older versions have no limit, and do not tell whether a stop follows another."""
+    workspace.plan(*OPEN)
+    agent, told = HookedAgent(workspace, COPILOT), []
+    for number in range(22):
+        flag = {"stop_hook_active": number > 0} if version == "1.0.72" else {}
+        told.append(agent.stops(f"Stop {number}.", **flag))
+        if told[-1]:
+            agent.report(HookPoint.PROMPT, prompt=told[-1])
+            agent.report(HookPoint.BEFORE_TOOL, toolName="bash", toolArgs={})
+
+    assert [bool(text) for text in told] == [True] * nudges + [False] * (22 - nudges)
 
 
 def stop(agent: HookedAgent, number: int, words: str = "") -> Answer:

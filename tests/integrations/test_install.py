@@ -125,7 +125,7 @@ def test_the_agents_limit_of_continuations_is_raised_unless_the_person_has_set_i
     person.says("uninstall", "claude")
 
     assert json.loads(installed)["env"]["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"] == limit
-    assert Patience().drift < RAISED_CAP
+    assert Patience().drift < int(RAISED_CAP)
     assert settings.read_text(encoding="utf-8").rstrip("\n") == before
 
 

@@ -227,7 +227,13 @@ KNOWN = {
             by_arguments=True,
         ),
     ),
-    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
+    "qwen": Known(
+        "qwen",
+        "@qwen-code/qwen-code",
+        "QWEN_CODE_SESSION_ID",
+        ("QWEN_CODE",),
+        mcp=McpClient(names=("qwen",), text_only=True),
+    ),
     "opencode": Known(
         "opencode",
         "opencode-ai",

@@ -89,7 +89,7 @@ def _launches(edit: files.Edit, content: Any) -> Iterator[Launch]:
             raise Refused(f"{edit.file} cannot be parsed: {error}") from error
     elif isinstance(edit, files.ArrayItem):
         yield from _hooks({edit.path[-1]: content})
-    elif edit.path == ("statusLine",) and files.is_our_hook(content):
+    elif edit.path[-1] == "statusLine" and files.is_our_hook(content):
         yield Launch(STATUS_LINE, str(content.get("command", "")), STATUS_EVENT)
     elif files.is_our_server(content):
         yield from _server(content)

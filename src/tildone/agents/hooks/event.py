@@ -137,13 +137,7 @@ class HookEvent:
     def max_continuations(self) -> int | None:
         """How often in a row the agent goes on because a hook asks for it; None without a limit."""
         limit = self.hooks.continuation_limit
-        if limit is None:
-            return None
-        try:
-            count = int(self.environ.get(limit.variable, ""))
-        except ValueError:
-            count = limit.count
-        return count if count > 0 else None
+        return None if limit is None else limit.read(self.environ.get(limit.variable, ""))
 
     @property
     def will_wake(self) -> bool:
@@ -153,9 +147,14 @@ class HookEvent:
         running = [
             task
             for task in (tasks if isinstance(tasks, list) else ())
-            if isinstance(task, dict) and task.get("status") not in FINISHED and task.get("type", "") != ignored
+            if isinstance(task, dict) and task.get("status") not in FINISHED and _task_type(task) != ignored
         ]
         return bool(running) or (isinstance(timers, list) and bool(timers))
+
+
+def _task_type(task: Mapping[str, Any]) -> object:
+    """Return the type of a background task. Some agents tell it of no task, but the kind of agent of a subagent."""
+    return task.get("type", SUBAGENT_TASK if "agent_type" in task else "")
 
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:

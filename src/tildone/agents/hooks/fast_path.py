@@ -113,8 +113,10 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
 def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
     limit = event.hooks.continuation_limit
-    # An agent that counts per prompt may report our words as a prompt, which begins no row.
-    if limit is not None and not limit.per_prompt and event.point in (HookPoint.PROMPT, HookPoint.BEFORE_TOOL):
+    if limit is None:
+        return
+    is_prompt = event.point is HookPoint.PROMPT and event.from_person and not event.hooks.echoes_nudges
+    if is_prompt or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
         agents.take_note(agent_id, CONTINUED_NOTE)
 
 

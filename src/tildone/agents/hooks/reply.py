@@ -268,7 +268,8 @@ def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
 def _after_own_limit(event: HookEvent) -> str:
     """Return how an agent goes on that has reached a limit of its own, and what raises the limit, if anything does."""
     limit = event.hooks.continuation_limit
-    raised = f" To raise the limit, set {limit.variable}." if limit and limit.variable else ""
+    can_be_raised = limit is not None and event.environ.get(limit.variable, "") != limit.raised
+    raised = f" To raise the limit: {limit.variable}={limit.raised}" if limit and can_be_raised else ""
     return f"To go on, send it a prompt.{raised}"
 
 

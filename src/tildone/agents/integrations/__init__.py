@@ -145,13 +145,14 @@ class TaskAction(Enum):
 class ContinuationLimit:
     """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
 
-    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`; it lasts as long as
-    the agent's stops have `stop_hook_active`. `variable` is the environment variable that sets the limit, if there is
-    one; there, 0 means that there is none.
+    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`. `variable` is the
+    environment variable that sets the limit, if there is one, and `raised` its value after an installation. `read`
+    returns the limit by the text of the variable, which is empty if it is not set; None means that there is no limit.
     """
 
-    count: int
+    read: Callable[[str], int | None]
     variable: str = ""
+    raised: str = ""
     per_prompt: bool = False
 
 
@@ -179,6 +180,7 @@ class Hooks:
     `transcript` is for an agent whose events do not have the last message. `warnings_at` are the points at which it
     shows the person what a hook writes to standard error if the exit code is 2; notices are given there in this way.
     `subagent_stop` is the event of a subagent that stops, for an agent that also sends its own one then, in vain.
+    `echoes_nudges` means that what makes it continue is reported as a prompt that a person could have typed.
     `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
     """
 
@@ -202,6 +204,7 @@ class Hooks:
     transcript: Transcript | None = None
     warnings_at: tuple[HookPoint, ...] = ()
     subagent_stop: str = ""
+    echoes_nudges: bool = False
     continuation_limit: ContinuationLimit | None = None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from tildone.agents.integrations import (
-    BLOCK,
     CONTEXT,
     DENY,
     END_TURN,
@@ -30,7 +29,7 @@ CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 
 CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-RAISED_CAP = 100
+DEFAULT_CAP, RAISED_CAP = 8, "100"
 """More than our own bounds allow without a tool call, so that these decide; a broken hook of others still ends."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
@@ -59,7 +58,7 @@ def _configure(installation: Installation) -> None:
     if site.hooks:
         for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
-        installation.set_member(settings, ("env", CAP_VARIABLE), str(RAISED_CAP), yields=True)
+        installation.set_member(settings, ("env", CAP_VARIABLE), RAISED_CAP, yields=True)
         line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
         installation.set_member(settings, ("statusLine",), line, yields=True)
 
@@ -99,6 +98,15 @@ def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
 
 
+def _continuations(cap: str) -> int | None:
+    """Return how often the agent goes on before it drops what a stop hook asks: as often as the cap says."""
+    try:
+        count = int(cap)
+    except ValueError:
+        count = DEFAULT_CAP
+    return count if count > 0 else None
+
+
 def _plugin(installation: Installation, folder: str) -> str:
     site = installation.site
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
@@ -115,8 +123,8 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     tried="2.1.197",
-    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
-    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
+    # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
+    min_versions={"gate": "2.1.163", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
     prompts={
@@ -135,8 +143,8 @@ INTEGRATION = Integration(
             "StatusLine": HookPoint.STATUS_LINE,
         },
         fields=FIELDS,
-        # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
-        continue_reply=BLOCK,
+        # With BLOCK, versions from 2.1.325 on tell the model the reason twice.
+        continue_reply=CONTEXT,
         context_replies=dict.fromkeys(
             (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
         ),
@@ -152,7 +160,7 @@ INTEGRATION = Integration(
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,
-        continuation_limit=ContinuationLimit(8, CAP_VARIABLE),
+        continuation_limit=ContinuationLimit(_continuations, CAP_VARIABLE, RAISED_CAP),
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
     ),

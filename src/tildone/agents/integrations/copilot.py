@@ -119,7 +119,8 @@ INTEGRATION = Integration(
         continues_subagents=True,
         subagent_stop="subagentStop",
         # Versions before 1.0.72 have no limit, and do not tell that a stop follows another.
-        continuation_limit=ContinuationLimit(8, per_prompt=True),
+        continuation_limit=ContinuationLimit(lambda _: 8, per_prompt=True),
+        echoes_nudges=True,
         conversation_variable="COPILOT_AGENT_SESSION_ID",
         project_variable="COPILOT_PROJECT_DIR",
     ),

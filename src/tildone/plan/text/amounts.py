@@ -187,7 +187,7 @@ _BOUNDS = {
     Bound.TASK_COST: "the task in progress has cost {dollars}",
     Bound.TASK_TOKENS: "the task in progress has used {tokens} tokens",
     Bound.TASK_TIME: "the task in progress has taken {limit} minutes",
-    Bound.HOST: "told to go on {times} in a row, the limit of the coding agent",
+    Bound.HOST: "told to go on {times}, the limit of the coding agent",
 }
 
 

@@ -166,6 +166,11 @@ class InstalledClient:
         finally:
             store.close()
 
+    def events(self) -> list[Event]:
+        """The events of the project's plan."""
+        with contextlib.closing(SqliteStore(str(self.data / "tildone.db"))) as store:
+            return list(store.events(str(self.sandbox.work)))
+
     @property
     def tasks(self) -> Tasks:
         return self.sessions().get(str(self.sandbox.work), [])

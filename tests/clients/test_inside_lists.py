@@ -241,13 +241,31 @@ STARTS: Mapping[str, Sequence[Turn]] = {
     ],
     "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
     "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
+    "copilot": [
+        {
+            "tool": "task",
+            "args": {
+                "description": "look",
+                "prompt": SUBTASK,
+                "agent_type": "general-purpose",
+                "name": "looker",
+                "mode": "sync",
+            },
+        }
+    ],
     "qwen": [
         {"tool": "agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}},
         {"text": "I wait for it."},
     ],
 }
 """How a model starts a subagent and waits for it."""
-KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general", "qwen": "general-purpose"}
+KINDS = {
+    "claude": "general-purpose",
+    "codex": "default",
+    "opencode": "general",
+    "qwen": "general-purpose",
+    "copilot": "general-purpose",
+}
 
 
 class FamilyModel(TwoAgentModel):

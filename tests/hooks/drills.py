@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.hooks.agent import CLAUDE, CURSOR, HookedAgent, new_workspace
+from tests.cli.person import Answer
+from tests.hooks.agent import CLAUDE, CURSOR, HookedAgent, new_workspace, nudge_in
 from tests.project.source import ROOT
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
@@ -108,15 +109,15 @@ def run_drill(drill: Drill, folder: Path) -> DrillResult:
     else:
         workspace.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
     nudges = 0
-    while nudges < MAX_STOPS and _continues(agent.report(HookPoint.STOP, **drill.act(agent, nudges)).out):
+    while nudges < MAX_STOPS and _continues(agent.report(HookPoint.STOP, **drill.act(agent, nudges))):
         nudges += 1
     newest = next(workspace.session.store.history(workspace.session.name)).fact
     outcome = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
     return DrillResult(drill.description, nudges, outcome)
 
 
-def _continues(answer: str) -> bool:
-    return '"decision"' in answer or '"followup_message"' in answer
+def _continues(answer: Answer) -> bool:
+    return answer.out != "" and nudge_in(answer.json) != ""
 
 
 def run_all_drills() -> dict[str, DrillResult]:

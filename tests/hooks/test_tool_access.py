@@ -118,7 +118,7 @@ def test_an_agent_whose_servers_start_elsewhere_counts_as_having_tools(agent: Ho
 
     nudge = HookedAgent(agent.workspace, CURSOR).stops()
 
-    assert nudge.startswith("Your plan is not done:\n1> Write the parser\n")
+    assert nudge.startswith("Your plan is not done:\nstarted 1 Write the parser\n")
     assert "todo done" not in nudge
 
 

@@ -8,8 +8,9 @@ after `Patience.hours`. A chain without progress (see `changing.progress_of`) en
 `drift`, which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none
 comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts
 since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of
-the whole plan and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
-agent at any time.
+the whole plan and of the task in progress, apply as far as it is known what was used. A coding agent that itself limits
+how often it goes on drops the nudge after the last one; the agent is let go before that. The person can pause or stop
+the agent at any time.
 
 If it is in doubt whether the agent asks the person something (`tildone.plan.questions`), it is told once how to say
 so, and may rest with the same message. The same message is in the same doubt each time: its digest, which the nudge
@@ -134,7 +135,8 @@ class Turn:
 
     `asked` tells whether its last message asks the person something; `busy`, that something it started is still
     running. `cost` is what the agents of the plan have cost so far, in dollars, and `tokens` are those they have used;
-    `task` is what the task in progress has taken. `at` is the current time, in milliseconds.
+    `task` is what the task in progress has taken. `at` is the current time, in milliseconds. `continued` is how often
+    in a row the coding agent has gone on, as it counts, and `max_continued` is how often it does, if it has a limit.
     """
 
     aborted: bool = False
@@ -146,6 +148,8 @@ class Turn:
     at: int = 0
     tokens: int = 0
     task: Spent = Spent()
+    continued: int = 0
+    max_continued: int | None = None
 
 
 @value
@@ -266,6 +270,8 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
         return GiveUp(Bound.TOTAL, patience.total)
     if state.ledger.began and turn.at - state.ledger.began >= patience.hours * MS_PER_HOUR:
         return GiveUp(Bound.HOURS, patience.hours)
+    if turn.max_continued is not None and turn.continued >= turn.max_continued:
+        return GiveUp(Bound.HOST, turn.max_continued)
     return budget_reached(patience, turn)
 
 

@@ -337,9 +337,9 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     said = person.says("status")
 
     assert said == (
-        "✓ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
+        "☐ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
     )
-    assert person.says("status", "--line") == "✓ 0/1 · #1 Write the parser · paused\n"
+    assert person.says("status", "--line") == "☐ 0/1 · #1 Write the parser · paused\n"
 
 
 def test_status_and_log_say_which_bound_let_an_agent_go(person: Person) -> None:
@@ -374,9 +374,9 @@ def test_status_as_data(person: Person) -> None:
     data = person.run("status", "--json").json
 
     assert data["agents"] == [
-        {"id": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · #1 One"}
+        {"id": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "☐ 0/1 · #1 One"}
     ]
-    assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("✓ 0/1 · #1 One", "go", 0, False)
+    assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("☐ 0/1 · #1 One", "go", 0, False)
 
 
 def test_an_agent_that_has_gone_is_not_at_work_and_no_name_moves_the_screen(person: Person) -> None:

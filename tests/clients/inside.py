@@ -22,7 +22,7 @@ from tildone.plan.model import Status
 from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
-CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")
+CLIENTS = ("claude", "codex", "gemini", "opencode", "pi", "qwen", "copilot")
 TASK = "Do all of it."
 GO_ON = "is not done"
 """Part of every text that tells a model to continue."""

@@ -14,7 +14,18 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import CLAUDE, CODEX, GEMINI, OPENCODE, PI, HookedAgent, Workspace, new_workspace, tasks_of
+from tests.hooks.agent import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    OPENCODE,
+    PI,
+    HookedAgent,
+    Workspace,
+    new_workspace,
+    nudge_in,
+    tasks_of,
+)
 from tests.hooks.agent import OPEN as TWO_OPEN
 from tests.hooks.test_fast_path import loaded
 from tildone.agents.integrations import HookPoint
@@ -244,7 +255,7 @@ def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(agent:
 
     held = stops(agent, background_tasks=subagents, **EXPLORE)
 
-    assert "Look" in held["reason"]
+    assert "Look" in nudge_in(held)
     assert stops(agent, background_tasks=[*subagents, command], **EXPLORE) == {}
     assert agent.stops(background_tasks=subagents) == ""
 
@@ -275,7 +286,7 @@ def test_a_chain_of_subagents_ends_with_the_bound_of_its_parent(workspace: Works
 
     answers = [stops(agent, agent_id=subagent) for subagent in "ababab"]
 
-    assert [answer.get("decision") for answer in answers] == ["block"] * 4 + [None] * 2
+    assert [bool(nudge_in(answer)) for answer in answers] == [True] * 4 + [False] * 2
     assert "told to go on 5 times since you last spoke" in answers[4]["systemMessage"]
     assert workspace.session.state.nudges == 1
     assert not agent.stops("Again.")

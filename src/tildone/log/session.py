@@ -30,8 +30,8 @@ from tildone.plan.events import (
     head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, next_task, with_status
+from tildone.plan.gate import Asks, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
+from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, is_passed, next_task, with_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -362,6 +362,18 @@ class Session:
         from tildone.plan.history.stats import describe_held_up, held_up_by_agents
 
         return describe_held_up(held_up_by_agents(plan, lambda: self.store.history(self.name)))
+
+    @property
+    def unapproved(self) -> tuple[int, ...]:
+        """The numbers of the open tasks whose checks a person has to approve; 0 if it is that of the plan."""
+        plan = self.state.plan
+        if not has_checks(plan) or self.parts.prover is None:
+            return ()
+        checks = {task.number: task.check for task in plan.tasks if task.check and task.status.is_open}
+        if plan.check and not is_passed(plan.check, plan.proof):
+            checks[0] = plan.check
+        is_allowed = self.parts.prover().is_allowed
+        return tuple(number for number, check in checks.items() if not is_allowed(check))
 
     @property
     def held_state(self) -> State:
@@ -729,9 +741,14 @@ class Session:
             held,
             self.patience,
             turn,
-            lambda: self._told(self.dialect.carry_on(held.plan), held.plan, state.plan),
+            lambda: self._told(self._go_on(held.plan, turn), held.plan, state.plan),
             lambda turn: self._with_spending(held, complete(turn)),
         )
+
+    def _go_on(self, plan: Plan, turn: Turn) -> str:
+        """Return the prompt that continues the model, and how it says that it waits, if that is in doubt."""
+        prompt = self.dialect.carry_on(plan)
+        return f"{prompt}\n{self.dialect.if_waiting}" if turn.asked is Asks.DOUBT else prompt
 
     def _with_spending(self, state: State, turn: Turn) -> Turn:
         if not self.patience.has_budget:

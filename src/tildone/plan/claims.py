@@ -109,10 +109,8 @@ class Fenced(StoreError):
 
     def __init__(self, session: str, lost: Iterable[Claim], held: Iterable[Claim]) -> None:
         self.lost, self.held = tuple(lost), tuple(held)
-        from tildone.plan.text.safe import short_agent
-
-        tasks = {claim.task: f"#{claim.task} ({short_agent(claim.agent)})" for claim in (*self.lost, *self.held)}
-        super().__init__(f"other agents have tasks of {session!r}: {', '.join(tasks.values())}")
+        tasks = dict.fromkeys(f"#{claim.task}" for claim in (*self.lost, *self.held))
+        super().__init__(f"other agents have tasks of {session!r}: {', '.join(tasks)}")
 
 
 _TYPES: FieldTypes = {

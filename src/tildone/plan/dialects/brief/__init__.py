@@ -304,6 +304,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
+        if_waiting='If you wait for the user\'s answer, block that task: block "ID why it waits".',
         phrasing=Phrasing(mark),
         numbered=True,
         marks_origins=True,

@@ -328,7 +328,7 @@ def test_a_call_of_claude_code_is_the_subagents_whose_hook_announced_it_once(age
     announce_call(agents, "claude", "toolu_1", AgentId("claude", "s2"), "a1")
 
     first, again = (
-        subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
+        subagent_in_call(agents, CLAUDE_PARENT, 7, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
     )
 
     assert (first, again) == (CallingSubagent(AgentId("claude", "s2"), "a1"), None)
@@ -338,28 +338,31 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     subagents = call(threadId="t2", **{"x-codex-turn-metadata": {"parent_thread_id": "s1"}})
     forked = call(threadId="t3", **{"x-codex-turn-metadata": {"thread_source": "user"}})
 
-    assert subagent_in_call(agents, CODEX, subagents) == CallingSubagent(CODEX, "t2")
-    assert subagent_in_call(agents, CODEX, forked) is None
+    assert subagent_in_call(agents, CODEX, 7, subagents) == CallingSubagent(CODEX, "t2")
+    assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-def test_a_call_of_opencode_is_recognised_by_its_arguments(agents: AgentRegistry) -> None:
-    parent = AgentId("opencode", "ses_1")
-    announce_call(agents, "opencode", call_key("", 7, ARGUMENTS), parent, "ses_2")
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("qwen", "s1")])
+def test_a_call_may_be_recognised_by_process_and_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+    """The server of opencode knows the process only, and that of Qwen Code the conversation."""
+    parent = AgentId(caller.integration, "s1")
+    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "s2")
 
     others = {"name": "todo", "arguments": {"add": ["Two"]}}
-    assert subagent_in_call(agents, OPENCODE, others) is None
-    assert subagent_in_call(agents, OPENCODE, call()) == CallingSubagent(parent, "ses_2")
-    assert subagent_in_call(agents, OPENCODE, call()) is None
+    assert subagent_in_call(agents, caller, 7, others) is None
+    assert subagent_in_call(agents, caller, 8, call()) is None
+    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "s2")
+    assert subagent_in_call(agents, caller, 7, call()) is None
 
 
 def test_odd_metadata_and_notes_name_nobody(agents: AgentRegistry) -> None:
     odd: list[object] = [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}]
     for given in ({"name": "todo", "arguments": None, "_meta": each} for each in odd):
         for agent in (CLAUDE_PARENT, CODEX, OPENCODE, AgentId(pid=1)):
-            assert subagent_in_call(agents, agent, given) is None
+            assert subagent_in_call(agents, agent, 7, given) is None
     for note in ("claude:s1", "claude:s1\n", "\na1"):
         agents.set_note(AgentId("claude", "toolu_1"), "call", note)
-        assert subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) is None
+        assert subagent_in_call(agents, CLAUDE_PARENT, 7, call(**{"claudecode/toolUseId": "toolu_1"})) is None
 
 
 THIS_PROCESS = os.getpid()

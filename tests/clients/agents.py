@@ -179,6 +179,18 @@ def opencode(sandbox: Sandbox, task: str) -> Launch:
     return Launch(["opencode", "run", task], environ)
 
 
+def copilot(sandbox: Sandbox, task: str) -> Launch:
+    environ = {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{sandbox.model}/v1",
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_AUTO_UPDATE": "false",
+        # The program unpacks itself at its first start; all tests use the same files.
+        "COPILOT_CACHE_HOME": str(folder_of("copilot") / "copilot" / "unpacked"),
+    }
+    return Launch(["copilot", "-p", task, "--allow-all"], environ)
+
+
 def _write(path: Path, settings: str | dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(settings if isinstance(settings, str) else json.dumps(settings, indent=1), encoding="utf-8")
@@ -190,6 +202,7 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "gemini": gemini,
     "claude": claude,
     "opencode": opencode,
+    "copilot": copilot,
     "qwen": qwen,
 }
-WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen")
+WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen", "copilot")

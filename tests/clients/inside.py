@@ -22,7 +22,7 @@ from tildone.plan.model import Status
 from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
-CLIENTS = ("claude", "codex", "gemini", "opencode", "pi", "qwen")
+CLIENTS = ("claude", "codex", "gemini", "opencode", "pi", "qwen", "copilot")
 TASK = "Do all of it."
 GO_ON = "is not done"
 """Part of every text that tells a model to continue."""
@@ -165,6 +165,11 @@ class InstalledClient:
             return {info.name: self._tasks(store, info.name) for info in store.sessions()}
         finally:
             store.close()
+
+    def events(self) -> list[Event]:
+        """The events of the project's plan."""
+        with contextlib.closing(SqliteStore(str(self.data / "tildone.db"))) as store:
+            return list(store.events(str(self.sandbox.work)))
 
     @property
     def tasks(self) -> Tasks:

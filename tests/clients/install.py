@@ -38,7 +38,7 @@ class Package:
     scripts: bool = False
 
 
-AGENTS = ("pi", "codex", "gemini", "claude", "opencode", "qwen")
+AGENTS = ("pi", "codex", "gemini", "claude", "opencode", "qwen", "copilot")
 RUN_SCRIPTS = ("claude", "opencode")
 
 

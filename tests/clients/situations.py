@@ -49,6 +49,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Several agents": {
         "two sessions": "two sessions in one folder have plans of their own",
         "two hosts": "two coding agents in one folder have plans of their own",
+        "left over": "a plan that an earlier conversation left holds nobody until it is taken up",
         "subagents": "a subagent has a list of its own",
     },
     "Failures": {
@@ -76,8 +77,8 @@ CONTINUATIONS: Mapping[str, int] = {
 """How often the agent is told to go on, in situations that are about that. It is part of their rows."""
 
 ABSENT: Mapping[str, tuple[str, ...]] = {
-    "native list": ("pi",),
-    "checked native list": ("pi",),
+    "native list": ("pi", "copilot"),
+    "checked native list": ("pi", "copilot"),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),
     "subagents": ("pi",),

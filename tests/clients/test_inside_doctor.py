@@ -93,6 +93,7 @@ GEMINI = ".gemini/settings.json"
 HOOKS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "claude": (".claude/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini": (GEMINI, {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
+    "copilot": (".copilot/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini, one hook": (GEMINI, {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled"),
 }
 TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {

@@ -124,7 +124,7 @@ def test_the_status_line_is_the_plan(name: str, above: Sequence[str], make_sandb
         line = client.tildone(*words, given=json.dumps(status_input))
 
     assert (result.code, program) == (0, str(PROGRAM)), result
-    assert line == f"✓ 0/2 · #1 {PARSER}\n"
+    assert line == f"☐ 0/2 · #1 {PARSER}\n"
 
 
 @proves("status line", client="pi")
@@ -137,7 +137,36 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
             prompt_and_wait(pi, TASK)
 
     lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
-    assert [line for line in lines if line] == [f"✓ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
+    assert [line for line in lines if line] == [f"☐ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
+
+
+GOES_ON: dict[str, Turn] = {
+    "claude": {"tools": [updated(1, "completed"), updated(2, "in_progress")]},
+    "claude-todos": with_content("TodoWrite", "completed", "in_progress"),
+    "codex": codex("completed", "in_progress"),
+    "gemini": gemini("completed", "in_progress"),
+    "opencode": with_content("todowrite", "completed", "in_progress"),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_task_that_the_person_dropped_stays_dropped_although_the_clients_own_list_has_it(
+    case: str, make_sandbox: MakeSandbox
+) -> None:
+    """The model is told, and neither it nor what it does next brings the task back: it may stop."""
+    name = case.partition("-")[0]
+    client: InstalledClient
+    goes_on = {**GOES_ON[case], "do": lambda: client.tildone("todo", "drop", "2")}
+    with ActingModel(name, HEADLESS, LISTS[case][0], goes_on, GOES_ON[case], STOP) as model:
+        client = with_its_list(install_in(HEADLESS, name, make_sandbox(model)), case)
+        with conversation(client, HEADLESS) as say:
+            say(TASK, STOP["text"])
+
+    told = without_tools(model.requests[2])
+    assert f"(by the user): dropped “{WIRE}”" in told
+    assert f"Your plan stays as it is: “{WIRE}” is dropped. Change your own list accordingly." in told
+    assert len(model.requests) == 4
+    assert client.tasks == [(PARSER, "completed"), (WIRE, "abandoned")]
 
 
 def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
@@ -213,13 +242,31 @@ STARTS: Mapping[str, Sequence[Turn]] = {
     ],
     "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
     "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
+    "copilot": [
+        {
+            "tool": "task",
+            "args": {
+                "description": "look",
+                "prompt": SUBTASK,
+                "agent_type": "general-purpose",
+                "name": "looker",
+                "mode": "sync",
+            },
+        }
+    ],
     "qwen": [
         {"tool": "agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}},
         {"text": "I wait for it."},
     ],
 }
 """How a model starts a subagent and waits for it."""
-KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general", "qwen": "general-purpose"}
+KINDS = {
+    "claude": "general-purpose",
+    "codex": "default",
+    "opencode": "general",
+    "qwen": "general-purpose",
+    "copilot": "general-purpose",
+}
 
 
 class FamilyModel(TwoAgentModel):

@@ -46,6 +46,7 @@ _CLAUDE_FOLDER = StartPrompt(FOLDER, "Yes, I trust this folder")
 _CLAUDE_SERVER = StartPrompt(_SERVER, "Continue without using this MCP server")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
 _GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
+_COPILOT_FOLDER = StartPrompt(FOLDER, "Yes, and remember this folder", (DOWN, ENTER))
 
 PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("claude", "user"): (_CLAUDE_FOLDER,),
@@ -60,6 +61,8 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("pi", "project"): (StartPrompt(FOLDER, "Trust project folder?"),),
     ("qwen", "user"): (),
     ("qwen", "project"): (),
+    ("copilot", "user"): (_COPILOT_FOLDER,),
+    ("copilot", "project"): (_COPILOT_FOLDER,),
 }
 """What each client asks when it starts for the first time after an installation in a scope, in this order."""
 
@@ -73,6 +76,7 @@ READY: Mapping[str, Sequence[str]] = {
     "opencode": ("Ask anything...",),
     "pi": ("(auto)",),
     "qwen": ("Type your message",),
+    "copilot": ("/ commands", "still waiting on"),
 }
 """What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 
@@ -83,11 +87,13 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "opencode": ("opencode",),
     "pi": ("pi", "--provider", "local", "--model", "scripted", "--offline"),
     "qwen": ("qwen", "--approval-mode", "yolo"),
+    "copilot": ("copilot", "--allow-all"),
 }
 WAIT: Mapping[str, Turn] = {
     "claude": {"tool": "WaitForMcpServers"},
     "codex": {"tool": "exec_command", "args": {"cmd": "sleep 0.5"}},
     "opencode": {"tool": "bash", "args": {"command": "sleep 0.5", "description": "Wait"}},
+    "copilot": {"tool": "bash", "args": {"command": "sleep 0.5", "description": "Wait"}},
 }
 """What a model does while its tool is missing: at a terminal, a client does not wait for its MCP servers."""
 

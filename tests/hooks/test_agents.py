@@ -14,7 +14,18 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import CODEX, GEMINI, OPENCODE, PI, HookedAgent, Workspace, new_workspace, nudge_in, tasks_of
+from tests.hooks.agent import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    OPENCODE,
+    PI,
+    HookedAgent,
+    Workspace,
+    new_workspace,
+    nudge_in,
+    tasks_of,
+)
 from tests.hooks.agent import OPEN as TWO_OPEN
 from tests.hooks.test_fast_path import loaded
 from tildone.agents.integrations import HookPoint
@@ -352,7 +363,7 @@ def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> 
     done = called(agent, done=1)
 
     assert refused["failed"] is True
-    assert done["text"] == "ok\nPlan:\n2> Wire it up\n(all from the user)\ndone 1"
+    assert done["text"] == "ok\nPlan:\nstarted 2 Wire it up\n(all from the user)\ndone 1"
 
 
 def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -> None:
@@ -385,8 +396,24 @@ def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next
     ours.report(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
     other.report(HookPoint.BEFORE_TOOL, tool="bash", args={})
 
-    assert workspace.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
+    assert str(workspace.agents.caller_in(agent_process())) == "opencode:A"
     assert os.getpid() != agent_process()
+
+
+def test_hooks_that_have_noted_the_conversation_write_it_no_more(workspace: Workspace) -> None:
+    """At a prompt only if there is a store: no project is written to that is not used."""
+    agent, process = HookedAgent(workspace, GEMINI), AgentId(pid=agent_process())
+    agent.report(HookPoint.PROMPT, prompt="Do it")
+    before = list(workspace.home.rglob("*"))
+    agent.report(HookPoint.BEFORE_TOOL, tool_name="mcp_tildone_todo", tool_input={})
+    [note] = workspace.home.rglob(f"*.{CALLER_NOTE}")
+    written = note.stat().st_mtime_ns, note.stat().st_ino
+    agent.report(HookPoint.BEFORE_TOOL, tool_name="mcp_tildone_todo", tool_input={})
+    HookedAgent(workspace, CLAUDE).report(HookPoint.BEFORE_TOOL, tool_name="mcp__tildone__todo", tool_input={})
+
+    assert before == []
+    assert (note.stat().st_mtime_ns, note.stat().st_ino) == written
+    assert str(workspace.agents.caller_in(process.pid)) == "gemini:s1"
 
 
 def test_cumulative_messages_are_compared_turn_by_turn(workspace: Workspace) -> None:

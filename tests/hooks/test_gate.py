@@ -13,6 +13,7 @@ import pytest
 from tests.cli.person import Answer
 from tests.hooks.agent import (
     CLAUDE,
+    COPILOT,
     CURSOR,
     GEMINI,
     OPEN,
@@ -25,7 +26,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import HookPoint, claude
+from tildone.agents.integrations import HookPoint, Integration, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -70,15 +71,19 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
         assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
 
 
-def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
-    agent = HookedAgent(workspace, CURSOR)
+@pytest.mark.parametrize(("integration", "code"), [(CURSOR, 0), (COPILOT, 2)])
+def test_a_notice_that_no_reply_can_have_goes_to_standard_error(
+    workspace: Workspace, integration: Integration, code: int
+) -> None:
+    """Copilot CLI shows it to the person because of the exit code."""
+    agent = HookedAgent(workspace, integration)
     workspace.plan(*OPEN)
     session = workspace.session
     session.store.append(session.name, Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20)))
 
     answer = agent.report(HookPoint.STOP, status="completed")
 
-    assert (answer.code, answer.out) == (0, "")
+    assert (answer.code, answer.out) == (code, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
 
@@ -126,7 +131,7 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
-    assert answer.out == "✓ 0/2 · #1 Write the parser\n"
+    assert answer.out == "☐ 0/2 · #1 Write the parser\n"
     assert agent.workspace.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
@@ -265,13 +270,30 @@ def test_the_agents_own_limit_counts_as_the_agent_counts(
     assert [bool(agent.stops(f"Still {number}.", stop_hook_active=True)) for number in range(2)] == held
 
 
+@pytest.mark.parametrize(("version", "nudges"), [("1.0.72", 8), ("1.0.71", 20)])
+def test_copilot_cli_is_let_go_before_its_limit_although_it_reports_nudges_as_prompts(
+    workspace: Workspace, version: str, nudges: int
+) -> None:
+    """Older versions have no limit, and do not tell whether a stop follows another."""
+    workspace.plan(*OPEN)
+    agent, told = HookedAgent(workspace, COPILOT), []
+    for number in range(22):
+        flag = {"stop_hook_active": number > 0} if version == "1.0.72" else {}
+        told.append(agent.stops(f"Stop {number}.", **flag))
+        if told[-1]:
+            agent.report(HookPoint.PROMPT, prompt=told[-1])
+            agent.report(HookPoint.BEFORE_TOOL, toolName="bash", toolArgs={})
+
+    assert [bool(text) for text in told] == [True] * nudges + [False] * (22 - nudges)
+
+
 def stop(agent: HookedAgent, number: int, words: str = "") -> Answer:
     """Stop for the n-th time, in a turn in which the agent went on after each stop before."""
     return agent.report(HookPoint.STOP, last_assistant_message=words or f"Stop {number}.", stop_hook_active=number > 0)
 
 
 LEFT_ALONE = ("fails", "asks", "delegates", "waits")
-NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
+NUDGES = {"idles": 20, "repeats": 3, "may ask": 1, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow
@@ -384,7 +406,7 @@ def test_what_a_hook_has_to_say_comes_first(hostile: Workspace) -> None:
     assert "Write the parser" in started.out
     assert "is not trusted" not in started.out
     assert "is not trusted" in prompted.json["systemMessage"]
-    assert agent.report(HookPoint.STATUS_LINE).out == "✓ 0/1 · #1 Write the parser\n"
+    assert agent.report(HookPoint.STATUS_LINE).out == "☐ 0/1 · #1 Write the parser\n"
 
 
 def test_an_untrusted_store_is_not_created(workspace: Workspace) -> None:

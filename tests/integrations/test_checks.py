@@ -174,6 +174,38 @@ def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> N
         ]
 
 
+def test_an_own_status_line_is_kept_and_the_person_told_how_to_show_the_plan_in_it(person: Person) -> None:
+    """The command that is named works, with the input that a status line gets."""
+    settings = person.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"statusLine": {"type": "command", "command": "my-line"}}', encoding="utf-8")
+    person.says("todo", "add", "Write the parser")
+
+    said = person.says("install", "claude")
+
+    assert "  ✓ Claude Code keeps your own status line\n    → to show the plan in it, give its input to: " in said
+    assert "my-line" in settings.read_text(encoding="utf-8")
+    command = said.partition("give its input to: ")[2].partition("\n")[0]
+    given = json.dumps({"session_id": "s1", "cwd": str(person.folder)}).encode()
+    line = subprocess.run(
+        ["sh", "-c", command], input=given, env=person.environment({}), capture_output=True, check=True
+    )
+    assert line.stdout.decode() == "☐ 0/1 · #1 Write the parser\n"
+    assert "keeps your own status line" in person.says("doctor", "claude")
+    person.says("install", "gemini")
+    settings.write_text('{"statusLine": {"type": "command", "command": "my-line"}}', encoding="utf-8")
+    assert "status line" not in person.says("install", "claude", "--no-hooks")
+
+
+def test_codex_says_once_that_it_asks_for_trust(person: Person) -> None:
+    said = person.says("install", "codex")
+
+    assert said.count("trust") == 1
+    assert said.endswith("    → start codex and open /hooks\nNext: restart Codex.\n")
+    person.says("uninstall", "codex")
+    assert "Codex will ask whether you trust the new hooks" in person.says("install", "codex", "--no-check")
+
+
 def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
     person.says("install", "gemini", "--no-hooks", "--no-check")
     wrapper = put_in_place(person, "#!/bin/sh\n")

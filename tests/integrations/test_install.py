@@ -256,8 +256,6 @@ def test_wrong_arguments_are_usage_errors(person: Person) -> None:
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
         (("install", "claude-desktop", "--scope", "project"), "no project settings"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
-        # Copilot CLI has no MCP servers in a project.
-        (("install", "copilot", "--scope", "project", "--no-hooks"), "nothing was installed"),
         (("uninstall",), "requires AGENT"),
     ):
         answer = person.run(*argv)

@@ -93,8 +93,10 @@ async def test_agents_that_share_a_session_see_each_others_changes_and_take_no_t
 
     assert project.texts("ours") == ["One", "Two", "Three", "Four"]
     assert replies[:2] == ["1", "2-4\nPlan:\n1 One\n2 Two\n3 Three\n4 Four"]
-    assert replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
-    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
+    assert (
+        replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\nstarted 2 Two\nstarted 3 Three\n4 Four\ndone 1"
+    )
+    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\nstarted 3 Three\nstarted 4 Four\ndone 1-2"
 
 
 @every_mode
@@ -245,7 +247,7 @@ async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Projec
         set_seen_head(project, "claude:1", head(project))
         known = text_of(await client.call_tool("todo", {"done": 2}))
 
-    assert forgotten == "ok\nPlan:\n2> Two\ndone 1"
+    assert forgotten == "ok\nPlan:\nstarted 2 Two\ndone 1"
     assert known == "ok"
 
 
@@ -342,16 +344,15 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-@pytest.mark.parametrize("caller", [OPENCODE, AgentId("qwen", "s1")])
-def test_a_call_may_be_recognised_by_process_and_arguments(agents: AgentRegistry, caller: AgentId) -> None:
-    """The server of opencode knows the process only, and that of Qwen Code the conversation."""
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1"), AgentId("qwen", "s1")])
+def test_a_call_without_an_id_is_recognised_by_its_arguments(agents: AgentRegistry, caller: AgentId) -> None:
     parent = AgentId(caller.integration, "s1")
-    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "s2")
+    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "ses_2")
 
     others = {"name": "todo", "arguments": {"add": ["Two"]}}
     assert subagent_in_call(agents, caller, 7, others) is None
     assert subagent_in_call(agents, caller, 8, call()) is None
-    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "s2")
+    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "ses_2")
     assert subagent_in_call(agents, caller, 7, call()) is None
 
 
@@ -366,7 +367,6 @@ def test_odd_metadata_and_notes_name_nobody(agents: AgentRegistry) -> None:
 
 
 THIS_PROCESS = os.getpid()
-PROCESS = AgentId("opencode", pid=THIS_PROCESS)
 
 
 def in_opencode(project: Project) -> Project:
@@ -379,7 +379,7 @@ async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Projec
     async with in_opencode(project).client() as client:
         replies = []
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
-            project.agents.set_note(PROCESS, CALLER_NOTE, f"opencode:{session}")
+            project.agents.note_caller(AgentId("opencode", session), THIS_PROCESS)
             replies.append(text_of(await client.call_tool("todo", {"add": [text]})))
 
     assert replies == ["1", "1", "2"]
@@ -388,7 +388,7 @@ async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Projec
 
 async def test_a_noted_agent_without_a_record_gets_the_project_session(project: Project) -> None:
     """Hooks on the fast path note the caller without registering it."""
-    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:A")
+    project.agents.note_caller(AgentId("opencode", "A"), THIS_PROCESS)
 
     async with in_opencode(project).client() as client:
         await client.call_tool("todo", {"add": ["One"]})
@@ -399,14 +399,14 @@ async def test_a_noted_agent_without_a_record_gets_the_project_session(project: 
 
 async def test_a_note_from_an_earlier_process_with_the_same_id_is_ignored(project: Project) -> None:
     """Process ids are reused."""
-    assign_session(project.agents, AgentId.parse("opencode:old"), 1, now())
-    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:old")
+    project.agents.note_caller(AgentId("opencode", "old"), THIS_PROCESS)
+    note = project.agents.note(AgentId(pid=THIS_PROCESS), CALLER_NOTE)
+    project.agents.set_note(AgentId(pid=THIS_PROCESS), CALLER_NOTE, f"1{note}")
 
     async with in_opencode(project).client() as client:
         await client.call_tool("todo", {"add": ["One"]})
 
-    assert project.texts() == []
-    assert project.texts(f"{project.folder}#{PROCESS}") == ["One"]
+    assert [str(known.id) for known in project.agents.all()] == [f"opencode:pid:{THIS_PROCESS}"]
 
 
 AGENT = Agent(AgentId.parse("claude:s1"), "s")

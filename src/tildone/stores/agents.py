@@ -9,6 +9,9 @@ identified (`AgentId`) by the most specific fact that its coding agent reveals:
    known. Such an identity is *anonymous*. It belongs to the agent that next reveals a conversation id from the same
    process (`tildone.stores.assignment` merges the two).
 
+Where only the hooks are told the conversation, a hook before a call notes it for its process, so that the server makes
+its first change under the same identity as all later ones, although a hook with nothing to say registers nobody.
+
 The operating system reuses process ids, so a record with a process id also holds the start time of the process.
 
 Hooks and MCP servers are separate processes that may run at the same moment. Each record is a JSON
@@ -136,15 +139,15 @@ class McpClient:
 
     `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
-    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
-    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
-    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
-    every request, and a model needs none of them, so such a client is not told of our resources.
+    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients show the model
+    the structured content of a result in place of its text, or both, so they are sent none. Clients with
+    `resource_tools` give their model tools of their own if any server has resources. These cost two to four times as
+    much as our tool in every request, and a model needs none of them, so such a client is not told of our resources.
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object. Otherwise, if it `announces_calls`, a hook before the call knows whose it is,
-    and the two meet by the agent's process and the arguments.
+    separates it from a key in its object. If `_meta` has neither, it is recognised by its arguments, which the hook
+    before the call has, too (`by_arguments`).
     """
 
     names: tuple[str, ...] = ()
@@ -155,7 +158,12 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
-    announces_calls: bool = False
+    by_arguments: bool = False
+
+    @property
+    def knows_conversation(self) -> bool:
+        """Whether our server, and a command in the agent's shells, learn the conversation without its hooks."""
+        return bool(self.conversation_variable or self.conversation_meta)
 
 
 @value
@@ -164,7 +172,8 @@ class Known:
 
     `executable` is its command, and `package` the npm package that it comes in. `conversation` is the variable with the
     id of the conversation in the shells that its model uses, and `marks` are others that are set there and nowhere
-    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client.
+    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client. `hook_mark` is a variable that it
+    sets for its hooks only, if it also runs those that are in the settings of other coding agents.
     """
 
     executable: str = ""
@@ -173,6 +182,7 @@ class Known:
     marks: tuple[str, ...] = ()
     unmarked: str = ""
     calls_hooks: bool = True
+    hook_mark: str = ""
     mcp: McpClient | None = None
 
 
@@ -212,22 +222,32 @@ KNOWN = {
         mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
     ),
     "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
-    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
+    "copilot": Known(
+        "copilot",
+        "@github/copilot",
+        "COPILOT_AGENT_SESSION_ID",
+        ("COPILOT_CLI",),
+        hook_mark="COPILOT_PROJECT_DIR",
+        mcp=McpClient(
+            names=("copilot",),
+            conversation_variable="COPILOT_AGENT_SESSION_ID",
+            text_only=True,
+            by_arguments=True,
+        ),
+    ),
     "qwen": Known(
         "qwen",
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(
-            names=("qwen",), conversation_variable="QWEN_CODE_SESSION_ID", text_only=True, announces_calls=True
-        ),
+        mcp=McpClient(names=("qwen",), text_only=True, by_arguments=True),
     ),
     "opencode": Known(
         "opencode",
         "opencode-ai",
         "OPENCODE_SESSION_ID",
         ("OPENCODE",),
-        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, announces_calls=True),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, by_arguments=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
@@ -507,7 +527,7 @@ REMOVED_AFTER_MS = 30 * 24 * 3_600_000
 EXPIRY_EVERY_MS = 24 * 3_600_000
 
 CALLER_NOTE = "caller"
-"""Name of a note about a process that runs several agents: the id of the one that is about to call a tool."""
+"""Name of a note about a process: when it started, and the id of the agent in it that is at work."""
 
 MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
@@ -517,6 +537,9 @@ USAGE_NOTE = "usage"
 
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
+
+FORMER_NOTE = "former"
+"""Name of a note: the ids that the agent's conversation had before, one per line. It outlives the record."""
 
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
@@ -646,7 +669,7 @@ class AgentRegistry:
         """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
         own = digest(str(agent_id))
         for name in self._names():
-            if name.partition(".")[0] == own and name != f"{own}.{LIST_NOTE}":
+            if name.partition(".")[0] == own and name not in (f"{own}.{LIST_NOTE}", f"{own}.{FORMER_NOTE}"):
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:
@@ -700,6 +723,18 @@ class AgentRegistry:
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
         return strokes
+
+    def note_caller(self, agent_id: AgentId, pid: int) -> None:
+        """Note the agent that is at work in a process. Raises StoreError if the note cannot be written."""
+        self.set_note(AgentId(pid=pid), CALLER_NOTE, f"{start_time(pid)} {agent_id}")
+
+    def caller_in(self, pid: int) -> AgentId | None:
+        """Return the agent that was noted for a process; None if there is none, or the note is about an earlier one."""
+        started, _, noted = self.note(AgentId(pid=pid), CALLER_NOTE).partition(" ") if pid else ("", "", "")
+        try:
+            return AgentId.parse(noted) if noted and started == str(start_time(pid)) else None
+        except ValueError:
+            return None
 
     def take_note(self, agent_id: AgentId, name: str) -> str:
         """Return a note about an agent, and remove it; empty if there is none."""

@@ -260,6 +260,9 @@ def is_present(integration: Integration, site: Site) -> bool:
     return os.path.isdir(integration.folder(site)) or bool(integration.executable and which(integration.executable))
 
 
+SILENCED = " is silenced: "
+
+
 def report(installed: Installed, results: Mapping[Launch, ProbeResult], version: str) -> Iterator[Finding]:
     """Yield the findings about one coding agent, from the answers of its commands. `version` is that of this copy."""
     title = installed.title
@@ -283,7 +286,10 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
         message = f"the settings of {title} were written by an earlier version: {what}"
         yield Finding(Severity.WARNING, message, installed.reinstall)
     for each in installed.silencers:
-        yield Finding(Severity.WARNING, f"{title} is silenced: {each.what}", each.remedy)
+        if each.is_kept:
+            yield Finding(Severity.OK, f"{title} keeps {each.what}", each.remedy)
+        else:
+            yield Finding(Severity.WARNING, f"{title}{SILENCED}{each.what}", each.remedy)
 
 
 def _mended(installed: Installed) -> str:

@@ -129,6 +129,11 @@ class HookEvent:
         return self.point is HookPoint.SESSION_END and self.is_unattended
 
     @property
+    def can_warn(self) -> bool:
+        """Whether the agent shows the person what a hook writes to standard error now, if it ends with a warning."""
+        return self.point in self.hooks.warnings_at
+
+    @property
     def max_continuations(self) -> int | None:
         """How often in a row the agent goes on because a hook asks for it; None without a limit."""
         limit = self.hooks.continuation_limit
@@ -154,7 +159,7 @@ def _task_type(task: Mapping[str, Any]) -> object:
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
     for path in hooks.fields[field].split():
-        content = _at(payload, path)
+        content = at_path(payload, path)
         if content is not None:
             return content
     return None
@@ -189,7 +194,8 @@ def _object(received: bytearray) -> Mapping[str, Any]:
     raise ValueError("standard input is not a JSON object")
 
 
-def _at(payload: object, path: str) -> object:
+def at_path(payload: object, path: str) -> object:
+    """Return what is at a path such as `a.b`; None if there is nothing."""
     for name in path.split("."):
         if isinstance(payload, dict):
             payload = payload.get(name)

@@ -21,7 +21,6 @@ from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
-    CALLER_NOTE,
     CLAIM_NOTE,
     CONTINUED_NOTE,
     MODEL_NOTE,
@@ -87,10 +86,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
             note_model(event, agents, agent_id)
     if not event.text("subagent"):
         begin_row(event, agents, agent_id)
-    calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
-    if event.hooks.shares_process and calls_our_tool:
-        # The MCP server, which sees only the process, is told which conversation calls next.
-        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
+    if pid and not agent_id.is_anonymous and _precedes_change(event, is_missing=is_missing):
+        agents.note_caller(agent_id, pid)
     if not is_missing:
         _note_usage(event, agents, agent_id)
     agent = _agent(agents, agent_id, pid, settings)
@@ -115,10 +112,22 @@ def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Non
     limit = event.hooks.continuation_limit
     if limit is None:
         return
-    if (event.point is HookPoint.PROMPT and event.from_person) or (
-        event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt
-    ):
+    is_prompt = event.point is HookPoint.PROMPT and event.from_person and not event.hooks.echoes_nudges
+    if is_prompt or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
         agents.take_note(agent_id, CONTINUED_NOTE)
+
+
+def _precedes_change(event: HookEvent, *, is_missing: bool) -> bool:
+    """Return whether the model may change the plan next, by a process that sees only the agent's process.
+
+    If that runs several conversations, only the event right before the call tells which one calls.
+    """
+    client = event.integration.mcp
+    if client is None or client.knows_conversation or event.text("subagent"):
+        return False
+    if event.point is HookPoint.BEFORE_TOOL:
+        return event.is_of_our_tool
+    return event.point is HookPoint.PROMPT and not event.hooks.shares_process and not is_missing
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:
@@ -236,9 +245,11 @@ def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -
         agents.remove(agent_id)
         return
     if event.text("reason") in CONTINUING:
+        from tildone.stores.assignment import succeed
+
         anonymous = AgentId(event.integration.name, pid=pid)
         agents.save(replace(agent, id=anonymous, reader=new_reader(anonymous, _now())))
-        agents.remove(agent_id)
+        succeed(agents, agent_id, anonymous)
     else:
         agents.release(agent)
 
@@ -283,13 +294,13 @@ def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
         raise PlanLost(settings.store.redacted)
 
 
-def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
+def loss_reply(event: HookEvent, pid: int, problem: str) -> tuple[str, str]:
     """Return the reply that tells person and model, if they do not know yet. An agent that stops goes on, to say it."""
     from tildone.agents.hooks.reply import postpone_notice, rendered_together
     from tildone.plan.dialects.native import PLAN_LOST
 
     if not Remembered(event.environ, event.agent_id(pid)).is_new(TOLD):
-        return ""
+        return "", ""
     notice = f"tildone: {problem} To bring back a backup: tildone restore"
     postpone_notice(event, pid, notice)
     to_model = ReplyKind.CONTINUE if event.point is HookPoint.STOP else ReplyKind.ADD_CONTEXT

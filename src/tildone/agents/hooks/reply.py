@@ -1,7 +1,7 @@
 """The replies of hooks as JSON, the gate that makes an agent with open tasks continue, and notices to the person.
 
 `tildone.plan.gate` decides whether an agent that stops continues. This module collects its input: how the turn ended,
-whether the last message asks the person a question, a fingerprint of that message and of the project's files, and the
+whether the last message asks the person something, a fingerprint of that message and of the project's files, and the
 cost so far. Some agents report these in earlier events; they are stored as notes about the agent until it stops.
 
 A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once; if
@@ -27,7 +27,7 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
 from tildone.plan.events import Bound, StopFingerprint
-from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
+from tildone.plan.gate import Asks, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
 from tildone.stores.agents import CONTINUED_NOTE, Agent, AgentId, AgentRegistry, digest, runs_program
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from tildone.agents.integrations import Template
     from tildone.log.session import Session
 
+    Output = tuple[str, str]
+    """What a hook writes to standard output, and what it writes to standard error as a warning."""
+
 
 @value
 class HookReply:
@@ -51,20 +54,29 @@ class HookReply:
 
 def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
     """Return whether the agent accepts a reply of this kind to this event."""
-    return _template(event, kind) is not None
+    return _template(event, kind) is not None or _warns(event, kind)
 
 
-def rendered(event: HookEvent, reply: HookReply) -> str:
-    """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
+def rendered(event: HookEvent, reply: HookReply) -> Output:
+    """Return the reply as JSON, or as a warning; empty if the agent accepts no reply of this kind."""
     return rendered_together(event, {reply.kind: reply.text})
 
 
-def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> str:
+def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> Output:
     """Return replies of several kinds as one JSON; those that the agent does not accept are left out."""
     merged: dict[str, Any] = {}
+    warning = ""
     for kind, text in texts.items():
-        merged |= _filled(_template(event, kind) or {}, sanitized(text), event.name)
-    return f"{codec.dump(merged)}\n" if merged else ""
+        if _warns(event, kind):
+            warning = f"{sanitized(text)}\n"
+        else:
+            merged |= _filled(_template(event, kind) or {}, sanitized(text), event.name)
+    return f"{codec.dump(merged)}\n" if merged else "", warning
+
+
+def _warns(event: HookEvent, kind: ReplyKind) -> bool:
+    """Return whether the agent shows replies of this kind if they are written to standard error."""
+    return kind is ReplyKind.NOTIFY and event.can_warn
 
 
 def sanitized(text: str) -> str:
@@ -108,29 +120,25 @@ def held_by_command(session: Session, settings: Settings) -> Session | None:
     """Return the session with nudges that name a command instead of a tool; None if they name no tool anyway."""
     if session.dialect is NATIVE:
         return None
-    from tildone.base.distribution import program
-
     patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
-    return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
+    return session.using(dialect=by_command(*tool_command(settings)), patience=patience)
 
 
-def _options(settings: Settings) -> str:
-    """The options without which the command would edit another plan."""
-    from tildone.base.distribution import quoted
+def tool_command(settings: Settings) -> tuple[str, str]:
+    """Return the command that edits the plan in place of a tool, and the options without which it edits another one."""
+    from tildone.base.distribution import program, quoted
 
     default, _ = load_valid({}, os.environ, settings.project)
     options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []
     options += [f" --store {quoted(str(settings.store))}"] if settings.store != default.store else []
-    return "".join(options)
+    return f"{program()} todo", "".join(options)
 
 
 ERROR_STATUSES = frozenset({"error", "errored", "failed"})
 ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 
 MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
-"""Notes about an agent: the digest of its last message and whether that is a question; the length of its output."""
-
-QUESTION = "asked"
+"""Notes about an agent: the digest of its last message and the value of `Asks` for it; the length of its output."""
 
 
 def agent_stopped(
@@ -204,20 +212,28 @@ def with_origins(text: str, session: Session) -> str:
 def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Note what the gate needs to know about a message, for agents that do not repeat it when they stop."""
     message = event.text("last_message")
-    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {_asked(message).value}")
+
+
+def _asked(message: str) -> Asks:
+    # Late, because few events have a message.
+    from tildone.plan.questions import asks_person
+
+    return asks_person(message)
 
 
 def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
     """Return what is known about the turn that has ended, without the fingerprint of the files."""
     message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
-    words, is_question = (digest(message) if message else "", ends_with_question(message))
-    if not message:
+    if message:
+        words, asked = digest(message), _asked(message)
+    else:
         words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
-        is_question = noted == QUESTION
+        asked = next((each for each in Asks if each.value == noted), Asks.NO)
     return Turn(
         aborted=status in ABORT_STATUSES,
         errored=status in ERROR_STATUSES,
-        asked=is_question,
+        asked=asked,
         busy=event.will_wake,
         fingerprint=StopFingerprint(message=words),
         cost=agents.cost(agent_id),
@@ -233,7 +249,7 @@ def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> in
     """
     if event.max_continuations is None:
         return 0
-    if event.get("stop_hook_active") is False:
+    if event.get("stop_hook_active") is not True:
         agents.take_note(agent_id, CONTINUED_NOTE)
     return agents.tally(agent_id, CONTINUED_NOTE)
 
@@ -241,6 +257,11 @@ def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> in
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     """Return the agent's message in this turn, also if the agent reports all messages since the person's prompt."""
     message = event.text("last_message")
+    if not message and event.hooks.transcript is not None:
+        # Late, because most agents send the message.
+        from tildone.agents.hooks.transcript import last_message
+
+        message = last_message(event, event.hooks.transcript)
     if not event.hooks.cumulative_messages:
         return message
     noted = agents.note(agent_id, LENGTH_NOTE) if event.get("stop_hook_active") is True else ""
@@ -264,9 +285,6 @@ def _work_left(plan: Plan) -> str:
 PENDING = "pending"
 """The name of a notice that is kept for the end of the session."""
 
-EXIT_CODE_WITH_NOTICE = 2
-"""With which an agent prints the standard error of a hook at the end of a session."""
-
 FULL_DISK = ("the disk is full", os.strerror(errno.ENOSPC))
 """How errors of stores and of other files say that the disk is full."""
 
@@ -274,23 +292,23 @@ SILENT_POINTS = (HookPoint.SESSION_END, HookPoint.CALL_TOOL, HookPoint.OFFER_TOO
 """The points at which an agent shows no notice."""
 
 
-def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
+def trouble_reply(event: HookEvent, pid: int, problem: str) -> Output:
     """Return the reply that tells the person of a problem; empty if they know of it or cannot be told now."""
     if event.point is HookPoint.STATUS_LINE:
-        return f"tildone does not work: {problem}\n"
+        return f"tildone does not work: {problem}\n", ""
     notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
     return notice_once(event, pid, notice, _kind(problem))
 
 
-def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> str:
+def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> Output:
     """Return the reply that gives the person a notice; empty if they had one of this kind or cannot be told now."""
     if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not can_reply(event, ReplyKind.NOTIFY):
-        return ""
+        return "", ""
     remembered = _remembered(event, pid)
     is_new = None if remembered is None else remembered.is_new(f"told-{kind or digest(notice)}")
     # What cannot be remembered is told when the session starts, which happens once.
     if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
-        return ""
+        return "", ""
     postpone_notice(event, pid, notice)
     return rendered(event, HookReply(ReplyKind.NOTIFY, notice))
 

@@ -59,6 +59,8 @@ def probe_reply(settings: Settings) -> str:
 def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: Settings, process: int) -> bool | None:
     """Return whether a subagent's event was handled; None if it is to be handled like one of its parent."""
     if event.point is HookPoint.STOP:
+        if event.hooks.subagent_stop not in ("", event.name):
+            return True
         return _is_free_to_stop(event, agents, subagent_id(parent, event.text("subagent")), settings)
     begin_row(event, agents, subagent_id(parent, event.text("subagent")))
     if event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool:

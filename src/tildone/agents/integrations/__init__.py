@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         "tool",
         "tool_input",
         "tool_response",
+        "transcript",
         "trigger",
         "usage",
     ]
@@ -115,6 +116,23 @@ class ReplyKind(Enum):
     NOTIFY = "notify"
 
 
+@value
+class Transcript:
+    """Where an agent's transcript, a file with one JSON object in each line, has the messages of its model.
+
+    A line with all of `message` (values by path, as in `Hooks.fields`) is a message; its text, or the list of its
+    parts, is at `text`. A line with all of `prompt` begins a turn: messages before it are old. Lines of a subagent have
+    its id at `subagent`. An agent that may write a message after it has called the hook writes a line after it that has
+    at the first path of `mark` what the event has at the second.
+    """
+
+    message: Mapping[str, str]
+    text: str
+    prompt: Mapping[str, str] = {}
+    subagent: str = ""
+    mark: tuple[str, str] = ("", "")
+
+
 class TaskAction(Enum):
     """What a native tool for single tasks does."""
 
@@ -159,6 +177,10 @@ class Hooks:
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
     that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    `transcript` is for an agent whose events do not have the last message. `warnings_at` are the points at which it
+    shows the person what a hook writes to standard error if the exit code is 2; notices are given there in this way.
+    `subagent_stop` is the event of a subagent that stops, for an agent that also sends its own one then, in vain.
+    `echoes_nudges` means that what makes it continue is reported as a prompt that a person could have typed.
     `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
     """
 
@@ -179,6 +201,10 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
+    transcript: Transcript | None = None
+    warnings_at: tuple[HookPoint, ...] = ()
+    subagent_stop: str = ""
+    echoes_nudges: bool = False
     continuation_limit: ContinuationLimit | None = None
 
 
@@ -278,6 +304,7 @@ FIELDS: Mapping[Field, str] = {
     "tool": "tool_name",
     "tool_input": "tool_input",
     "tool_response": "tool_response",
+    "transcript": "transcript_path",
     "trigger": "trigger",
     "usage": "usage",
 }

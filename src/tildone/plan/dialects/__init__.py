@@ -93,8 +93,9 @@ def tools_of(name: str) -> tuple[str, ...]:
 
 
 def names_by_position(name: str | None) -> bool:
-    """Return whether the models of a dialect name tasks by position; False for None, which is no dialect."""
-    return name is not None and DIALECTS.entries[name].by_position
+    """Return whether the models of a dialect name tasks by position; False for a name of no dialect with tools."""
+    entry = DIALECTS.entries.get(name or "")
+    return entry is not None and entry.by_position
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
@@ -209,7 +210,10 @@ class Reply:
 
 @value
 class CompletedCall:
-    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began."""
+    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began.
+
+    `left` are the numbers of the tasks after it that agents of other conversations left.
+    """
 
     params: Params
     outcome: Outcome
@@ -217,6 +221,7 @@ class CompletedCall:
     elapsed_ms: int = 0
     saved_to: str | None = None
     known: Plan | None = None
+    left: frozenset[int] = frozenset()
 
 
 @value
@@ -273,8 +278,8 @@ class Dialect:
     """The tools of one family of models, and all other text about the plan that these models read.
 
     `refuse` replies to a call with invalid arguments, which changes nothing. `context` returns the text that is added
-    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue. `phrasing` lets the
-    shell driver use the dialect.
+    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue, and `if_waiting` is
+    added to it if the model may wait for an answer. `phrasing` lets the shell driver use the dialect.
 
     `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
     contain the plan: hosts add it to the results (see `tildone.plan.dialects`).
@@ -299,6 +304,7 @@ class Dialect:
     refuse: Callable[[Tool, Sequence[SchemaProblem], object], Reply]
     context: Callable[[Plan], str | None]
     carry_on: Callable[[Plan], str]
+    if_waiting: str = "If you wait for the user's answer, end your turn with that question."
     recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = recover
     phrasing: Phrasing | None = None
     completes: Callable[[CompletedCall], bool] = lambda _: False

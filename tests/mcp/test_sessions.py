@@ -344,7 +344,7 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1")])
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1"), AgentId("qwen", "s1")])
 def test_a_call_without_an_id_is_recognised_by_its_arguments(agents: AgentRegistry, caller: AgentId) -> None:
     parent = AgentId(caller.integration, "s1")
     announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "ses_2")

@@ -240,7 +240,7 @@ KNOWN = {
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(names=("qwen",), text_only=True),
+        mcp=McpClient(names=("qwen",), text_only=True, by_arguments=True),
     ),
     "opencode": Known(
         "opencode",

@@ -20,7 +20,7 @@ SCRIPT: list[Turn] = [
 MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152, "copilot": 160}
 """Gemini CLI adds a parameter to every tool, and Codex a namespace."""
 
-MAX_CONTEXT = {"copilot": 80}
+MAX_CONTEXT = {"copilot": 100}
 """Copilot CLI tells the model the time and the folder of the conversation, which differ."""
 
 OWN_TOOLS = ("codex",)

@@ -28,7 +28,7 @@ from tildone.stores.assignment import ProvidedTools
 SLOW = {"argparse", "asyncio", "dataclasses", "inspect", "json", "logging", "pathlib", "re", "subprocess", "typing"}
 """Modules of the standard library that take longer to import than a hook may take."""
 
-STOP = json.dumps({"session_id": "s1", "hook_event_name": "Stop"})
+STOP = json.dumps({"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."})
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 CALLS = [("initialize", HELLO), ("tools/list", {}), ("tools/call", {"name": "todo", "arguments": {"add": ["Write"]}})]
 MCP = "".join(

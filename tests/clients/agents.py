@@ -136,6 +136,8 @@ def gemini(sandbox: Sandbox, task: str) -> Launch:
 def qwen(sandbox: Sandbox, task: str) -> Launch:
     settings: dict[str, Any] = {
         "security": {"auth": {"selectedType": "openai"}},
+        # After a turn it would ask the model what to remember.
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},

@@ -92,6 +92,7 @@ TIMEOUTS = {
     "gemini": {'"timeout": 10000': '"timeout": 1000'},
     "opencode": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1", '"timeout": 10000': '"timeout": 1000'},
     "pi": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1"},
+    "qwen": {'"timeout": 10000': '"timeout": 1000'},
     "copilot": {'"timeoutSec": 10': '"timeoutSec": 1'},
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""

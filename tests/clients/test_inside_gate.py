@@ -65,6 +65,25 @@ def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: Ma
     assert "gave up: stopped 3 times more with the same words" in client.tildone("log")
 
 
+WAITS = "If you wait for the user's answer, block that task"
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("Do you want me to delete the old files? Reply yes or no.", 0), ("I can't continue without the old files.", 1)],
+)
+def test_an_agent_that_asks_is_left_alone_and_in_doubt_it_is_told_once_how_to_ask(
+    name: str, words: str, told: int, make_sandbox: MakeSandbox
+) -> None:
+    with PatientModel(PLAN, {"text": words, "repeat": True}, wait=WAIT.get(name)) as model:
+        client = install(name, make_sandbox(model))
+        run_to_end(client, stops=1 + told)
+
+    assert [WAITS in last_message(request) for request in model.requests] == [False, False] + [True] * told
+    assert client.tasks == OPEN
+
+
 def run_to_end(client: InstalledClient, stops: int, *, notified: bool = False) -> str:
     """Run the client on the task until the gate lets it stop, and return its output.
 

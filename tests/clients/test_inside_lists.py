@@ -60,6 +60,12 @@ def with_content(tool: str, *statuses: str) -> Turn:
     return {"tool": tool, "args": {"todos": todos}}
 
 
+def qwen(*statuses: str) -> Turn:
+    texts = enumerate(zip((PARSER, WIRE), statuses, strict=True))
+    todos = [{"id": str(number), "content": text, "status": status} for number, (text, status) in texts]
+    return {"tool": "todo_write", "args": {"todos": todos}}
+
+
 LISTS: dict[str, tuple[Turn, Turn]] = {
     "claude": (
         {"tools": [created(PARSER), created(WIRE)]},
@@ -72,7 +78,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
     "codex": (codex("pending", "pending"), codex("completed", "completed")),
     "gemini": (gemini("pending", "pending"), gemini("completed", "completed")),
     "opencode": (with_content("todowrite", "pending", "pending"), with_content("todowrite", "completed", "completed")),
-    "qwen": (with_content("todo_write", "pending", "pending"), with_content("todo_write", "completed", "completed")),
+    "qwen": (qwen("pending", "pending"), qwen("completed", "completed")),
 }
 """For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 
@@ -117,7 +123,7 @@ def test_the_status_line_is_the_plan(name: str, above: Sequence[str], make_sandb
         line = client.tildone(*words, given=json.dumps(status_input))
 
     assert (result.code, program) == (0, str(PROGRAM)), result
-    assert line == f"✓ 0/2 · #1 {PARSER}\n"
+    assert line == f"☐ 0/2 · #1 {PARSER}\n"
 
 
 @proves("status line", client="pi")
@@ -130,7 +136,7 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
             prompt_and_wait(pi, TASK)
 
     lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
-    assert [line for line in lines if line] == [f"✓ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
+    assert [line for line in lines if line] == [f"☐ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
 
 
 GOES_ON: dict[str, Turn] = {

@@ -74,7 +74,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     assert asked_before == 4
     restarted, resumed = (without_tools(model.requests[number]) for number in (2, 4))
     assert LEFT in restarted
-    assert recalled(resumed) == "2> Wire it up\\ndone 1"
+    assert recalled(resumed) == "started 2 Wire it up\\ndone 1"
     assert TASK not in restarted
     assert "Where were we?" in resumed
     assert len(model.requests) == 6

@@ -93,7 +93,7 @@ def test_the_plan_is_on_the_screen_all_the_time(name: str, make_sandbox: MakeSan
         client = install_for_terminal(name, make_sandbox(model))
         with at_terminal(client) as screen:
             screen.say(TASK)
-            screen.until("✓ 0/2 · #1 Write the parser")
+            screen.until("☐ 0/2 · #1 Write the parser")
             screen.until(first["text"])
             screen.say("The first one.")
             screen.until("✓ 1/2 · #2 Wire it up")

@@ -59,6 +59,8 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("opencode", "project"): (),
     ("pi", "user"): (),
     ("pi", "project"): (StartPrompt(FOLDER, "Trust project folder?"),),
+    ("qwen", "user"): (),
+    ("qwen", "project"): (),
     ("copilot", "user"): (_COPILOT_FOLDER,),
     ("copilot", "project"): (_COPILOT_FOLDER,),
 }
@@ -73,6 +75,7 @@ READY: Mapping[str, Sequence[str]] = {
     "gemini": ("1 MCP server",),
     "opencode": ("Ask anything...",),
     "pi": ("(auto)",),
+    "qwen": ("Type your message",),
     "copilot": ("/ commands", "still waiting on"),
 }
 """What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
@@ -83,6 +86,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "gemini": ("gemini", "-m", "gemini-2.5-flash", "--approval-mode", "yolo"),
     "opencode": ("opencode",),
     "pi": ("pi", "--provider", "local", "--model", "scripted", "--offline"),
+    "qwen": ("qwen", "--approval-mode", "yolo"),
     "copilot": ("copilot", "--allow-all"),
 }
 WAIT: Mapping[str, Turn] = {

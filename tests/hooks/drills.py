@@ -82,7 +82,7 @@ DRILLS = (
         "does nothing and words its message differently each time",
         lambda _, turn: says(f"I looked at it again ({turn})."),
     ),
-    Drill("repeats", "does nothing and repeats its message", lambda *_: says("I cannot go on.")),
+    Drill("repeats", "does nothing and repeats its message", lambda *_: says("I looked at it.")),
     Drill(
         "lies",
         "claims that all tasks are done, although they are not",
@@ -94,6 +94,7 @@ DRILLS = (
     Drill("touches", "changes a file each time and closes no task", touches),
     Drill("fails", "ends each turn with an error", lambda *_: {"status": "error"}, CURSOR),
     Drill("asks", "asks the person a question", lambda *_: says("Which of the two do you want?")),
+    Drill("may ask", "may have asked the person something, and repeats it", lambda *_: says("I cannot go on.")),
     Drill("delegates", "is a subagent", lambda *_: says("Done.") | {"agent_id": "a1"}),
     Drill("waits", "waits for a background task", lambda *_: says("The build runs.") | {"background_tasks": BUILD}),
 )

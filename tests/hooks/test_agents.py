@@ -363,7 +363,7 @@ def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> 
     done = called(agent, done=1)
 
     assert refused["failed"] is True
-    assert done["text"] == "ok\nPlan:\n2> Wire it up\n(all from the user)\ndone 1"
+    assert done["text"] == "ok\nPlan:\nstarted 2 Wire it up\n(all from the user)\ndone 1"
 
 
 def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -> None:

@@ -131,7 +131,7 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
-    assert answer.out == "✓ 0/2 · #1 Write the parser\n"
+    assert answer.out == "☐ 0/2 · #1 Write the parser\n"
     assert agent.workspace.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
@@ -293,7 +293,7 @@ def stop(agent: HookedAgent, number: int, words: str = "") -> Answer:
 
 
 LEFT_ALONE = ("fails", "asks", "delegates", "waits")
-NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
+NUDGES = {"idles": 20, "repeats": 3, "may ask": 1, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow
@@ -406,7 +406,7 @@ def test_what_a_hook_has_to_say_comes_first(hostile: Workspace) -> None:
     assert "Write the parser" in started.out
     assert "is not trusted" not in started.out
     assert "is not trusted" in prompted.json["systemMessage"]
-    assert agent.report(HookPoint.STATUS_LINE).out == "✓ 0/1 · #1 Write the parser\n"
+    assert agent.report(HookPoint.STATUS_LINE).out == "☐ 0/1 · #1 Write the parser\n"
 
 
 def test_an_untrusted_store_is_not_created(workspace: Workspace) -> None:

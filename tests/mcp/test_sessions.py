@@ -93,8 +93,10 @@ async def test_agents_that_share_a_session_see_each_others_changes_and_take_no_t
 
     assert project.texts("ours") == ["One", "Two", "Three", "Four"]
     assert replies[:2] == ["1", "2-4\nPlan:\n1 One\n2 Two\n3 Three\n4 Four"]
-    assert replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
-    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
+    assert (
+        replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\nstarted 2 Two\nstarted 3 Three\n4 Four\ndone 1"
+    )
+    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\nstarted 3 Three\nstarted 4 Four\ndone 1-2"
 
 
 @every_mode
@@ -245,7 +247,7 @@ async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Projec
         set_seen_head(project, "claude:1", head(project))
         known = text_of(await client.call_tool("todo", {"done": 2}))
 
-    assert forgotten == "ok\nPlan:\n2> Two\ndone 1"
+    assert forgotten == "ok\nPlan:\nstarted 2 Two\ndone 1"
     assert known == "ok"
 
 

@@ -82,7 +82,8 @@ def _output(event: HookEvent, settings: Settings, pid: int) -> str:
 
     # Agents report their model with this event.
     note_model(event, context.agents, context.agent.id)
-    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
+    session = context.session
+    return f"{status_line(session.state, held_up=session.held_up, unapproved=session.unapproved)}\n"
 
 
 def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session, RestReason | None]:
@@ -180,6 +181,6 @@ def _call_tool(context: HookContext) -> str:
     session = open_session(context.settings, dialect_named(dialect), own.store, lambda: author, own.reader)
     session = session.using(parts=replace(session.parts, taken=own.parts.taken, prover=own.parts.prover))
     reply = session.call(tool, arguments(context.event.get("tool_input")))
-    line = status_line(session.state, held_up=session.held_up)
+    line = status_line(session.state, held_up=session.held_up, unapproved=session.unapproved)
     tell_presence(context)
     return f"{escape_json(codec.dump({'text': reply.text, 'failed': reply.is_error, 'line': line}))}\n"

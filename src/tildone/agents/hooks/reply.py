@@ -1,7 +1,7 @@
 """The replies of hooks as JSON, the gate that makes an agent with open tasks continue, and notices to the person.
 
 `tildone.plan.gate` decides whether an agent that stops continues. This module collects its input: how the turn ended,
-whether the last message asks the person a question, a fingerprint of that message and of the project's files, and the
+whether the last message asks the person something, a fingerprint of that message and of the project's files, and the
 cost so far. Some agents report these in earlier events; they are stored as notes about the agent until it stops.
 
 A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once; if
@@ -27,7 +27,7 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
 from tildone.plan.events import Bound, StopFingerprint
-from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
+from tildone.plan.gate import Asks, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
 from tildone.stores.agents import CONTINUED_NOTE, Agent, AgentId, AgentRegistry, digest, runs_program
@@ -138,9 +138,7 @@ ERROR_STATUSES = frozenset({"error", "errored", "failed"})
 ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 
 MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
-"""Notes about an agent: the digest of its last message and whether that is a question; the length of its output."""
-
-QUESTION = "asked"
+"""Notes about an agent: the digest of its last message and the value of `Asks` for it; the length of its output."""
 
 
 def agent_stopped(
@@ -214,20 +212,28 @@ def with_origins(text: str, session: Session) -> str:
 def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Note what the gate needs to know about a message, for agents that do not repeat it when they stop."""
     message = event.text("last_message")
-    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {_asked(message).value}")
+
+
+def _asked(message: str) -> Asks:
+    # Late, because few events have a message.
+    from tildone.plan.questions import asks_person
+
+    return asks_person(message)
 
 
 def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
     """Return what is known about the turn that has ended, without the fingerprint of the files."""
     message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
-    words, is_question = (digest(message) if message else "", ends_with_question(message))
-    if not message:
+    if message:
+        words, asked = digest(message), _asked(message)
+    else:
         words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
-        is_question = noted == QUESTION
+        asked = next((each for each in Asks if each.value == noted), Asks.NO)
     return Turn(
         aborted=status in ABORT_STATUSES,
         errored=status in ERROR_STATUSES,
-        asked=is_question,
+        asked=asked,
         busy=event.will_wake,
         fingerprint=StopFingerprint(message=words),
         cost=agents.cost(agent_id),

@@ -214,6 +214,7 @@ class Integration:
 
     It counts as installed if `folder` exists or its executable is on the PATH. `tried` is the version that the
     tests install and run; `min_versions` are the first versions with a gate and with the tool in every request.
+    `listing` are the arguments with which it lists its MCP servers and says whether it reaches them, without a model.
 
     `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
     to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
@@ -234,6 +235,7 @@ class Integration:
     task_tools: Mapping[TaskAction, str] = {}
     tried: str = ""
     min_versions: Mapping[str, str] = {}
+    listing: tuple[str, ...] = ()
     after_install: str = ""
     prompts: Mapping[str, tuple[str, ...]] = {}
     silencers: Callable[[Inspection], None] | None = None

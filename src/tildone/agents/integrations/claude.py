@@ -49,8 +49,7 @@ Plan this with the todo tool, a few steps at a time, then work through the plan 
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    folder = _user_folder(site) if site.for_user else os.path.join(site.project, ".claude")
-    settings = os.path.join(folder, "settings.json")
+    settings = _settings_file(site)
     if site.mcp:
         servers = _state_file(site) if site.for_user else os.path.join(site.project, ".mcp.json")
         installation.set_member(servers, ("mcpServers", "tildone"), _server(site))
@@ -59,8 +58,17 @@ def _configure(installation: Installation) -> None:
         for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
         installation.set_member(settings, ("env", CAP_VARIABLE), RAISED_CAP, yields=True)
-        line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
+        line = {"type": "command", "command": _status_line(site)}
         installation.set_member(settings, ("statusLine",), line, yields=True)
+
+
+def _settings_file(site: Site) -> str:
+    folder = _user_folder(site) if site.for_user else os.path.join(site.project, ".claude")
+    return os.path.join(folder, "settings.json")
+
+
+def _status_line(site: Site) -> str:
+    return site.hook_command("claude", "StatusLine")
 
 
 def _user_folder(site: Site) -> str:
@@ -85,6 +93,10 @@ def _silencers(inspection: Inspection) -> None:
         file = inspection.lists(files, "tildone", "disabledMcpjsonServers")
         if file:
             inspection.silenced(f"the server is rejected in {file}", "remove tildone from disabledMcpjsonServers there")
+    settings = _settings_file(site)
+    line, hooks = inspection.get(settings, "statusLine"), inspection.get(settings, "hooks")
+    if line is not None and "tildone" not in str(line) and "tildone" in str(hooks):
+        inspection.kept("your own status line", f"to show the plan in it, give its input to: {_status_line(site)}")
     if inspection.lists([_state_file(site)], "tildone", "projects", site.project, "disabledMcpServers"):
         inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
 
@@ -123,6 +135,7 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     tried="2.1.197",
+    listing=("mcp", "list"),
     # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
     min_versions={"gate": "2.1.163", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),

@@ -52,6 +52,7 @@ INTEGRATION = Integration(
     name="opencode",
     title="opencode",
     tried="1.18.18",
+    listing=("mcp", "list"),
     min_versions={"gate": "1.0.0"},
     folder=_user_folder,
     configure=_configure,

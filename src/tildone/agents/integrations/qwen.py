@@ -56,9 +56,9 @@ INTEGRATION = Integration(
     name="qwen",
     title="Qwen Code",
     tried="0.24.4",
+    listing=("mcp", "list"),
     folder=lambda site: os.path.join(site.home, ".qwen"),
     configure=_configure,
-    prompts={"project": ("whether you trust this folder; the settings of a project count only then",)},
     hooks=Hooks(
         points={**POINTS, "StatusLine": HookPoint.STATUS_LINE},
         # It reports results of tools and its stop hooks' own texts as prompts, too: those were not submitted.

@@ -529,6 +529,11 @@ class Session:
         self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
         return Outcome(before.plan, self.plan)
 
+    def begin_with(self, plan: Plan, directive: Directive) -> None:
+        """Begin the session with a plan from elsewhere, as it is. One that has begun stays."""
+        fact = PlanChanged(plan, directive=directive)
+        self._writer.record(Actor.IMPORT, lambda state: (None, None if state.head else fact))
+
     def label(self, event_id: str, name: str) -> None:
         """Label an event; an empty name removes its label. Raises UnknownEvent if there is no such event."""
         target = next(self.store.history(self.name, event_id)).id

@@ -351,6 +351,15 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
+def command_line(pid: int) -> list[str]:
+    """Return the program of a process as it was called, and its arguments; nothing without `/proc`."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).split("\0")[:-1]
+    except OSError:
+        return []
+
+
 def processes_above() -> list[int]:
     """Return the processes that have started this one, the nearest first; none without `/proc`."""
     return list(_ancestors(os.getppid())) if os.path.exists("/proc/self/stat") else []
@@ -470,14 +479,8 @@ def _program(pid: int) -> str:
 
 def _program_arguments(pid: int) -> list[str]:
     """The program as it was called, and its first argument that is no option."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            arguments = os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return []
-    program, *rest = arguments
-    script = next((argument for argument in rest if not argument.startswith("-")), "")
-    return [program, script]
+    words = command_line(pid)
+    return [*words[:1], *[word for word in words[1:] if not word.startswith("-")][:1]]
 
 
 def _link(path: str) -> str:

@@ -42,6 +42,9 @@ PERSON_SOURCES = ("user", "sdk", "")
 FINISHED = ("completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled")
 """The statuses of a background task that no longer runs."""
 
+FORK = "fork"
+"""The source of a conversation that was forked from another one."""
+
 SUBAGENT_TASK = "subagent"
 """The type of a background task that is a subagent."""
 
@@ -110,6 +113,11 @@ class HookEvent:
         return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
 
     @property
+    def is_fork(self) -> bool:
+        """Whether the event says that the conversation began as a copy of another one."""
+        return self.text("source") == FORK or self.text("forked_from") != ""
+
+    @property
     def in_plan_mode(self) -> bool:
         """Whether the agent is planning, and therefore not working on the plan."""
         return self.text("permission_mode") == "plan"
@@ -139,7 +147,7 @@ class HookEvent:
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
     for path in hooks.fields[field].split():
-        content = _at(payload, path)
+        content = value_at(payload, path)
         if content is not None:
             return content
     return None
@@ -174,7 +182,7 @@ def _object(received: bytearray) -> Mapping[str, Any]:
     raise ValueError("standard input is not a JSON object")
 
 
-def _at(payload: object, path: str) -> object:
+def value_at(payload: object, path: str) -> object:
     for name in path.split("."):
         if isinstance(payload, dict):
             payload = payload.get(name)

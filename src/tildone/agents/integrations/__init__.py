@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         "cost",
         "cwd",
         "event",
+        "forked_before",
+        "forked_from",
         "last_message",
         "model",
         "permission_mode",
@@ -143,7 +145,9 @@ class Hooks:
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
-    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed. `fork_entry` is the path, in the entries of a
+    transcript, to the conversation that this one was forked from; `fork_options` are the option of the command line
+    that forks a conversation, and those that precede its id.
     """
 
     points: Mapping[str, HookPoint]
@@ -163,6 +167,8 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
+    fork_entry: str = ""
+    fork_options: tuple[str, ...] = ()
 
 
 @value
@@ -242,6 +248,8 @@ FIELDS: Mapping[Field, str] = {
     "cost": "cost.total_cost_usd",
     "cwd": "cwd workspace.current_dir",
     "event": "hook_event_name",
+    "forked_before": "forked_before",
+    "forked_from": "forked_from",
     "last_message": "last_assistant_message",
     # The status line's event has an object, the others that name the model have its id.
     "model": "model.id model",
@@ -280,6 +288,8 @@ SHIM_FIELDS: Mapping[Field, str] = {
     "conversation": "sessionID",
     "cwd": "directory",
     "event": "event",
+    "forked_before": "forkedBefore",
+    "forked_from": "forkedFrom",
     "last_message": "text",
     "prompt": "text",
     "tool": "tool",

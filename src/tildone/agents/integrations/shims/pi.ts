@@ -3,6 +3,7 @@
 // Errors in this file never reach pi, except for a failed call of one of our tools.
 
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 
 const PROGRAM: string = "%PROGRAM%";
 const ARGUMENTS: any = "%ARGUMENTS%";
@@ -79,6 +80,22 @@ function usageOf(entries: any[]): object | undefined {
   return total.out > 0 ? { ...total, cost: total.cost || undefined } : undefined;
 }
 
+/** Tells from which conversation this one was forked, if it was, and before which message of that one its text ends. */
+function forkOf(manager: any): object {
+  const parent = manager.getHeader?.()?.parentSession;
+  if (!parent) return {};
+  try {
+    const lines = readFileSync(parent, "utf8").split("\n").filter(Boolean);
+    const [header, ...entries] = lines.map((line) => JSON.parse(line));
+    const own = new Set(manager.getEntries().map((entry: any) => entry.id));
+    const last = entries.findLastIndex((entry) => own.has(entry.id));
+    const next = entries.slice(last + 1).find((entry) => entry.type === "message");
+    return last < 0 ? {} : { forkedFrom: header.id, forkedBefore: next && Date.parse(next.timestamp) };
+  } catch {
+    return {};
+  }
+}
+
 export default function (pi: any) {
   let informed = false; // whether the model of this conversation has received its plan
   let compacted = ""; // the plan, if the conversation was compacted and no request was sent since
@@ -152,7 +169,7 @@ export default function (pi: any) {
   on("session_start", start, true);
 
   on("before_agent_start", async (event, ctx) => {
-    const first = informed ? undefined : (await report("session_start", ctx)).data.context;
+    const first = informed ? undefined : (await report("session_start", ctx, forkOf(ctx.sessionManager))).data.context;
     informed = true;
     compacted = "";
     const { context } = (await report("before_agent_start", ctx, { text: event.prompt })).data;

@@ -86,12 +86,10 @@ def assign_session(
     named_session: str | None = None,
     *,
     successor: bool = False,
-    forked: bool = False,
 ) -> Agent:
     """Return the agent with that identity, and register it if it is new or its record is out of date.
 
     A `successor` continues the session of the agent that ran in its process before; its model has not seen the plan.
-    One that was `forked` from another gets a session of its own.
     Raises StoreError if the record cannot be written.
     """
     agent = _current(agents, agent_id, pid, now, named_session)
@@ -112,7 +110,7 @@ def assign_session(
             agent = _renewed(replace(earlier, id=agent_id, reader=reader), pid or earlier.pid, now)
         else:
             agents.remove_expired(now)
-            session = named_session or _free_session(agents, agent_id, now, forked=forked)
+            session = named_session or _free_session(agents, agent_id, now)
             agent = _renewed(Agent(agent_id, session, new_reader(agent_id, now)), pid, now)
         agents.save(agent)
         if earlier is not None and earlier.id != agent_id:
@@ -138,10 +136,8 @@ def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, *, su
     return max(same or preceding, key=lambda agent: agent.last_active, default=None)
 
 
-def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int, *, forked: bool) -> str:
-    if is_shared(agents):
-        return agents.project
-    taken = forked or any(agent.session == agents.project for agent in agents.active(now))
+def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int) -> str:
+    taken = not is_shared(agents) and any(agent.session == agents.project for agent in agents.active(now))
     return own_session(agents, agent_id) if taken else agents.project
 
 

@@ -28,7 +28,7 @@ from tildone.plan.dialects.native import NATIVE
 from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
 from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
-from tildone.stores.assignment import assign_session, own_session
+from tildone.stores.assignment import assign_session, is_shared, own_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -174,16 +174,10 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     """Register the agent, and open the session that it works on."""
     agents = open_agents(settings)
     successor = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
-    parent = _parent(event, agents, pid)
-    agent = assign_session(
-        agents,
-        event.agent_id(pid),
-        pid,
-        now(),
-        settings.named_session,
-        successor=successor,
-        forked=parent is not None,
-    )
+    named, parent = settings.named_session, _parent(event, agents, pid)
+    if parent is not None and named is None and not is_shared(agents):
+        named = own_session(agents, event.agent_id(pid))
+    agent = assign_session(agents, event.agent_id(pid), pid, now(), named, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)

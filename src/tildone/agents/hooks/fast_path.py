@@ -133,9 +133,7 @@ def _note_usage(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> N
         agents.set_note(agent_id, USAGE_NOTE, usage_text(usage))
 
 
-def _agent(
-    event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings
-) -> Agent | None:
+def _agent(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> Agent | None:
     """Return the agent, with the session that it works on; None if one has to be assigned to it first."""
     agent = agents.get(agent_id)
     if agent is not None:

@@ -145,9 +145,10 @@ class Hooks:
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
-    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed. `fork_entry` is the path, in the entries of a
-    transcript, to the conversation that this one was forked from; `fork_options` are the option of the command line
-    that forks a conversation, and those that precede its id.
+    that succeeds without a reply writes there.`own_prompts` are the
+    beginnings of prompts that no person typed. `fork_entry` is the path, in the entries of a transcript, to the
+    conversation that this one was forked from; `fork_options` are the option of the command line that forks a
+    conversation, and those that precede its id.
     """
 
     points: Mapping[str, HookPoint]

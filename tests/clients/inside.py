@@ -166,6 +166,14 @@ class InstalledClient:
         finally:
             store.close()
 
+    def authors(self) -> list[str]:
+        """Return the agents that changed the project's plan, in this order."""
+        store = SqliteStore(str(self.data / "tildone.db"))
+        try:
+            return [event.author.agent for event in store.events(str(self.sandbox.work))]
+        finally:
+            store.close()
+
     @property
     def tasks(self) -> Tasks:
         return self.sessions().get(str(self.sandbox.work), [])
@@ -280,6 +288,11 @@ class Server:
     def begin(self) -> str:
         session: str = self._post("/session", {})["id"]
         return session
+
+    def fork(self, message: str = "") -> str:
+        """Fork this conversation, at a message if one is named."""
+        forked: str = self._post(f"/session/{self.session}/fork", {"messageID": message} if message else {})["id"]
+        return forked
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         request = urllib.request.Request(  # noqa: S310  loopback

@@ -97,6 +97,7 @@ function forkOf(manager: any): object {
 }
 
 export default function (pi: any) {
+  let fork = {}; // from which conversation this one was forked: told with every event, as the first one counts
   let informed = false; // whether the model of this conversation has received its plan
   let compacted = ""; // the plan, if the conversation was compacted and no request was sent since
   const ours = new Set<string>(); // the names of our tools
@@ -114,7 +115,7 @@ export default function (pi: any) {
   const report = async (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
     const usage = usageOf(ctx.sessionManager.getEntries?.() ?? []);
-    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, usage, ...fields }, signal);
+    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, usage, ...fork, ...fields }, signal);
     const { notice, halt } = reply.data;
     if (reply.failed)
       tell(ctx, `tildone does not work, and the agent goes on without it: ${reply.error}. To check: tildone doctor`);
@@ -158,6 +159,7 @@ export default function (pi: any) {
 
   const start = async (_event: any, ctx: any) => {
     informed = false;
+    fork = forkOf(ctx.sessionManager);
     const { data } = PARTS.mcp ? await report("tools", ctx) : { data: {} };
     for (const tool of data.tools ?? []) {
       register(tool);
@@ -169,7 +171,7 @@ export default function (pi: any) {
   on("session_start", start, true);
 
   on("before_agent_start", async (event, ctx) => {
-    const first = informed ? undefined : (await report("session_start", ctx, forkOf(ctx.sessionManager))).data.context;
+    const first = informed ? undefined : (await report("session_start", ctx)).data.context;
     informed = true;
     compacted = "";
     const { context } = (await report("before_agent_start", ctx, { text: event.prompt })).data;

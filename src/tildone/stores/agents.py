@@ -220,6 +220,25 @@ KNOWN = {
         mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
+    "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),
+    "droid": Known("droid", "droid", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("droid", "factory"))),
+    "auggie": Known("auggie", "@augmentcode/auggie", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("auggie",))),
+    "kilo": Known(
+        "kilo",
+        "@kilocode/cli",
+        marks=("KILO",),
+        mcp=McpClient(names=("kilo",), process_variable="KILO_PID", resource_tools=True),
+    ),
+    "cline": Known("cline", "cline", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("cline",))),
+    "crush": Known(
+        "crush", "@charmland/crush", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("crush",))
+    ),
+    "amp": Known(
+        "amp", "@sourcegraph/amp", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("amp",))
+    ),
+    "junie": Known(
+        "junie", "@jetbrains/junie", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("junie",))
+    ),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
     "vscode": Known(
         "code",

@@ -1,21 +1,22 @@
-// tildone for opencode: reports opencode's events to `tildone hook opencode` and carries out the replies.
-// `tildone install opencode` wrote this file; `tildone uninstall opencode` removes it.
+// tildone for opencode, and for what is made from it: reports events to `tildone hook` and carries out the replies.
+// `tildone install` wrote this file; `tildone uninstall` removes it.
 // Errors in this file never reach opencode.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "%PROGRAM%"
+const AGENT = "%AGENT%"
 const ARGUMENTS = "%ARGUMENTS%"
 const OPTIONS = ARGUMENTS.slice(1) // without "mcp", which starts the MCP server
 const TIMEOUT_SECONDS = 10
 const NOTE = "tildone" // the name of our note in the metadata of a session
 const ENDS_WHEN_IDLE = process.argv[2] === "run" // `opencode run` ends at the first stop, so nothing can be delivered
 
-/** Runs `tildone hook opencode` for an event; resolves to its reply, which has an `error` if the program failed. */
+/** Runs `tildone hook` for an event; resolves to its reply, which has an `error` if the program failed. */
 function callHook(event, payload) {
   return new Promise((resolve) => {
     try {
-      const child = spawn(PROGRAM, ["hook", "opencode", event, ...OPTIONS], {
+      const child = spawn(PROGRAM, ["hook", AGENT, event, ...OPTIONS], {
         stdio: ["pipe", "pipe", "ignore"],
         windowsHide: true,
       })

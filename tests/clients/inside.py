@@ -214,7 +214,8 @@ def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient
 def as_after_a_first_start(folder: Path) -> None:
     """On its first start opencode downloads the types of its plugins; this pretends that it has."""
     (folder / "node_modules").mkdir(parents=True)
-    lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    packages = dict.fromkeys(("@opencode-ai/plugin", "@kilocode/plugin"), "*")
+    lock = {"packages": {"": {"dependencies": packages}}}
     (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 

@@ -42,6 +42,9 @@ PERSON_SOURCES = ("user", "sdk", "")
 FINISHED = ("completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled")
 """The statuses of a background task that no longer runs."""
 
+PLANNING = ("plan", "spec")
+"""The permission modes in which an agent writes a plan, in Factory Droid under the second name."""
+
 FORK = "fork"
 """The source of a conversation that was forked from another one."""
 
@@ -120,7 +123,7 @@ class HookEvent:
     @property
     def in_plan_mode(self) -> bool:
         """Whether the agent is planning, and therefore not working on the plan."""
-        return self.text("permission_mode") == "plan"
+        return self.text("permission_mode") in PLANNING
 
     @property
     def is_unattended(self) -> bool:

@@ -52,4 +52,5 @@ INTEGRATION = Integration(
         starts_servers=True,
     ),
     list_tools={"TodoList": ("todos", "title")},
+    notes={"held": "once in a turn"},
 )

@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
@@ -16,7 +18,9 @@ import pytest
 
 from tests.stores.processes import finish, start, wait_for
 from tests.suite.forking import PROGRAM
+from tildone.agents.integrations import INTEGRATIONS, HookPoint
 from tildone.base.processes import processes_with_open
+from tildone.stores.sqlite.store import SqliteStore
 
 SHOW = "from tildone.stores.agents import agent_process; print(agent_process(['somehost']))"
 SHOWN = f"{quote(sys.executable)} -c {quote(SHOW)}"
@@ -129,30 +133,53 @@ def run_host(folder: Path, host: str, command: list[str]) -> tuple[int, int]:
     return int(found), int(own)
 
 
-GEMINI = '''
-"""A host: it adds a task with the tool, ends its turn, and prints what its hook replies."""
-import json, subprocess, sys
-server, hook, task = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
+AGENT = '''
+"""A host: it takes the steps one after the other, and prints the reply to the last."""
+import json, os, subprocess, sys
+program, name, steps = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 pipe = subprocess.PIPE
 
-def stopped():
-    event = {"hook_event_name": "AfterAgent", "cwd": ".", "prompt_response": "I stop."}
-    return subprocess.run([*hook, "hook", "gemini"], input=json.dumps(event).encode(), stdout=pipe).stdout.decode()
-
-with subprocess.Popen([*server, "mcp"], stdin=pipe, stdout=pipe) as serving:
+with subprocess.Popen([program, "mcp"], stdin=pipe, stdout=pipe) as serving:
     def ask(number, method, params):
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         serving.stdin.write(json.dumps(message).encode() + b"\\n")
         serving.stdin.flush()
         return json.loads(serving.stdout.readline())
-    info = {"name": "gemini-cli-mcp-client", "version": "1"}
+
+    def call(arguments):
+        return ask(2, "tools/call", {"name": "todo", "arguments": arguments})
+
+    def hook(event):
+        name_of_event, payload = event
+        command = [program, "hook", name, name_of_event]
+        return subprocess.run(command, input=json.dumps({"cwd": ".", **payload}).encode(), stdout=pipe).stdout.decode()
+
+    def shell(words):
+        command = ["bash", "-c", "true; exec " + program + " " + words]
+        return subprocess.run(command, stdin=pipe, stdout=pipe, env={**os.environ, "AI_AGENT": "x"}).stdout.decode()
+
+    info = {"name": name + "-cli-mcp-client", "version": "1"}
     ask(1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
     serving.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\\n')
-    ask(2, "tools/call", {"name": "todo", "arguments": {"add": [task]}})
-    print(stopped(), flush=True)
+    for kind, given in steps:
+        reply = {"call": call, "hook": hook, "shell": shell}[kind](given)
+    print(reply, flush=True)
     sys.stdin.read()
     serving.stdin.close()
 '''
+Step = tuple[str, object]
+
+
+@contextlib.contextmanager
+def agent(folder: Path, name: str, program: Path, *steps: Step) -> Iterator["subprocess.Popen[str]"]:
+    """A coding agent of that name that takes these steps."""
+    pipe, environ = subprocess.PIPE, {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    (folder / name).write_text(AGENT, encoding="utf-8")
+    command = [sys.executable, name, str(program), name, json.dumps(steps)]
+    with subprocess.Popen(command, cwd=folder, env=environ, stdin=pipe, stdout=pipe, text=True) as host:
+        yield host
+
+
 RELAY = f"""#!{SHEBANG}
 import subprocess, sys, threading
 done = subprocess.Popen([{str(PROGRAM)!r}, *sys.argv[1:]], stdin=-1, stdout=-1)
@@ -171,21 +198,50 @@ for line in done.stdout:
 @pytest.mark.usefixtures("folder")
 def test_the_hook_holds_the_agent_to_the_plan_of_its_server(tmp_path: Path) -> None:
     """Both behind a relay, so that each has to know the name of the host."""
-    relay, pipe = tmp_path / "relay", subprocess.PIPE
+    relay = tmp_path / "relay"
     relay.write_text(RELAY, encoding="utf-8")
     relay.chmod(0o755)
-    (tmp_path / "gemini").write_text(GEMINI, encoding="utf-8")
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8"}
-    command = [sys.executable, "gemini", json.dumps([str(relay)]), json.dumps([str(relay)])]
     replies = []
     with contextlib.ExitStack() as stack:
         for task in ("The first", "The second"):
-            started = subprocess.Popen([*command, task], cwd=tmp_path, env=environ, stdin=pipe, stdout=pipe, text=True)
-            host = stack.enter_context(started)
+            stops = ("hook", ("AfterAgent", {"prompt_response": "I stop."}))
+            host = stack.enter_context(agent(tmp_path, "gemini", relay, ("call", {"add": [task]}), stops))
             assert host.stdout
             replies.append(host.stdout.readline())
 
     assert [("The first" in text, "The second" in text) for text in replies] == [(True, False), (False, True)]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["gemini", "qwen", "copilot", "cursor"])
+@pytest.mark.parametrize("begins", ["call", "shell"])
+def test_the_first_change_has_the_author_of_all_later_ones(begins: str, name: str, tmp_path: Path) -> None:
+    """Only hooks are told the conversation, and they have nothing to say before there is a plan."""
+    hooks = INTEGRATIONS[name].hooks
+    assert hooks
+    tool, conversation = hooks.fields["tool"], hooks.fields["conversation"].split()[0]
+
+    def event(point: HookPoint) -> Step:
+        named = next(named for named, other in hooks.points.items() if other is point)
+        return "hook", (named, {conversation: "c1", tool: "mcp_tildone_todo"})
+
+    def call(**arguments: object) -> list[Step]:
+        return [event(HookPoint.BEFORE_TOOL), ("call", arguments), event(HookPoint.AFTER_TOOL)]
+
+    opened, command = [event(HookPoint.SESSION_START), event(HookPoint.PROMPT)], ("shell", "todo add Two")
+    called = [*call(add=["One"]), *call(start=1)]
+    steps = [*opened, *called, command] if begins == "call" else [*opened, command, *called]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    elsewhere = [str(PROGRAM), "--session", "another", "todo", "add", "There is a store"]
+    subprocess.run(elsewhere, cwd=tmp_path, env=environ, capture_output=True, check=True)
+    with agent(tmp_path, name, PROGRAM, *steps) as host:
+        assert host.stdout
+        host.stdout.readline()
+        with closing(SqliteStore(f"{tmp_path}/.local/share/tildone/tildone.db")) as store:
+            authors = [each.author.agent for each in store.events(str(tmp_path))]
+            claimed = [claim.agent for claim in store.records.claims(str(tmp_path))]
+
+    assert (authors, claimed) == ([f"{name}:c1"] * 3, [f"{name}:c1"])
 
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")

@@ -169,13 +169,10 @@ class InstalledClient:
         finally:
             store.close()
 
-    def authors(self) -> list[str]:
-        """Return the agents that changed the project's plan, in this order."""
-        store = SqliteStore(str(self.data / "tildone.db"))
-        try:
-            return [event.author.agent for event in store.events(str(self.sandbox.work))]
-        finally:
-            store.close()
+    def events(self) -> list[Event]:
+        """The events of the project's plan."""
+        with contextlib.closing(SqliteStore(str(self.data / "tildone.db"))) as store:
+            return list(store.events(str(self.sandbox.work)))
 
     @property
     def tasks(self) -> Tasks:

@@ -50,6 +50,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Several agents": {
         "two sessions": "two sessions in one folder have plans of their own",
         "two hosts": "two coding agents in one folder have plans of their own",
+        "left over": "a plan that an earlier conversation left holds nobody until it is taken up",
         "subagents": "a subagent has a list of its own",
     },
     "Failures": {

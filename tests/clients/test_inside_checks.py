@@ -27,7 +27,7 @@ from tests.clients.situations import CONTINUATIONS, proves
 from tests.clients.tui import ESCAPE, at_terminal
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
-from tildone.plan.model import Check
+from tildone.plan.model import Check, Result
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +79,27 @@ def test_a_stale_proof_holds_the_agent_until_the_check_passes_again(
     assert "mark it done again" in told[2]
     assert "all done" in told[3]
     assert (client.tasks, plan.continuations) == ([(PARSER, "completed")], CONTINUATIONS["stale check"])
+
+
+@in_every_client
+def test_a_check_that_the_person_sets_while_the_agent_works_is_run_when_it_is_done(
+    name: str, make_sandbox: MakeSandbox
+) -> None:
+    """The agent has read the plan without it."""
+    client: InstalledClient
+    plan: CheckedPlan
+    sets = {**DONE, "do": lambda: client.tildone("todo", "check", "1", "--", *MADE.command)}
+    makes = {**DONE, "do": lambda: plan.write("made.py", "x = 1\n")}
+    with ActingModel(name, HEADLESS, {"tool": "todo", "args": {"add": [PARSER]}}, sets, makes, ALL) as model:
+        client = install_in_repository(HEADLESS, name, make_sandbox(model))
+        plan = CheckedPlan(client)
+        work(client, HEADLESS, ALL)
+
+    told = [last_message(request) for request in model.requests]
+    assert "no parser" in told[2]
+    assert "not run" not in "".join(told)
+    assert client.tasks == [(PARSER, "completed")]
+    assert [proof.result for proof in plan.proofs if proof is not None] == [Result.PASSED]
 
 
 @in_every_client

@@ -129,6 +129,35 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
     assert [line for line in lines if line] == [f"✓ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
 
 
+GOES_ON: dict[str, Turn] = {
+    "claude": {"tools": [updated(1, "completed"), updated(2, "in_progress")]},
+    "claude-todos": with_content("TodoWrite", "completed", "in_progress"),
+    "codex": codex("completed", "in_progress"),
+    "gemini": gemini("completed", "in_progress"),
+    "opencode": with_content("todowrite", "completed", "in_progress"),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_task_that_the_person_dropped_stays_dropped_although_the_clients_own_list_has_it(
+    case: str, make_sandbox: MakeSandbox
+) -> None:
+    """The model is told, and neither it nor what it does next brings the task back: it may stop."""
+    name = case.partition("-")[0]
+    client: InstalledClient
+    goes_on = {**GOES_ON[case], "do": lambda: client.tildone("todo", "drop", "2")}
+    with ActingModel(name, HEADLESS, LISTS[case][0], goes_on, GOES_ON[case], STOP) as model:
+        client = with_its_list(install_in(HEADLESS, name, make_sandbox(model)), case)
+        with conversation(client, HEADLESS) as say:
+            say(TASK, STOP["text"])
+
+    told = without_tools(model.requests[2])
+    assert f"(by the user): dropped “{WIRE}”" in told
+    assert f"Your plan stays as it is: “{WIRE}” is dropped. Change your own list accordingly." in told
+    assert len(model.requests) == 4
+    assert client.tasks == [(PARSER, "completed"), (WIRE, "abandoned")]
+
+
 def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
     if case == "codex":
         client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')

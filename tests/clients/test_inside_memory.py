@@ -61,12 +61,16 @@ TWO_ERRANDS: dict[str, list[Turn]] = {
     SECOND: [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
 }
 
+TAKE_UP: Turn = {"tools": [["todo", {"start": 1}], ["todo", {"done": 1}], ["todo", {"start": 2}]]}
+FINISH_SECOND: Turn = {"tool": "todo", "args": {"done": 2}}
+LEFT = "Left open by an earlier conversation, not yours: 1 Write the parser; 2 Wire it up."
+
 
 @in_every_client
 @proves("restart")
 def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, make_sandbox: MakeSandbox) -> None:
-    finish: Turn = {"tool": "todo", "args": {"done": 2}}
-    with PatientModel(PLAN, ASKS, {"tool": "todo", "args": {"done": 1}}, ASKS, finish, wait=WAIT.get(name)) as model:
+    """A new conversation is shown what is open, and takes it up; what is resumed is its own plan."""
+    with PatientModel(PLAN, ASKS, TAKE_UP, ASKS, FINISH_SECOND, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
         results = [client.run(), client.run("Where were we?")]
         asked_before = len(model.requests)
@@ -75,7 +79,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     assert [result.code for result in results] == [0, 0, 0], results
     assert asked_before == 4
     restarted, resumed = (without_tools(model.requests[number]) for number in (2, 4))
-    assert recalled(restarted) == PLANNED
+    assert LEFT in restarted
     assert recalled(resumed) == "2> Wire it up\\ndone 1"
     assert TASK not in restarted
     assert "Where were we?" in resumed
@@ -89,16 +93,16 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
 @needs_tmux
 @proves("restart", tui=True)
 def test_a_plan_is_there_again_after_a_restart_at_a_terminal(name: str, make_sandbox: MakeSandbox) -> None:
-    with ActingModel(name, TERMINAL, PLAN, ASKS, STOP, FINISH, ALL) as model:
+    with ActingModel(name, TERMINAL, PLAN, ASKS, TAKE_UP, STOP, FINISH_SECOND, ALL) as model:
         client = install_in(TERMINAL, name, make_sandbox(model))
         with conversation(client, TERMINAL) as say:
             say(TASK, ASKS["text"])
         with conversation(client, TERMINAL, again=True) as say:
             say("Where were we?", ALL["text"])
 
-    assert "Wire it up" in without_tools(model.requests[2])
+    assert LEFT in without_tools(model.requests[2])
     assert TASK not in without_tools(model.requests[2])
-    assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 3 + [True] * 2
+    assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 4 + [True] * 2
     assert client.tasks == DONE
 
 
@@ -108,14 +112,14 @@ def test_a_plan_is_there_again_after_a_restart_at_a_terminal(name: str, make_san
 def test_a_plan_survives_the_kill_of_its_client(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
     client: InstalledClient
     kill: Turn = {"text": "…", "do": lambda: kill_client(client)}
-    with ActingModel(name, mode, PLAN, kill, STOP, FINISH, ALL) as model:
+    with ActingModel(name, mode, PLAN, kill, TAKE_UP, STOP, FINISH_SECOND, ALL) as model:
         client = install_in(mode, name, make_sandbox(model))
         run_until_killed(client, mode)
         with conversation(client, mode, again=True) as say:
             say("Where were we?", ALL["text"])
 
-    assert "Wire it up" in without_tools(model.requests[2])
-    assert GO_ON in last_message(model.requests[3])
+    assert LEFT in without_tools(model.requests[2])
+    assert GO_ON in last_message(model.requests[4])
     assert client.tasks == DONE
 
 
@@ -226,7 +230,7 @@ def test_a_forked_conversation_has_a_copy_of_the_plan(name: str, make_sandbox: M
         client = install(name, make_sandbox(model))
         result = client.run()
         command = typed(name, client.start.command, "The other way.", resume=False)
-        parent = client.authors()[0].partition(":")[2]
+        parent = client.events()[0].author.agent.partition(":")[2]
         forks = {"claude": [*command, "--resume", parent, "--fork-session"]}
         with client.supervised(forks.get(name) or [*command[:-1], "fork", parent, command[-1]]) as fork:
             out, err = fork.communicate()

@@ -1,21 +1,44 @@
 """Real clients in one folder, on one plan that is shared on purpose, and the claims of their agents."""
 
+import shlex
 from collections.abc import Sequence
 
 import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS
 from tests.clients.checked_plan import install_in_repository
-from tests.clients.driving import FIRST, HEADLESS, SECOND, START, ActingModel, MakeSandbox, in_every_client, shell
+from tests.clients.driving import (
+    ALL,
+    ASKS,
+    DONE,
+    FINISH,
+    FIRST,
+    HEADLESS,
+    PLAN,
+    SECOND,
+    START,
+    STOP,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    in_every_client,
+    install_in,
+    shell,
+)
 from tests.clients.inside import (
     GO_ON,
+    TASK,
     WAIT,
     InstalledClient,
     TwoAgentModel,
     install,
     last_message,
+    without_tools,
 )
+from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.claims import AgentClaims
 from tildone.app.settings import load
@@ -58,6 +81,28 @@ def test_each_client_is_held_to_its_own_tasks_and_to_those_nobody_has_taken(
     assert shown[-1].endswith(" (#1)")
 
 
+@in_every_client
+@in_both_modes
+@proves("left over")
+def test_a_plan_that_another_conversation_left_holds_nobody_until_it_is_taken_up(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """It is shown in one line. Of its tasks, an agent is held to the one that it has started."""
+    with ActingModel(name, mode, PLAN, ASKS, {"text": "It is 4."}, START, STOP, FINISH, ALL) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        with conversation(client, mode) as say:
+            say(TASK, ASKS["text"])
+        with conversation(client, mode) as say:
+            say("What is 2 + 2?", "It is 4.")
+            say("Work on the parser.", ALL["text"])
+
+    assert [GO_ON in last_message(request) for request in model.requests] == [False] * 5 + [True, False]
+    line = "Left open by an earlier conversation, not yours: 1 Write the parser; 2 Wire it up."
+    assert [without_tools(request).count(line) for request in model.requests[1:3]] == [0, 1]
+    assert "Wire it up" not in last_message(model.requests[5])
+    assert client.tasks == DONE
+
+
 ADD: Turn = {"tool": "todo", "args": {"add": ["Lexer", "Grammar"]}}
 ASK: Turn = {"text": "Shall I go on?"}
 LEASE_SECONDS = 2
@@ -67,7 +112,10 @@ LEASE_SECONDS = 2
 def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
     name: str, make_sandbox: MakeSandbox
 ) -> None:
-    """Half of the lease is over, as far as the note says that tells hooks when to renew it."""
+    """Half of the lease is over, as far as the note says that tells hooks when to renew it.
+
+    All that the agent does, from its first call on, is done under one name: that of its conversation.
+    """
     client: InstalledClient
     ends: list[int] = []
 
@@ -76,7 +124,7 @@ def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
         ends.append(claim.until)
         registry(client).set_note(AgentId.parse(claim.agent), CLAIM_NOTE, "1")
 
-    work = shell(name, "true", do=half_of_it_is_over)
+    work = shell(name, f"{shlex.quote(str(PROGRAM))} todo note 1 found", do=half_of_it_is_over)
     asks = {**ASK, "do": lambda: ends.extend(claim.until for claim in claims(client))}
     with ActingModel(name, HEADLESS, ADD, START, work, asks) as model:
         client = install(name, make_sandbox(model))
@@ -85,6 +133,9 @@ def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
     assert result.code == 0, result
     before, after = ends
     assert before < after
+    [author] = {event.author.agent for event in client.events()}
+    assert author.startswith(f"{name}:")
+    assert ":pid:" not in author
     settings = load({}, {**client.environ, "XDG_DATA_HOME": str(client.data.parent)}, str(client.sandbox.work))
     left = claims(client)
     # `opencode run` ends no conversation: that its process has ended is enough.

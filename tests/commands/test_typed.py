@@ -15,7 +15,6 @@ from tildone.app.commands import (
     find_targets,
     find_task,
     find_tasks,
-    number_ranges,
     phases_like,
     task_number,
     tasks_like,
@@ -24,7 +23,7 @@ from tildone.app.commands import (
     words,
 )
 from tildone.plan.formats import JS_WHITESPACE
-from tildone.plan.model import Phase, Plan, Task, flat, numbered
+from tildone.plan.model import Phase, Plan, Task, flat, number_ranges, numbered
 
 
 @pytest.mark.parametrize(
@@ -247,7 +246,7 @@ def test_what_names_no_task_is_refused_with_what_there_is() -> None:
 
 
 def test_many_tasks_are_listed_by_their_numbers() -> None:
-    assert number_ranges([7, 1, 2, 3]) == "#1-#3, #7"
+    assert number_ranges([7, 1, 2, 3], "#", ", ") == "#1-#3, #7"
     assert str(Targets(plan_of(*"abcdefg").tasks)) == "7 tasks (#1-#7)"
 
 

@@ -248,6 +248,21 @@ def test_a_task_keeps_the_origin_that_it_was_added_with() -> None:
     assert [task.from_user for task in kept.tasks] == [False, True, False]
 
 
+def test_a_task_belongs_to_the_agent_that_added_or_changed_it() -> None:
+    """Notes do not count. A task that an agent writes anew is its own; one that a person changes is nobody's."""
+    before = flat(*(Task(text, number=number, owner="a") for number, text in enumerate("vwxyz", 1)))
+    v, w, x, y, z = before.tasks
+    changed = flat(v, replace(w, notes=("n",)), replace(x, status=Status.COMPLETED), replace(y, text="!"), Task("new"))
+
+    def owners(after: Plan, who: Origin) -> str:
+        return " ".join(task.owner or "-" for task in keep_origins(before, after, who).tasks)
+
+    assert owners(changed, Origin(agent="b")) == "a a b b b"
+    assert owners(changed, Origin(by_user=True)) == "a a - - -"
+    assert owners(flat(Task("v"), z), Origin(agent="b")) == "b a"
+    assert owners(flat(Task("v"), z), Origin(by_user=True)) == "a a"
+
+
 def test_new_tasks_have_a_source_and_keep_it_with_their_text() -> None:
     """A task with a source of its own is not from the user, even if a person imports it. No origin is a difference."""
     here = Origin(by_user=True, source="Ada")

@@ -18,7 +18,7 @@ from tildone.app.opening import check_approvals, open_session
 from tildone.plan.dialects import dialect_named
 from tildone.plan.events import Actor, Directive
 from tildone.plan.model import Check, Status, Task
-from tildone.plan.ops import Append, Mark, Named, Numbered, Op, Remove, Rename, SetCheck
+from tildone.plan.ops import Append, Mark, Named, Note, Numbered, Op, Remove, Rename, SetCheck
 
 STATUSES = {" ": "pending", ">": "in_progress", "x": "completed", "-": "abandoned", "!": "blocked"}
 CHECKS = {
@@ -83,6 +83,8 @@ def take_step(agent: HookedAgent, step: str, text: str) -> tuple[HookedAgent, st
             assert not (agent.workspace.project / text).exists()
         case ["counts"]:
             assert [f"{name} {getattr(session.state, name)}" for name in re.findall("[a-z]+", text)] == text.split(", ")
+        case ["notes", "of", number]:
+            assert session.plan.tasks[int(number) - 1].notes == (text,)
         case ["proof", "of", number]:
             proof = session.plan.proof if number == "0" else session.plan.tasks[int(number) - 1].proof
             assert (f"{proof.result.value} by {proof.by}" if proof else "none") == text
@@ -128,6 +130,8 @@ def op(verb: str, task: str, text: str) -> Op:
             return Mark(Named(text), Status.PENDING)
         case "rewords":
             return Rename(Named(task), text)
+        case "notes":
+            return Note(Named(task), text)
         case _:
             assert verb == "marks"
             return Mark(Named(task), Status(text))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import (
+    CLAUDE,
     CODEX,
     GEMINI,
     OPENCODE,
@@ -400,8 +401,24 @@ def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next
     ours.report(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
     other.report(HookPoint.BEFORE_TOOL, tool="bash", args={})
 
-    assert workspace.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
+    assert str(workspace.agents.caller_in(agent_process())) == "opencode:A"
     assert os.getpid() != agent_process()
+
+
+def test_hooks_that_have_noted_the_conversation_write_it_no_more(workspace: Workspace) -> None:
+    """At a prompt only if there is a store: no project is written to that is not used."""
+    agent, process = HookedAgent(workspace, GEMINI), AgentId(pid=agent_process())
+    agent.report(HookPoint.PROMPT, prompt="Do it")
+    before = list(workspace.home.rglob("*"))
+    agent.report(HookPoint.BEFORE_TOOL, tool_name="mcp_tildone_todo", tool_input={})
+    [note] = workspace.home.rglob(f"*.{CALLER_NOTE}")
+    written = note.stat().st_mtime_ns, note.stat().st_ino
+    agent.report(HookPoint.BEFORE_TOOL, tool_name="mcp_tildone_todo", tool_input={})
+    HookedAgent(workspace, CLAUDE).report(HookPoint.BEFORE_TOOL, tool_name="mcp__tildone__todo", tool_input={})
+
+    assert before == []
+    assert (note.stat().st_mtime_ns, note.stat().st_ino) == written
+    assert str(workspace.agents.caller_in(process.pid)) == "gemini:s1"
 
 
 def test_cumulative_messages_are_compared_turn_by_turn(workspace: Workspace) -> None:
@@ -594,3 +611,13 @@ def test_a_command_line_names_the_parent_of_a_fork(workspace: Workspace, options
     assert (answer.code, answer.err) == (0, "")
     assert ("1> Write the parser" in answer.out) is is_fork
     assert tasks_in(fork) == (PLANNED if is_fork else [])
+
+
+def test_a_fork_is_held_to_what_its_parent_was_held_to(parent: HookedAgent) -> None:
+    """Tasks that the parent's model added are the fork's."""
+    calls(parent.workspace, parent.key, add=["Measure it"])
+    fork = replace(parent, id="fork")
+
+    fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
+
+    assert "3 Measure it" in fork.stops(status="completed")

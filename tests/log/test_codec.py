@@ -44,7 +44,7 @@ from tildone.plan.events import (
 )
 from tildone.plan.formats import archive
 from tildone.plan.formats.archive import Archive
-from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
+from tildone.plan.model import Check, Plan, Proof, Result, Task, flat, numbered
 from tildone.plan.runs import Lease
 from tildone.stores import StoreAddress, parse_address, summary
 from tildone.stores.memory import MemoryStore
@@ -214,6 +214,23 @@ def test_every_field_survives_but_the_end_of_the_output(*, by_model: bool) -> No
         kept = [name for name in Proof.__match_args__ if getattr(owner.proof, name) == getattr(PROOF, name)]
         assert kept == [name for name in Proof.__match_args__ if name != "tail"]
     assert decoded.fact.plan.tasks[0] == replace(WHOLE, check=check)
+
+
+def test_owners_are_stored_as_ranges() -> None:
+    """A number beyond the last one is that of no task, and other text is damage."""
+    owners = {1: "claude:a", 2: "claude:a", 3: 'codex:"é', 4: "claude:a", 5: ""}
+    plan = numbered(flat(*(Task(str(number), owner=owner) for number, owner in owners.items())))
+    text = codec.encode(event(plan))
+
+    assert '"owners":{"claude:a":"1-2,4","codex:\\"\\u00e9":"3"}' in text
+    for stored in (text, text.replace('"1-2,4"', '"1-2,4-99999999999"')):
+        fact = codec.decode(stored).fact
+        assert isinstance(fact, PlanChanged)
+        later = {5: "claude:a"} if stored != text else {}
+        assert {task.number: task.owner for task in fact.plan.tasks} == owners | later
+    for damaged in ('"x"', '"1-x"', '""', "1"):
+        with pytest.raises(codec.UndecodableEvent):
+            codec.decode(text.replace('"1-2,4"', damaged))
 
 
 @given(plans.proved_plans)

@@ -34,7 +34,7 @@ COUNTED = State(
 def test_a_change_that_is_progress_resets_the_drift_and_keeps_the_directive() -> None:
     call = Call("todo", "{}")
 
-    outcome, fact = change_plan(COUNTED, [DONE], Rules(), call, Origin(), frozenset)
+    outcome, fact = change_plan(COUNTED, [DONE], Rules(), call, Origin, frozenset)
 
     assert isinstance(fact, PlanChanged)
     assert (fact.plan, fact.call, fact.directive) == (outcome.after, call, Directive.PAUSE)
@@ -42,8 +42,8 @@ def test_a_change_that_is_progress_resets_the_drift_and_keeps_the_directive() ->
 
 
 def test_another_change_keeps_the_counts_and_none_leaves_no_fact() -> None:
-    _, noted = change_plan(COUNTED, [Note(ONE, "why")], Rules(), None, Origin(), frozenset)
-    unchanged, nothing = change_plan(COUNTED, [], Rules(), None, Origin(), frozenset)
+    _, noted = change_plan(COUNTED, [Note(ONE, "why")], Rules(), None, Origin, frozenset)
+    unchanged, nothing = change_plan(COUNTED, [], Rules(), None, Origin, frozenset)
 
     assert isinstance(noted, PlanChanged)
     assert (noted.drift, noted.since) == (4, 9)
@@ -51,7 +51,7 @@ def test_another_change_keeps_the_counts_and_none_leaves_no_fact() -> None:
 
 
 def test_a_change_is_recorded_without_what_the_agent_must_not_do() -> None:
-    _, fact = change_plan(COUNTED, [DONE], Rules(), None, Origin(), frozenset, settle=lambda before, _: before)
+    _, fact = change_plan(COUNTED, [DONE], Rules(), None, Origin, frozenset, settle=lambda before, _: before)
 
     assert fact is None
 

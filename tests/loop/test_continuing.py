@@ -14,10 +14,10 @@ from tildone.plan.changing import (
     MAX_DROPPED,
     MAX_REMEMBERED,
     PLAN_CHECK,
+    CheckRuns,
     change_plan,
     held_to_proofs,
     progress_of,
-    proofs_for,
     stale_numbers,
 )
 from tildone.plan.events import Bound, Directive, Ledger, Nudged, PlanChanged, State, StopFingerprint, Tripped
@@ -451,9 +451,9 @@ def checked(*texts: str, check: Check | None = None) -> Plan:
 
 def run(plan: Plan, steps: Sequence[Op], prover: Recorder, *, whole_list: bool = False) -> Mapping[int, Proof]:
     def change(state: State, proofs: Mapping[int, Proof]) -> tuple[Outcome, PlanChanged | None]:
-        return change_plan(state, steps, Rules(), None, Origin(), frozenset, proofs)
+        return change_plan(state, steps, Rules(), None, Origin, frozenset, proofs)
 
-    return proofs_for(State(plan=plan), change, prover, whole_list=whole_list)
+    return CheckRuns(change, lambda: prover, whole_list=whole_list).proofs_in(State(plan=plan))
 
 
 def with_proof(plan: Plan, status: object = COMPLETED) -> Plan:

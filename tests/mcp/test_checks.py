@@ -12,6 +12,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from tests.checks.repositories import make_repository, python
 from tests.mcp.project import MODES, Project, text_of
 from tests.mcp.wire import Wire, call, initialize, request, wired
+from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until_async
 from tildone.agents.mcp.connections import approval_form, is_approved
 from tildone.agents.mcp.protocol import has_forms
@@ -88,6 +89,28 @@ async def test_a_failed_check_is_told_with_the_end_of_its_output(project: Projec
     assert "1 is not done:" in reply
     assert "failed with exit code 3\nwhat went wrong" in reply
     assert first(project).status is Status.IN_PROGRESS
+
+
+async def test_a_check_that_the_person_sets_while_a_server_runs_is_run_by_its_next_call(project: Project) -> None:
+    """The server has read the plan without it, and learns of it when it completes the task."""
+    fails = python("print('what went wrong'); raise SystemExit(3)")
+
+    def types(number: int, check: Check) -> None:
+        words = [str(PROGRAM), "todo", "check", str(number), "--", *check.command]
+        subprocess.run(words, cwd=project.folder, env=project.environment(), check=True, capture_output=True)
+
+    async with project.started() as client:
+        await client.call_tool("todo", {"add": ["One", "Two"]})
+        await asyncio.to_thread(types, 1, MARKS)
+        passed = text_of(await client.call_tool("todo", {"done": 1}))
+        await asyncio.to_thread(types, 2, fails)
+        failed = text_of(await client.call_tool("todo", {"done": 2}))
+
+    assert (project.folder / "ran").read_text() == "x"
+    assert "not done" not in passed
+    assert "2 is not done" in failed
+    assert "failed with exit code 3\nwhat went wrong" in failed
+    assert [task.status for task in project.plan().tasks] == [Status.COMPLETED, Status.IN_PROGRESS]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "closed"])

@@ -376,7 +376,6 @@ def test_odd_metadata_and_notes_name_nobody(agents: AgentRegistry) -> None:
 
 
 THIS_PROCESS = os.getpid()
-PROCESS = AgentId("opencode", pid=THIS_PROCESS)
 
 
 def in_opencode(project: Project) -> Project:
@@ -389,7 +388,7 @@ async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Projec
     async with in_opencode(project).client() as client:
         replies = []
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
-            project.agents.set_note(PROCESS, CALLER_NOTE, f"opencode:{session}")
+            project.agents.note_caller(AgentId("opencode", session), THIS_PROCESS)
             replies.append(text_of(await client.call_tool("todo", {"add": [text]})))
 
     assert replies == ["1", "1", "2"]
@@ -398,7 +397,7 @@ async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Projec
 
 async def test_a_noted_agent_without_a_record_gets_the_project_session(project: Project) -> None:
     """Hooks on the fast path note the caller without registering it."""
-    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:A")
+    project.agents.note_caller(AgentId("opencode", "A"), THIS_PROCESS)
 
     async with in_opencode(project).client() as client:
         await client.call_tool("todo", {"add": ["One"]})
@@ -409,14 +408,14 @@ async def test_a_noted_agent_without_a_record_gets_the_project_session(project: 
 
 async def test_a_note_from_an_earlier_process_with_the_same_id_is_ignored(project: Project) -> None:
     """Process ids are reused."""
-    assign_session(project.agents, AgentId.parse("opencode:old"), 1, now())
-    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:old")
+    project.agents.note_caller(AgentId("opencode", "old"), THIS_PROCESS)
+    note = project.agents.note(AgentId(pid=THIS_PROCESS), CALLER_NOTE)
+    project.agents.set_note(AgentId(pid=THIS_PROCESS), CALLER_NOTE, f"1{note}")
 
     async with in_opencode(project).client() as client:
         await client.call_tool("todo", {"add": ["One"]})
 
-    assert project.texts() == []
-    assert project.texts(f"{project.folder}#{PROCESS}") == ["One"]
+    assert [str(known.id) for known in project.agents.all()] == [f"opencode:pid:{THIS_PROCESS}"]
 
 
 AGENT = Agent(AgentId.parse("claude:s1"), "s")

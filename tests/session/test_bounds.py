@@ -33,10 +33,13 @@ def nudges(session: Session, *calls: Call) -> tuple[int, object]:
     return MOST, None
 
 
+COUNTERS = count()
+
+
 def counter() -> Callable[[], str]:
     """Ids that no other session has."""
-    numbers = count()
-    return lambda: f"{id(numbers)}-{next(numbers)}"
+    own, numbers = next(COUNTERS), count()
+    return lambda: f"{own}-{next(numbers)}"
 
 
 def with_two() -> Session:

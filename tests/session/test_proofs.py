@@ -1,6 +1,7 @@
 """Sessions with checks: no call makes a task done without its proof, which a reopened task keeps."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,24 @@ from hypothesis import strategies as st
 
 from tests.checks.repositories import Runner, make_repository, python
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
+from tildone.app.check_runner import CheckRunner
+from tildone.app.trust import Consent
 from tildone.base import Refused, replace
-from tildone.log.session import Session
+from tildone.log.session import Session, SessionParts
 from tildone.plan.dialects import DIALECTS, Dialect, dialect_named
-from tildone.plan.events import Actor, Author
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Actor, Author, SessionHead
 from tildone.plan.faults import HasCheck
 from tildone.plan.guard import PLAN, is_unproved
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, is_passed
 from tildone.plan.ops import Append, Mark, Numbered, Order, Remove, SetCheck, Write
 from tildone.plan.reduce import Step
+from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite.store import SqliteStore
 
 fields, any_of = st.fixed_dictionaries, st.sampled_from
 TEXTS = ("parser", "docs", "release")
-TESTS, ALL = Check(("pytest", "-q")), Check(("make", "all"))
+TESTS, ALL, DIST = Check(("pytest", "-q")), Check(("make", "all")), Check(("make", "dist"))
 
 ids = st.integers(-1, 4) | any_of(TEXTS)
 indices = st.lists(st.integers(-1, 3), max_size=3)
@@ -61,7 +67,7 @@ class Scripted:
     def __init__(self, results: list[Result]) -> None:
         self.results = results
         self.stale_ones: frozenset[int] = frozenset()
-        self.approved: frozenset[Check] = frozenset({TESTS, ALL})
+        self.approved: frozenset[Check] = frozenset({TESTS, ALL, DIST})
         self.passed: set[int] = set()
         self.runs = 0
 
@@ -86,7 +92,7 @@ class Scripted:
 def opened(dialect: Dialect, prover: Scripted) -> Session:
     session = session_on(dialect=dialect)
     tasks = (Task(TEXTS[0], IN_PROGRESS), *map(Task, TEXTS[1:]))
-    steps: list[Step] = [Write((Phase("A", tasks),)), SetCheck(Numbered((1,)), TESTS), SetCheck(None, ALL)]
+    steps: list[Step] = [Write((Phase("A", tasks),)), SetCheck(Numbered((1,)), TESTS), SetCheck(None, DIST)]
     session.change([*steps, SetCheck(Numbered((3,)), ALL), Order(Numbered((3,)), (1,))], Actor.USER)
     session = session.using(parts=replace(session.parts, prover=lambda: prover))
     session.set_seen_head(session.state.head)
@@ -101,7 +107,7 @@ def unproved(plan: Plan) -> list[Task]:
     ]
 
 
-ASKED = {1: TESTS, 3: ALL, PLAN: ALL}
+ASKED = {1: TESTS, 3: ALL, PLAN: DIST}
 """The checks that a person asked for in the plan of `opened`."""
 
 
@@ -337,3 +343,116 @@ def test_a_check_is_run_again_only_with_other_files_and_if_that_fails_the_task_i
     task = outcome.after.tasks[0]
     assert task.proof is not None
     assert (outcome.unproved, task.status, task.proof.result) == ((1,), Status.IN_PROGRESS, Result.FAILED)
+
+
+def marking(name: str, code: int = 0) -> Check:
+    """Return a check that leaves its name behind when it is run."""
+    return python(f"open('.git/runs', 'a').write('{name}'); raise SystemExit({code})")
+
+
+A, B, FAILS = marking("a"), marking("b"), marking("f", 1)
+
+
+def sets(number: int | None, check: Check | None) -> Step:
+    return SetCheck(None if number is None else Numbered((number,)), check)
+
+
+MORE = Append((Task("more"),))
+MEANWHILE: dict[str, tuple[list[Step], list[Step], str, list[Status]]] = {
+    "set": ([], [sets(1, A)], "a", [COMPLETED, COMPLETED]),
+    "set, and fails": ([], [sets(2, FAILS)], "f", [COMPLETED, IN_PROGRESS]),
+    "set for another task": ([sets(1, A)], [sets(2, B)], "ab", [COMPLETED, COMPLETED]),
+    "the same set for another task": ([sets(1, A)], [sets(2, A)], "a", [COMPLETED, COMPLETED]),
+    "replaced": ([sets(1, A)], [sets(1, B)], "ab", [COMPLETED, COMPLETED]),
+    "replaced by one that fails": ([sets(1, A)], [sets(1, FAILS)], "af", [IN_PROGRESS, COMPLETED]),
+    "given to another task": ([sets(1, FAILS)], [sets(1, None), sets(2, FAILS)], "f", [COMPLETED, IN_PROGRESS]),
+    "removed": ([sets(1, FAILS)], [sets(1, None)], "f", [COMPLETED, COMPLETED]),
+    "none": ([sets(1, A)], [MORE], "a", [COMPLETED, COMPLETED, IN_PROGRESS]),
+    "one that fails, none": ([sets(1, None), sets(2, FAILS)], [MORE], "f", [COMPLETED, IN_PROGRESS, PENDING]),
+    "set for the plan": ([sets(1, A)], [sets(None, B)], "ab", [COMPLETED, COMPLETED]),
+    "that of the plan, none": ([sets(1, A), sets(None, A)], [sets(2, None)], "a", [COMPLETED, COMPLETED]),
+}
+
+
+@pytest.mark.parametrize("which", MEANWHILE)
+def test_a_task_is_done_only_with_the_checks_that_a_person_set_meanwhile_and_each_is_run_once(
+    which: str, project: Path, tmp_path: Path
+) -> None:
+    """The person has a connection of their own, and is faster: after the plan was read, or while a check runs."""
+    before, meanwhile, runs, statuses = MEANWHILE[which]
+    runner = Runner(project, tmp_path)
+    for check in (A, B, FAILS):
+        runner.approvals.approve(check)
+    with closing(SqliteStore(tmp_path / "plans.db")) as own, closing(SqliteStore(tmp_path / "plans.db")) as other:
+        agent, person = session_on(own, BRIEF, prefix="a"), session_on(other, BRIEF, prefix="p")
+        waiting = [meanwhile]
+
+        def interfere(_number: int, _check: Check) -> None:
+            if waiting:
+                person.change(waiting.pop())
+
+        def prover() -> CheckRunner:
+            made = runner.runner
+            made.started = interfere
+            return made
+
+        agent = agent.using(parts=replace(agent.parts, prover=prover))
+        agent.call("todo", {"add": ["parse", "wire"]})
+        if before:
+            person.change([sets(1, B)])
+            assert agent.plan.tasks[0].check == B
+        person.change(before or waiting.pop())
+        agent.call("todo", {"done": [1, 2]})
+
+        assert not waiting
+        assert (project / ".git" / "runs").read_text() == runs
+        assert [task.status for task in person.plan.tasks] == statuses
+        assert unproved(person.plan) == []
+        assert not is_unproved(person.plan)
+
+
+@pytest.mark.parametrize(("approves", "status", "runs"), [(True, COMPLETED, "a"), (False, Status.BLOCKED, "")])
+def test_a_refused_check_is_run_if_the_person_has_approved_it_elsewhere_and_else_asked_about_once(
+    project: Path, tmp_path: Path, status: Status, runs: str, *, approves: bool
+) -> None:
+    runner, asked = Runner(project, tmp_path), list[Check]()
+    (project / ".git" / "runs").touch()
+    with closing(SqliteStore(tmp_path / "plans.db")) as own, closing(SqliteStore(tmp_path / "plans.db")) as other:
+        agent, person = session_on(own, BRIEF, prefix="a"), session_on(other, BRIEF, prefix="p")
+
+        def ask(_number: int, check: Check) -> Consent:
+            asked.append(check)
+            if approves:
+                runner.approvals.approve(check)
+            person.change([MORE])
+            return Consent.NO
+
+        def prover() -> CheckRunner:
+            made = runner.runner
+            made.ask = ask
+            return made
+
+        agent = agent.using(parts=replace(agent.parts, prover=prover))
+        agent.call("todo", {"add": ["parse", "wire"]})
+        person.change([sets(1, A)])
+        agent.call("todo", {"done": 1})
+
+        assert (person.plan.tasks[0].status, (project / ".git" / "runs").read_text(), asked) == (status, runs, [A])
+
+
+def test_a_plan_without_checks_is_not_read_again_before_a_change() -> None:
+    """It takes no more reads than in a session that runs no checks."""
+    reads = list[str]()
+
+    class Counted(MemoryStore):
+        def session_head(self, session: str) -> SessionHead:
+            reads.append(session)
+            return super().session_head(session)
+
+    for parts in (SessionParts(), SessionParts(prover=lambda: Scripted([Result.PASSED]))):
+        session = session_on(Counted(), BRIEF, name=str(parts.prover is None)).using(parts=parts)
+        session.call("todo", {"add": ["parse", "wire"]})
+        reads = [name for name in reads if name != session.name]
+        session.call("todo", {"done": 1})
+
+    assert reads.count("True") == reads.count("False")

@@ -8,14 +8,17 @@ import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.base import HeadMoved, UnknownEvent
-from tildone.log.session import Session
+from tildone.log.session import Session, SessionParts
+from tildone.plan.dialects import Dialect
 from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.events import Actor, Author, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn
-from tildone.plan.model import Phase, Plan, Rules, Task, flat, numbered
-from tildone.plan.ops import Append, At, Mark, Write
+from tildone.plan.model import Check, Phase, Plan, Rules, Task, flat, numbered, open_tasks
+from tildone.plan.ops import Append, At, Mark, Numbered, Rename, SetCheck, Write
 from tildone.plan.reduce import Step
 from tildone.run.extensions.skeleton import store_is_ahead
 from tildone.stores.memory import MemoryStore
@@ -411,3 +414,92 @@ def test_tasks_of_a_person_stay_so_when_the_agent_writes_the_list_anew() -> None
         session.change((Write(()), Append((Task("a"),))), Actor.IMPORT)
 
     assert [person.plan.tasks[0].from_user, agent.plan.tasks[0].from_user] == [True, False]
+
+
+def conversation(name: str, store: MemoryStore, dialect: Dialect = BRIEF) -> Session:
+    """The session of an agent that is held to what is its own, by the name of its conversation."""
+    ids, author = itertools.count(), Author("Ada", f"claude:{name}")
+    parts = SessionParts(own=lambda: frozenset({author.agent}))
+    return Session(
+        *(store, "s", dialect),
+        now=lambda: 0,
+        new_id=lambda: f"{name}{next(ids)}",
+        author=lambda actor: Author("Ada") if actor is Actor.USER else author,
+        parts=parts,
+    )
+
+
+def held(session: Session) -> list[int]:
+    return [task.number for _, task in open_tasks(session.held_state.plan)]
+
+
+def test_an_agent_is_held_to_its_own_tasks_and_to_those_of_people() -> None:
+    """What another conversation left is neither started after its tasks nor told as the next one, until it starts it.
+
+    A task in progress that it starts is taken up by an event of its own. A person who changes one makes it everybody's.
+    """
+    store = MemoryStore()
+    first, second = conversation("a", store), conversation("b", store)
+    first.call("todo", {"add": ["migrate", "delete", "tell"], "start": 1})
+    second.set_seen_head(second.state.head)
+
+    assert (held(first), held(second)) == ([1, 2, 3], [])
+    assert [task.number for task in second.left.tasks] == [1, 2, 3]
+    assert second.turn_ended().decision == Rest(RestReason.NO_PLAN)
+    assert second.context() is None
+    second.change([Append((Task("theirs"),))])
+    second.call("todo", {"add": ["own"], "start": 5})
+    assert held(second) == [4, 5]
+    second.set_seen_head(second.state.head)
+    assert second.call("todo", {"done": 5}).text == "ok\n4> theirs"
+    second.call("todo", {"done": 4})
+    assert second.turn_ended().decision == Rest(RestReason.ALL_DONE)
+
+    second.call("todo", {"start": 1})
+    events = len(facts(second))
+    second.call("todo", {"start": 1})
+    assert (held(first), held(second), len(facts(second))) == ([2, 3], [1], events)
+    second.call("todo", {"done": 1})
+    assert held(second) == []
+    second.change([Rename(Numbered((2,)), "delete most of it")])
+    assert (held(first), held(second)) == ([2, 3], [2])
+
+
+def test_the_check_of_a_plan_holds_those_who_worked_on_it() -> None:
+    store = MemoryStore()
+    first, second = conversation("a", store), conversation("b", store)
+    first.call("todo", {"add": ["migrate"]})
+    first.change([SetCheck(None, Check(("make",)))])
+    first.call("todo", {"done": 1})
+
+    assert isinstance(first.turn_ended().decision, GoOn)
+    assert second.turn_ended().decision == Rest(RestReason.NO_PLAN)
+
+
+def test_where_tasks_are_named_by_position_what_others_left_counts_as_closed() -> None:
+    store = MemoryStore()
+    conversation("a", store, INDEXED).call("write_todos", ADD_TWO)
+    second = conversation("b", store, INDEXED)
+    second.call("write_todos", {"mode": "append", "todos": [{"text": "own"}]})
+
+    assert second.turn_ended().decision == GoOn(2, second.plan.tasks[2])
+    second.call("edit_todos", {"action": "complete", "indices": [2]})
+    assert second.turn_ended().decision == Rest(RestReason.ALL_DONE)
+
+
+def test_a_whole_list_keeps_what_others_left_and_takes_up_what_it_names() -> None:
+    """Also if the list says nothing new, and whether or not the model has seen the plan."""
+    store = MemoryStore()
+    first, second = conversation("a", store, DECLARED), conversation("b", store, DECLARED)
+    tasks = [{"content": "migrate", "status": "in_progress"}, {"content": "delete", "status": "pending"}]
+    first.call("TodoWrite", {"summary": "s", "todos": tasks})
+
+    second.call("TodoWrite", {"summary": "s", "todos": [{"content": "own", "status": "in_progress"}]})
+    assert [task.text for task in second.plan.tasks] == ["own", "migrate", "delete"]
+    assert [task.text for _, task in open_tasks(second.held_state.plan)] == ["own"]
+    second.call("TodoWrite", {"summary": "s", "todos": [{"content": "migrate", "status": "in_progress"}]})
+    assert [task.text for _, task in open_tasks(second.held_state.plan)] == ["migrate"]
+    third = conversation("c", store, DECLARED)
+    third.call("TodoWrite", {"summary": "s", "todos": tasks})
+    assert held(second) == []
+    assert [task.text for _, task in open_tasks(third.held_state.plan)] == ["migrate", "delete"]

@@ -11,7 +11,7 @@ from enum import Enum
 
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.formats import JS_WHITESPACE
-from tildone.plan.model import WORD_FIELDS, Focus, Phase, Plan, Rules, Status, Task, open_tasks
+from tildone.plan.model import WORD_FIELDS, Focus, Phase, Plan, Rules, Status, Task, number_ranges, open_tasks
 from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
 from tildone.plan.rare_steps import check_fault
 from tildone.plan.reduce import Step, reduce
@@ -253,7 +253,7 @@ def find_tasks(plan: Plan, words: Sequence[str], *, positions: bool = False) -> 
                 task = tasks[number]
             elif number not in by_number:
                 was = "it was removed; " if 0 < number <= plan.last_number else ""
-                known = f"{was}the plan has {number_ranges(by_number) or 'no tasks'}"
+                known = f"{was}the plan has {_ranges(by_number) or 'no tasks'}"
                 return refusal(FailureReason.UNMATCHED, f"There is no task #{number}: {known}")
             else:
                 task = by_number[number]
@@ -282,19 +282,12 @@ def label(task: Task) -> str:
 def listed(tasks: Sequence[Task]) -> str:
     """Return tasks as a message names them; of many, only the numbers."""
     if len(tasks) > MAX_LISTED:
-        return f"{len(tasks)} tasks ({number_ranges(task.number for task in tasks)})"
+        return f"{len(tasks)} tasks ({_ranges(task.number for task in tasks)})"
     return "; ".join(map(label, tasks))
 
 
-def number_ranges(numbers: Iterable[int]) -> str:
-    """Return task numbers, with consecutive ones as a range: `#1-#3, #7`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"#{run[0]}-#{run[-1]}" if len(run) > 1 else f"#{run[0]}" for run in runs)
+def _ranges(numbers: Iterable[int]) -> str:
+    return number_ranges(numbers, "#", ", ")
 
 
 def _all_numbers(words: Sequence[str]) -> bool:

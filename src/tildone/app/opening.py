@@ -299,7 +299,7 @@ def agent_here(settings: Settings) -> str:
     # Imported here because most hooks write nothing.
     from tildone.app.person import agent_of_shell
 
-    return agent_of_shell(os.environ, _agents_at_work(settings))
+    return agent_of_shell(os.environ, _agents_at_work(settings), noted=open_agents(settings).caller_in)
 
 
 def _agents_at_work(settings: Settings) -> Iterator[Agent]:

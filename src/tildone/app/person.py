@@ -41,9 +41,9 @@ from tildone.stores.agents import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tildone.stores.agents import Agent
+    from tildone.stores.agents import Agent, AgentId
 
 
 _GIT_FOLDER = "gitdir: "
@@ -162,7 +162,12 @@ TYPED_SOCKET = "TILDONE_TYPED_SOCKET"
 """The variable with the number of the socket that says that a person typed the command."""
 
 
-def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), known: Mapping[str, Known] = KNOWN) -> str:
+def agent_of_shell(
+    environ: Mapping[str, str],
+    agents: Iterable[Agent] = (),
+    known: Mapping[str, Known] = KNOWN,
+    noted: Callable[[int], AgentId | None] = lambda _: None,
+) -> str:
     """Return the text of the id of the agent whose shell this is; empty if it is nobody's, or not known.
 
     What its command changes in a plan is the agent's own doing: the model sees the output, and need not be told of it
@@ -171,7 +176,7 @@ def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), kno
     `known` are the coding agents whose variables count. `agents` are the agents at work. They are looked for among the
     processes above this one, whose environment may be another one. A process of such an agent counts if it runs its
     program, or if one below it was started with the variables of the agent: others may be above this one, too, if an
-    agent was registered from a script.
+    agent was registered from a script. `noted` returns the agent that hooks have noted for a process.
     """
     for name, facts in known.items():
         if environ.get(facts.conversation):
@@ -185,7 +190,8 @@ def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), kno
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
     if marked or environ.get(ANY_AGENT):
-        return str(agent_id(marked, "", agent_process()))
+        process = agent_process()
+        return str(noted(process) or agent_id(marked, "", process))
     return ""
 
 

@@ -29,7 +29,7 @@ from tildone.plan.events import (
     latest_state,
 )
 from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Proof, Rules, Status, has_checks, next_task
+from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, next_task, with_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,10 +87,10 @@ class SessionWriter:
     parent is still the head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
 
     Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites another's
-    changes. Deciding has no side effects, so it can be repeated. A writer may lose the race repeatedly; each loss means
-    that another writer succeeded, so the session as a whole always makes progress. The last state read is cached. It
-    may be stale, which is harmless: an append on a stale state fails, and a decision to write nothing is confirmed
-    against the store before it counts.
+    changes. Deciding changes nothing, so it can be repeated; checks that it runs are run once. A writer may lose the
+    race repeatedly; each loss means that another writer succeeded, so the session as a whole always makes progress. The
+    last state read is cached. It may be stale, which is harmless: an append on a stale state fails, and a decision to
+    write nothing is confirmed against the store before it counts.
 
     `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor. `usage`
     returns what an agent has used so far, if that is known. `seen` is the head at which the model last saw the plan,
@@ -235,7 +235,8 @@ class SessionParts:
     nothing. `usage` returns what the agent with an id has used so far, if that is known, which is recorded with its
     events. `files` returns a fingerprint of the agent's files, if it is known. `source` is that of new tasks, in a
     store that others use, too. A subagent's session has a `parent`, with which it shares the bounds since a person last
-    spoke.
+    spoke. `own` returns the names of the conversation to whose tasks the agent is held, and None if it is held to the
+    whole plan.
     """
 
     taken: Callable[[], frozenset[int]] = frozenset
@@ -245,6 +246,7 @@ class SessionParts:
     files: Callable[[], str] = str
     source: str = ""
     parent: Session | None = None
+    own: Callable[[], frozenset[str] | None] = lambda: None
 
 
 class Session:
@@ -360,6 +362,13 @@ class Session:
         """The state with the plan that the agent is held to: tasks that are `taken` by other agents count as closed."""
         return self._held(self.state)
 
+    @property
+    def left(self) -> Plan:
+        """The open tasks that agents of other conversations left, to which this agent is not held."""
+        plan = self.state.plan
+        left = self.left_in(plan)
+        return flat(*(task for task in plan.tasks if task.number in left and task.status.is_open))
+
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
         """Execute a model's tool call. An invalid call gets an error reply and changes nothing."""
         from tildone.plan.dialects.arguments import read_arguments, unknown_tool
@@ -378,13 +387,12 @@ class Session:
         known_head = self.seen_head
         known = self._writer.seen[1] if known_head == self._writer.seen[0] else self.plan_at(known_head)
         steps = tool.steps(params)
-        if tool.whole_list and callable(steps) and known is not None:
-            from tildone.plan.rare_steps import keep_unseen
-
-            steps = keep_unseen(steps, self.dialect.shown_part(known))
+        if tool.whole_list and callable(steps):
+            steps = self._keeping_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
-        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
+        elapsed, left = self._now() - started, self.left_in(outcome.after)
+        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=elapsed, known=known, left=left)
         self._writer.seen = self._writer.last_state.head, outcome.after
         # A change recorded it with the event.
         if not outcome.changed and self._writer.seen[0] != known_head:
@@ -585,20 +593,21 @@ class Session:
             state: State, proofs: Mapping[int, Proof], settle: Settle = lambda _, after: after
         ) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            used, origin = rules or self.dialect.rules, self._origin(actor)
+            used, origin = rules or self.dialect.rules, lambda: self._origin(actor)
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
-            return change_plan(state, resolved, used, call, origin, self.parts.taken, proofs, settle, model)
+            taken, left = self.parts.taken, self.left_in
+            return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left)
 
-        if proofs is None:
-            proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)
-        run = proofs
+        proofs_in = self._proofs_in(change, actor, proofs)
         claimed = self._claimed_change(actor, known)
         if claimed is None:
-            return self._writer.record(actor, lambda state: change(state, run), lambda _: seen_by)
+            return self._writer.record(actor, lambda state: change(state, proofs_in(state)), lambda _: seen_by)
         claimed.start_again(lambda: self.plan, steps)
 
         def write(settle: Settle, append: Callable[[str, Event, str], object]) -> Outcome:
-            return self._writer.record(actor, lambda state: change(state, run, settle), lambda _: seen_by, append)
+            return self._writer.record(
+                actor, lambda state: change(state, proofs_in(state), settle), lambda _: seen_by, append
+            )
 
         return self._claimed(claimed, write, offers=call is not None and actor is Actor.AGENT and rules is None)
 
@@ -608,7 +617,7 @@ class Session:
 
         # What is typed in the shell of an agent is the agent's doing; an import by its process restores its plan.
         by_user = actor in (Actor.USER, Actor.IMPORT) and not self.author_of(actor).agent
-        return Origin(by_user, self.parts.source)
+        return Origin(by_user, self.parts.source, self.author_of(actor).agent)
 
     def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:
         """Return a change that claims tasks for the agent that makes it; None if it is not an agent's."""
@@ -626,32 +635,69 @@ class Session:
         self._writer.news = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
         return outcome
 
-    def _proofs(
-        self, change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]], actor: Actor
-    ) -> Mapping[int, Proof]:
-        """Run the checks of the tasks that a change completes, before it is made."""
-        if self.parts.prover is None:
-            return {}
-        state = self._writer.last_state if self._writer.last_state.head else self.state
-        if not has_checks(state.plan):
-            return {}
-        from tildone.plan.changing import proofs_for
+    def _proofs_in(
+        self,
+        change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]],
+        actor: Actor,
+        given: Mapping[int, Proof] | None,
+    ) -> Callable[[State], Mapping[int, Proof]]:
+        """Return what returns the proofs for a change in a state: those `given`, else those of the checks that it runs.
+
+        If the plan is known to have checks, they are run now: on its newest state, and before anything is claimed.
+        """
+        if given is not None or self.parts.prover is None or actor is Actor.IMPORT:
+            return lambda _: given or {}
+        from tildone.plan.changing import CheckRuns
 
         whole_list = actor is Actor.AGENT and any(tool.whole_list for tool in self.dialect.tools)
-        return proofs_for(self.state, change, self.parts.prover(), whole_list=whole_list)
+        runs = CheckRuns(change, self.parts.prover, whole_list=whole_list)
+        known = self._writer.last_state if self._writer.last_state.head else self.state
+        if has_checks(known.plan):
+            runs.proofs_in(self.state)
+        return runs.proofs_in
 
     def _held(self, state: State) -> State:
         if has_checks(state.plan):
             from tildone.plan.changing import held_to_proofs, stale_numbers
 
             state = held_to_proofs(state, stale_numbers(state.plan, self.parts.prover))
-        taken = self.parts.taken()
-        if not taken and not self.parts.parent:
+        taken, left = self.parts.taken(), self.left_in(state.plan)
+        if not taken and not left and not self.parts.parent:
             return state
-        from tildone.plan.holding import with_counts_of, without_taken
+        from tildone.plan.dialects import names_by_position
+        from tildone.plan.holding import with_counts_of, without_left, without_taken
 
         held = without_taken(state, taken, sends_whole_list=any(tool.whole_list for tool in self.dialect.tools))
+        held = without_left(held, left - taken, keeps_positions=names_by_position(self.dialect.name))
         return with_counts_of(held, self.parts.parent.state) if self.parts.parent else held
+
+    def _keeping_unseen(
+        self, steps: Callable[[Plan], Sequence[Step]], known: Plan | None
+    ) -> Callable[[Plan], Sequence[Step]]:
+        """Return the steps of a tool that replaces the plan, without loss of tasks that its model was not told of."""
+        from tildone.plan.holding import without_tasks
+        from tildone.plan.rare_steps import keep_unseen
+
+        plan = self.plan if known is None else known
+        left = self.left_in(plan)
+        if known is None and not left:
+            return steps
+        keep = keep_unseen(steps, without_tasks(self.dialect.shown_part(plan), left))
+
+        # A list may have one task in progress, and nobody works on those that were left.
+        def rested(plan: Plan) -> Plan:
+            active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS}
+            return with_status(plan, left & active, Status.PENDING)
+
+        return lambda plan: keep(rested(plan))
+
+    def left_in(self, plan: Plan) -> frozenset[int]:
+        """Return the numbers of the tasks that agents of other conversations left."""
+        if not any(task.owner for task in plan.tasks):
+            return frozenset()
+        from tildone.plan.holding import left_over
+
+        return left_over(plan, self.parts.own())
 
     def _verdict(
         self, state: State, turn: Turn, complete: Callable[[Turn], Turn] = lambda turn: turn

@@ -2,7 +2,7 @@
 
 A change that completes a task with a check is computed twice: first to learn which checks it needs, then, after they
 were run, with their proofs. Nothing is locked while a check runs. If the plan changes meanwhile, the change is decided
-on the new state with the same proofs: a task whose check was edited stays open.
+on the new state: the proofs that it needs there are those of the same checks, and what is missing is run.
 
 An agent that makes progress may be continued for longer. So that nobody can be continued for ever by doing and undoing
 the same thing, every task counts as closed once in its life, whatever its text, and a text counts as new once. What a
@@ -16,9 +16,10 @@ from __future__ import annotations
 from zlib import crc32
 
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.claims import started_again
 from tildone.plan.events import DirectiveSet, PlanChanged
 from tildone.plan.guard import PLAN, is_unproved, reopened
-from tildone.plan.model import Phase, Plan, Status, Task, TaskInPhase, is_passed
+from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed, with_tasks
 from tildone.plan.ops import Origin, StartNext, keep_origins
 from tildone.plan.reduce import NO_PROOFS, Outcome, reduce
 
@@ -177,24 +178,33 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     steps: Iterable[Step],
     rules: Rules,
     call: Call | None,
-    origin: Origin,
+    origin: Callable[[], Origin],
     taken: Callable[[], frozenset[int]],
     proofs: Mapping[int, Proof] = NO_PROOFS,
     settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
     model: ByModel | None = None,
+    left: Callable[[Plan], frozenset[int]] = lambda _: frozenset(),
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
-    `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
-    needs. `proofs` are those of checks that were run for this change. A `model` that makes it is kept from what only a
-    person can do. `settle` returns the plan after the change, given the one before, without what the agent must not do.
+    `origin` returns that of new tasks. `taken` returns the numbers of the tasks that other agents work on, and `left`
+    those that earlier conversations left, which `StartNext` needs. An agent that starts a task, or writes it anew,
+    takes it up, also if nothing else changes. `proofs` are those of checks that were run for this change. A `model`
+    that makes it is kept from what only a person can do. `settle` returns the plan after the change, given the one
+    before, without what the agent must not do.
     The fact has the directive and the counts of the state; progress resets the counts.
     """
-    known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
-    reduced = reduce(state.plan, known, rules, proofs, model)
-    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, origin))
+    steps = [StartNext(taken, left(state.plan)) if isinstance(step, StartNext) else step for step in steps]
+    reduced = reduce(state.plan, steps, rules, proofs, model)
+    started, rewritten = started_again(reduced.before, steps), _rewritten(reduced.before, reduced.after)
+    new = origin() if reduced.changed or started or rewritten else Origin()
+    again = started | rewritten if new.agent else started
+    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, new))
+    taken_up = {task.number for task in reduced.before.tasks if task.number in again and task.owner != new.agent}
+    if taken_up:
+        after = with_tasks(after, lambda task: replace(task, owner=new.agent) if task.number in taken_up else task)
     outcome = replace(reduced, after=after)
-    if not outcome.changed:
+    if not outcome.changed and not taken_up:
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)
     if not state.ledger.continued:
@@ -202,6 +212,12 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
         ledger = state.ledger
     drift, since = (0, 0) if counts else (state.drift, state.since)
     return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)
+
+
+def _rewritten(before: Plan, after: Plan) -> frozenset[int]:
+    """Return the numbers of the tasks that a list written anew has without their owners."""
+    owned = {task.number for task in before.tasks if task.owner}
+    return frozenset(task.number for task in after.tasks if task.number in owned and not task.owner)
 
 
 def fact_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
@@ -220,25 +236,53 @@ PLAN_CHECK = "Make the check of the plan pass"
 """The text of the task that stands for the check of a plan whose tasks are all closed."""
 
 
-def proofs_for(state: State, change: Change, prover: Prover, *, whole_list: bool) -> Mapping[int, Proof]:
-    """Run the checks that a change needs, and return their proofs.
+class CheckRuns:
+    """The runs of the checks that a change needs, in whichever state it is decided: each check is run once."""
 
-    They are those of the tasks that it completes, also of tasks whose proofs are stale, done or not, and that of the
-    plan if no task is open afterwards. With `whole_list`, the change names every task each time: stale proofs are then
-    renewed only if no task is open.
-    """
-    stale = stale_numbers(state.plan, lambda: prover, also_open=True)
-    outcome, _ = change(replace(state, plan=reopened(state.plan, stale)), {})
-    needed = list(outcome.unproved)
-    if whole_list and _has_open(outcome.after, needed):
-        done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
-        needed = [number for number in needed if number not in stale & done]
-    checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
-    proofs = dict(prover.prove(checks)) if checks else {}
-    after, _ = change(state, proofs)
-    if after.after.check is not None and (is_unproved(after.after) or (PLAN in stale and not _has_open(after.after))):
-        proofs |= prover.prove({PLAN: after.after.check})
-    return proofs
+    def __init__(self, change: Change, prover: Callable[[], Prover], *, whole_list: bool) -> None:
+        self._change, self._make_prover, self._whole_list = change, prover, whole_list
+        self._prover: Prover | None = None
+        self._results: dict[Check, Proof | None] = {}
+        self._proofs: tuple[State | None, Mapping[int, Proof]] = None, NO_PROOFS
+
+    def proofs_in(self, state: State) -> Mapping[int, Proof]:
+        """Run the checks that the change needs in a state and that were not run before, and return their proofs.
+
+        They are those of the tasks that it completes, also of tasks whose proofs are stale, done or not, and that of
+        the plan if no task is open afterwards. With `whole_list`, the change names every task each time: stale proofs
+        are then renewed only if no task is open.
+        """
+        if self._proofs[0] is not state:
+            self._proofs = state, self._found(state) if has_checks(state.plan) else NO_PROOFS
+        return self._proofs[1]
+
+    def _found(self, state: State) -> Mapping[int, Proof]:
+        prover = self._prover = self._prover or self._make_prover()
+        stale = stale_numbers(state.plan, lambda: prover, also_open=True)
+        outcome, _ = self._change(replace(state, plan=reopened(state.plan, stale)), {})
+        needed = list(outcome.unproved)
+        if self._whole_list and _has_open(outcome.after, needed):
+            done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
+            needed = [number for number in needed if number not in stale & done]
+        checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
+        proofs = self._run(checks, prover)
+        after = self._change(state, proofs)[0].after
+        if after.check is not None and (is_unproved(after) or (PLAN in stale and not _has_open(after))):
+            proofs |= self._run({PLAN: after.check}, prover)
+        return proofs
+
+    def _run(self, checks: Mapping[int, Check], prover: Prover) -> dict[int, Proof]:
+        """Return the proofs of checks; one that was refused is tried again once a person has approved it."""
+        missing = {number: check for number, check in checks.items() if not self._is_known(check, prover)}
+        found = prover.prove(missing) if missing else {}
+        self._results |= {check: found.get(number) for number, check in missing.items()}
+        return {number: proof for number, check in checks.items() if (proof := self._results[check]) is not None}
+
+    def _is_known(self, check: Check, prover: Prover) -> bool:
+        if check not in self._results:
+            return False
+        proof = self._results[check]
+        return proof is None or proof.result is not Result.REFUSED or not prover.is_allowed(check)
 
 
 def stale_numbers(plan: Plan, prover: Callable[[], Prover] | None, *, also_open: bool = False) -> frozenset[int]:

@@ -3,6 +3,7 @@
 The text is ASCII, so that any task text survives, even unpaired surrogates. Each event carries the version of its
 format; `UPCASTS[n]` converts an event of version n to version n + 1. A reader ignores keys that it does not know, so
 optional keys (`by`, `used`, `from_user`) need no new version: earlier versions read events with them, and this without.
+The owners of tasks are ranges of numbers by agent, because most tasks of a plan have the same.
 """
 
 from __future__ import annotations
@@ -29,7 +30,17 @@ from tildone.plan.events import (
     usage_in,
     usage_out,
 )
-from tildone.plan.model import ATTRIBUTES, Phase, Plan, Status, Task, has_attributes
+from tildone.plan.model import (
+    ATTRIBUTES,
+    Phase,
+    Plan,
+    Status,
+    Task,
+    has_attributes,
+    number_ranges,
+    numbers_in,
+    with_tasks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +138,7 @@ def _fact_out(fact: Fact) -> str:
             more += f',"directive":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
             more += _attributes_out(plan) if plan.check is not None else ""
-            more += _ledger_out(ledger)
+            more += _owners_out(plan) + _ledger_out(ledger)
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, of_subagent=True):
             return f'"nudged","count":{count},"drift":{drift},"subagent":true'
@@ -147,6 +158,20 @@ def _fact_out(fact: Fact) -> str:
             from tildone.plan.runs import fact_name, fact_to_json
 
             return f'"{fact_name(fact)}"' + "".join(f',"{name}":{dump(at)}' for name, at in fact_to_json(fact).items())
+
+
+def _owners_out(plan: Plan) -> str:
+    numbers: dict[str, list[int]] = {}
+    for task in plan.tasks:
+        if task.owner and task.number:
+            numbers.setdefault(task.owner, []).append(task.number)
+    owned = ",".join(f'{quoted(owner)}:"{number_ranges(own)}"' for owner, own in numbers.items())
+    return f',"owners":{{{owned}}}' if owned else ""
+
+
+def _with_owners(plan: Plan, data: Json) -> Plan:
+    owners = {number: owner for owner, ranges in data.items() for number in numbers_in(ranges, plan.last_number)}
+    return with_tasks(plan, lambda task: replace(task, owner=owners.get(task.number, "")))
 
 
 def _ledger_out(ledger: Ledger) -> str:
@@ -195,6 +220,7 @@ def _fact_in(data: Json) -> Fact:
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
             plan = _with_attributes(plan, data) if "check" in data else plan
+            plan = _with_owners(plan, data["owners"]) if "owners" in data else plan
             since, directive = data.get("since", 0), _directive_in(data, "go")
             return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":

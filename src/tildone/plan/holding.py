@@ -1,4 +1,8 @@
-"""What an agent is held to: its plan without the tasks of others, and the counts that it shares with its parent."""
+"""What an agent is held to: its plan without the tasks of others, and the counts that it shares with its parent.
+
+An agent is held to the tasks of its own conversation, and to those that belong to nobody: a person wrote or changed
+them, or it is not known who did. What an agent of another conversation left holds nobody until it is taken up.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,42 @@ from tildone.plan.model import Status, conflicting, numbered, waits_for, with_st
 if TYPE_CHECKING:
     from tildone.plan.events import State
     from tildone.plan.model import Plan
+
+
+def left_over(plan: Plan, own: frozenset[str] | None) -> frozenset[int]:
+    """Return the numbers of the tasks that agents of other conversations left; `own` are the names of this one.
+
+    None means that the agent adopts the whole plan. A process id does not tell which conversation an agent had.
+    """
+    if own is None or not any(task.owner for task in plan.tasks):
+        return frozenset()
+    strangers = {task.owner for task in plan.tasks if not task.from_user} - own
+    strangers = {owner for owner in strangers if owner and not _is_process(owner)}
+    return frozenset(task.number for task in plan.tasks if task.owner in strangers and not task.from_user)
+
+
+def _is_process(owner: str) -> bool:
+    return f":{owner}".rpartition(":")[0].endswith(":pid")
+
+
+def without_left(state: State, left: frozenset[int], *, keeps_positions: bool) -> State:
+    """Return the state without tasks that earlier conversations left; they count as closed if positions are to stay.
+
+    The check of the plan is that of those who worked on it.
+    """
+    if not left:
+        return state
+    if keeps_positions:
+        return replace(state, plan=with_status(state.plan, left, Status.COMPLETED))
+    plan = without_tasks(state.plan, left)
+    return replace(state, plan=plan if plan.phases else replace(plan, check=None, proof=None))
+
+
+def without_tasks(plan: Plan, numbers: frozenset[int]) -> Plan:
+    """Return the plan without these tasks, and without phases that have no others."""
+    kept = (tuple(task for task in phase.tasks if task.number not in numbers) for phase in plan.phases)
+    phases = (replace(phase, tasks=tasks) for phase, tasks in zip(plan.phases, kept, strict=True) if tasks)
+    return replace(plan, phases=tuple(phases))
 
 
 def without_taken(state: State, taken: frozenset[int], *, sends_whole_list: bool) -> State:

@@ -7,7 +7,7 @@ from enum import Enum
 from tildone.base import TYPE_CHECKING, replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from typing import Self
 
 
@@ -264,8 +264,9 @@ class Task:
     """One thing to do. `number` never changes once it is assigned; 0 means none.
 
     The newest note of a blocked task says what it waits for. `from_user` means that a person added the task. `source`
-    says where its text came from, such as "the file PLAN.md", unless it was written here. Tasks that differ in nothing
-    else are equal, because files and tools that lists come from record neither.
+    says where its text came from, such as "the file PLAN.md", unless it was written here. `owner` is the agent that
+    added the task or last changed its text or status, if an agent did. Tasks that differ in nothing else are equal,
+    because files and tools that lists come from record none of the three.
 
     A task with a `check` is completed only if its `proof` says that the check has passed. It is worked on `after` the
     tasks with these numbers, or these positions, counted from 1, if it has no number yet. `touches` are globs of the
@@ -282,8 +283,9 @@ class Task:
     proof: Proof | None = None
     after: tuple[int, ...] = ()
     touches: tuple[str, ...] = ()
+    owner: str = ""
 
-    __uncompared__ = ("from_user", "source")
+    __uncompared__ = ("from_user", "source", "owner")
 
     @property
     def words(self) -> dict[str, tuple[str, ...]]:
@@ -403,6 +405,24 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
 def numbered(plan: Plan) -> Plan:
     """Return the plan with a number for each of its tasks: plans of older versions and of other programs have none."""
     return assign_numbers(plan, plan)
+
+
+def number_ranges(numbers: Iterable[int], mark: str = "", separator: str = ",") -> str:
+    """Return task numbers as text, with consecutive ones as a range: `1-3,7`. The `mark` precedes each number."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return separator.join(f"{mark}{run[0]}-{mark}{run[-1]}" if len(run) > 1 else f"{mark}{run[0]}" for run in runs)
+
+
+def numbers_in(ranges: str, highest: int) -> Iterator[int]:
+    """Yield the numbers up to `highest` in a text that `number_ranges` made. Raises ValueError if it is another one."""
+    for each in ranges.split(","):
+        first, _, last = each.partition("-")
+        yield from range(int(first), min(int(last or first), highest) + 1)
 
 
 def with_status(plan: Plan, numbers: Container[int], status: Status) -> Plan:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.model import Phase, with_tasks
+from tildone.plan.model import Phase, Status, with_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from tildone.plan.model import Check, Plan, Status, Task
+    from tildone.plan.model import Check, Plan, Task
 
 
 @value
@@ -125,10 +125,12 @@ class Note:
 class StartNext:
     """Start the next pending task if the earlier steps of the batch finished one and none is in progress.
 
-    `others` returns the numbers of the tasks in progress that other agents started, which do not count.
+    `others` returns the numbers of the tasks in progress that other agents started. They do not count, and neither do
+    those that are `left` by agents of earlier conversations.
     """
 
     others: Callable[[], AbstractSet[int]] = frozenset
+    left: frozenset[int] = frozenset()
 
 
 @value
@@ -161,29 +163,40 @@ Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext 
 
 @value
 class Origin:
-    """Who adds tasks: whether a person does, and what the `source` of the tasks is, if they have none of their own."""
+    """Who changes a plan: a person, or an `agent`; and the `source` of the tasks that have none of their own."""
 
     by_user: bool = False
     source: str = ""
+    agent: str = ""
 
 
 def keep_origins(before: Plan, after: Plan, new: Origin) -> Plan:
     """Return the plan `after` a change with the origin of each of its tasks.
 
     `new` is that of new tasks. A task is the same as before if it has the same number or, as in a list that was written
-    anew, the same text. A task whose text has changed no longer has the source of the old text.
+    anew, the same text. A task whose text has changed no longer has the source of the old text. A task whose text or
+    status has changed, or that an agent has written anew, belongs to that agent; after a person's change, to none.
     """
-    if not new.by_user and not new.source and not any(task.from_user or task.source for task in before.tasks):
+    if new == Origin() and not any(task.from_user or task.source or task.owner for task in before.tasks):
         return after
     earlier = _finder(before, after)
 
     def with_origin(task: Task) -> Task:
         same = earlier(task)
-        from_user = task.from_user or (new.by_user and not task.source if same is None else same.from_user)
-        kept = same.source if same is not None and same.text == task.text else new.source
-        origin = task.source if same is None and task.source else kept
-        is_kept = task.from_user is from_user and task.source == origin
-        return task if is_kept else replace(task, from_user=from_user, source=origin)
+        if same is task:
+            return task
+        if same is None:
+            from_user = task.from_user or (new.by_user and not task.source)
+            source, owner = task.source or new.source, new.agent
+        else:
+            is_same_text, is_rewritten = same.text == task.text, same.owner != task.owner and new.agent != ""
+            # A task that is put back, because another one is started, is not taken from its owner.
+            is_put_back = same.status is Status.IN_PROGRESS and task.status is Status.PENDING
+            is_untouched = is_same_text and (is_put_back or same.status is task.status) and not is_rewritten
+            from_user = task.from_user or same.from_user
+            source, owner = same.source if is_same_text else new.source, same.owner if is_untouched else new.agent
+        is_kept = task.from_user is from_user and task.source == source and task.owner == owner
+        return task if is_kept else replace(task, from_user=from_user, source=source, owner=owner)
 
     return with_tasks(after, with_origin)
 

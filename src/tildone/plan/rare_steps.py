@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
     """Return the plan that consists of `tasks`, each in the phase that it has in `plan`.
 
-    Tasks are matched by their text; a match also keeps its notes and its number. A task without a match is in the phase
-    of the task before it. Phases that lose all their tasks are dropped.
+    Tasks are matched by their text; a match keeps its notes and its number, but not its owner. A task without a match
+    is in the phase of the task before it. Phases that lose all their tasks are dropped.
     """
     matches: dict[str, list[tuple[int, Task]]] = {}
     for index, phase in enumerate(plan.phases):
@@ -57,7 +57,7 @@ def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
             arranged[index].append(task)
             continue
         index, old = found.pop(0)
-        arranged[index].append(replace(old, status=task.status))
+        arranged[index].append(replace(old, status=task.status, owner=""))
     before = plan.phases or (Phase(""),)
     pairs = zip(before, arranged, strict=True)
     return Plan(tuple(Phase(phase.name, tuple(its)) for phase, its in pairs if its or (phase.name and not phase.tasks)))
@@ -235,24 +235,27 @@ def finished_spots(before: Plan, after: Plan) -> list[Spot]:
     return found
 
 
-def successor(before: Plan, after: Plan, others: Callable[[], AbstractSet[int]]) -> Spot | None:
+def successor(
+    before: Plan, after: Plan, others: Callable[[], AbstractSet[int]], left: frozenset[int] = frozenset()
+) -> Spot | None:
     """Return the spot of the task to start after a change that finished tasks; None if none is to be started.
 
     It is the first pending task after the last finished one that waits for no other, or else the first such task of the
     plan. None is started while a task is in progress. Tasks whose numbers `others` returns do not count, because other
     agents started them, and no task is started that may change the same files; `others` is called only if a task is in
-    progress.
+    progress. Tasks that are `left` by earlier conversations are not started, and do not count either.
     """
     finished = finished_spots(before, after)
     if not finished:
         return None
-    active = {task.number for task in after.tasks if task.status is Status.IN_PROGRESS}
+    active = {task.number for task in after.tasks if task.status is Status.IN_PROGRESS} - left
     taken = frozenset(others()) if active else frozenset[int]()
     if not active <= taken:
         return None
 
     def can_start(task: Task) -> bool:
-        return task.status is Status.PENDING and is_ready(after, task) and not conflicting(after, task, taken)
+        is_free = task.status is Status.PENDING and task.number not in left
+        return is_free and is_ready(after, task) and not conflicting(after, task, taken)
 
     pending = spots_where(after, can_start)
     return next((spot for spot in pending if spot > finished[-1]), pending[0] if pending else None)

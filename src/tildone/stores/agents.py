@@ -9,6 +9,9 @@ identified (`AgentId`) by the most specific fact that its coding agent reveals:
    known. Such an identity is *anonymous*. It belongs to the agent that next reveals a conversation id from the same
    process (`tildone.stores.assignment` merges the two).
 
+Where only the hooks are told the conversation, a hook before a call notes it for its process, so that the server makes
+its first change under the same identity as all later ones, although a hook with nothing to say registers nobody.
+
 The operating system reuses process ids, so a record with a process id also holds the start time of the process.
 
 Hooks and MCP servers are separate processes that may run at the same moment. Each record is a JSON
@@ -154,6 +157,11 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
+
+    @property
+    def knows_conversation(self) -> bool:
+        """Whether our server, and a command in the agent's shells, learn the conversation without its hooks."""
+        return bool(self.conversation_variable or self.conversation_meta)
 
 
 @value
@@ -519,7 +527,7 @@ REMOVED_AFTER_MS = 30 * 24 * 3_600_000
 EXPIRY_EVERY_MS = 24 * 3_600_000
 
 CALLER_NOTE = "caller"
-"""Name of a note about a process that runs several agents: the id of the one that is about to call a tool."""
+"""Name of a note about a process: when it started, and the id of the agent in it that is at work."""
 
 MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
@@ -529,6 +537,9 @@ USAGE_NOTE = "usage"
 
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
+
+FORMER_NOTE = "former"
+"""Name of a note: the ids that the agent's conversation had before, one per line. It outlives the record."""
 
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
@@ -655,7 +666,7 @@ class AgentRegistry:
         """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
         own = digest(str(agent_id))
         for name in self._names():
-            if name.partition(".")[0] == own and name != f"{own}.{LIST_NOTE}":
+            if name.partition(".")[0] == own and name not in (f"{own}.{LIST_NOTE}", f"{own}.{FORMER_NOTE}"):
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:
@@ -689,6 +700,18 @@ class AgentRegistry:
         """Write a note about an agent, in a separate file. Raises StoreError if it cannot be written."""
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
+
+    def note_caller(self, agent_id: AgentId, pid: int) -> None:
+        """Note the agent that is at work in a process. Raises StoreError if the note cannot be written."""
+        self.set_note(AgentId(pid=pid), CALLER_NOTE, f"{start_time(pid)} {agent_id}")
+
+    def caller_in(self, pid: int) -> AgentId | None:
+        """Return the agent that was noted for a process; None if there is none, or the note is about an earlier one."""
+        started, _, noted = self.note(AgentId(pid=pid), CALLER_NOTE).partition(" ") if pid else ("", "", "")
+        try:
+            return AgentId.parse(noted) if noted and started == str(start_time(pid)) else None
+        except ValueError:
+            return None
 
     def take_note(self, agent_id: AgentId, name: str) -> str:
         """Return a note about an agent, and remove it; empty if there is none."""

@@ -27,6 +27,7 @@ import sys
 
 from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.stores.agents import (
+    FORMER_NOTE,
     FRESH_FOR_MS,
     SUBAGENT_MARK,
     Agent,
@@ -114,8 +115,27 @@ def assign_session(
             agent = _renewed(Agent(agent_id, session, new_reader(agent_id, now)), pid, now)
         agents.save(agent)
         if earlier is not None and earlier.id != agent_id:
-            agents.remove(earlier.id)
+            succeed(agents, earlier.id, agent_id)
     return agent
+
+
+def succeed(agents: AgentRegistry, earlier: AgentId, agent_id: AgentId) -> None:
+    """Remove the record of an agent that goes on under another identity, and note the ids of its conversation."""
+    names = agents.take_note(earlier, FORMER_NOTE).splitlines() + ([] if earlier.is_anonymous else [str(earlier)])
+    agents.remove(earlier)
+    if names:
+        agents.set_note(agent_id, FORMER_NOTE, "\n".join(names))
+
+
+def own_names(agents: AgentRegistry, agent: Agent, *, is_named: bool) -> frozenset[str] | None:
+    """Return the names of an agent's conversation, to whose tasks it is held; None if it adopts the plan that it joins.
+
+    That is a session that it was told to work on, a plan that is shared on purpose, or that of an agent whose
+    conversation is unknown.
+    """
+    if is_named or agent.id.is_anonymous or (agent.session == agents.project and is_shared(agents)):
+        return None
+    return frozenset((str(agent.id), *agents.note(agent.id, FORMER_NOTE).splitlines()))
 
 
 def _current(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, named_session: str | None) -> Agent | None:

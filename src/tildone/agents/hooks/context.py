@@ -28,7 +28,7 @@ from tildone.plan.dialects.native import NATIVE
 from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
 from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
-from tildone.stores.assignment import assign_session, is_shared, own_session
+from tildone.stores.assignment import assign_session, is_shared, own_names, own_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -181,11 +181,12 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
-    session = session.using(parts=replace(session.parts, taken=_once(session.parts.taken)))
+    names = once(lambda: own_names(agents, agent, is_named=settings.named_session is not None))
+    session = session.using(parts=replace(session.parts, taken=once(session.parts.taken), own=names))
     if parent is not None and agent.session == own_session(agents, agent.id):
         from tildone.agents.hooks.forks import copy_plan
 
-        copy_plan(event, agents, session, parent)
+        copy_plan(event, agents, agent, session, parent)
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
@@ -206,7 +207,7 @@ def _parent(event: HookEvent, agents: AgentRegistry, pid: int) -> str | None:
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
     """Return the session that the settings name, in the dialect in which its agent is spoken to."""
     session = open_session(settings, NATIVE, store, author, reader)
-    prover = _once(lambda: check_runner(settings, lambda: author().agent, CHECK_SECONDS))
+    prover = once(lambda: check_runner(settings, lambda: author().agent, CHECK_SECONDS))
     session = session.using(parts=replace(session.parts, prover=prover))
     tool = newest_tool(session, open_agents(settings))
     if TOOL_SEPARATOR in tool:
@@ -214,7 +215,7 @@ def session_of(settings: Settings, store: Store, author: Callable[[], Author], r
     return session.using(dialect=dialect_named(settings.dialect or dialect_of_tool(tool) or DEFAULT_DIALECT))
 
 
-def _once(make: Callable[[], T]) -> Callable[[], T]:
+def once(make: Callable[[], T]) -> Callable[[], T]:
     """Return a function that returns the same each time: a hook asks several times."""
     made: list[T] = []
 

@@ -21,7 +21,6 @@ from tildone.agents.hooks.event import HookEvent, Remembered
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
-    CALLER_NOTE,
     CLAIM_NOTE,
     MODEL_NOTE,
     USAGE_NOTE,
@@ -84,10 +83,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
             check_space(path)
         if not is_missing:
             note_model(event, agents, agent_id)
-    calls_our_tool = event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool and not event.text("subagent")
-    if event.hooks.shares_process and calls_our_tool:
-        # The MCP server, which sees only the process, is told which conversation calls next.
-        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
+    if pid and not agent_id.is_anonymous and _precedes_change(event, is_missing=is_missing):
+        agents.note_caller(agent_id, pid)
     if not is_missing:
         _note_usage(event, agents, agent_id)
     agent = _agent(event, agents, agent_id, pid, settings)
@@ -105,6 +102,19 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return False
     # Otherwise the store has to be told that claims go on, as above that a rest has ended.
     return not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
+
+
+def _precedes_change(event: HookEvent, *, is_missing: bool) -> bool:
+    """Return whether the model may change the plan next, by a process that sees only the agent's process.
+
+    If that runs several conversations, only the event right before the call tells which one calls.
+    """
+    client = event.integration.mcp
+    if client is None or client.knows_conversation or event.text("subagent"):
+        return False
+    if event.point is HookPoint.BEFORE_TOOL:
+        return event.is_of_our_tool
+    return event.point is HookPoint.PROMPT and not event.hooks.shares_process and not is_missing
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:
@@ -222,9 +232,11 @@ def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -
         agents.remove(agent_id)
         return
     if event.text("reason") in CONTINUING:
+        from tildone.stores.assignment import succeed
+
         anonymous = AgentId(event.integration.name, pid=pid)
         agents.save(replace(agent, id=anonymous, reader=new_reader(anonymous, _now())))
-        agents.remove(agent_id)
+        succeed(agents, agent_id, anonymous)
     else:
         agents.release(agent)
 

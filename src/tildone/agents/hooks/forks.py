@@ -12,18 +12,20 @@ from itertools import dropwhile, pairwise
 
 from tildone.agents.hooks.event import value_at
 from tildone.agents.integrations import HookPoint
-from tildone.base import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, replace
 from tildone.base.json import parse
 from tildone.plan.events import latest_state
+from tildone.plan.model import with_tasks
 from tildone.plan.text.safe import printable
-from tildone.stores.agents import agent_id, command_line
+from tildone.stores.agents import FORMER_NOTE, agent_id, command_line
 from tildone.stores.assignment import own_session
 
 if TYPE_CHECKING:
     from tildone.agents.hooks.event import HookEvent
     from tildone.log.session import Session
     from tildone.log.store import Store
-    from tildone.stores.agents import AgentId, AgentRegistry
+    from tildone.plan.model import Task
+    from tildone.stores.agents import Agent, AgentId, AgentRegistry
 
 MAX_TRANSCRIPT_BYTES = 1_000_000
 """How much of a transcript is read; its first entries name the parent."""
@@ -38,10 +40,10 @@ def parent_of(event: HookEvent) -> str | None:
     return event.text("forked_from") or _in_transcript(event) or _after(words, resume)
 
 
-def copy_plan(event: HookEvent, agents: AgentRegistry, session: Session, parent: str) -> None:
+def copy_plan(event: HookEvent, agents: AgentRegistry, agent: Agent, session: Session, parent: str) -> None:
     """Begin the session of a fork with its parent's plan, as it was where the text of the fork ends, if that is told.
 
-    A fork whose parent has no plan has none, and one that has begun keeps its own.
+    A fork whose parent has no plan has none, and one that has begun keeps its own. It is held to what its parent was.
     """
     parent_id, store = agent_id(event.integration.name, parent, 0), session.store
     name = _session_of(agents, store, parent_id) if parent else agents.project
@@ -50,6 +52,13 @@ def copy_plan(event: HookEvent, agents: AgentRegistry, session: Session, parent:
         history = dropwhile(lambda each: each.at >= before, history)
     plan = latest_state(history).plan
     if plan.tasks:
+        former = {str(parent_id), *agents.note(parent_id, FORMER_NOTE).splitlines()}
+
+        def taken_over(task: Task) -> Task:
+            is_own = task.owner and (task.owner in former or not parent)
+            return replace(task, owner=str(agent.id)) if is_own else task
+
+        plan = with_tasks(plan, taken_over)
         label = f"fork of {printable(str(parent_id)) if parent else 'the project'}"
         session.begin_with(plan, latest_state(store.history(name)).directive, label)
 

@@ -9,6 +9,10 @@ plan if it was before (`NativeTask.number`), or if its text names an open task t
 - In any other plan, which people made or the model writes with a tool of ours, tasks of the native list are ticked off,
   and nothing else changes.
 
+What others decided about a task outlasts the model's list, which is a copy of an older state (`Decisions`): the model
+is told, and what it states after that counts. But a task that others closed is not opened again by a copy: the model
+may add it anew.
+
 Each call that a plan follows is recorded in the session as `agent/tool`, with its arguments. The list is noted
 (`write_list`) and merged with the next one, which preserves the changes that others made in between.
 
@@ -18,7 +22,7 @@ No other similarity counts, because a wrong match completes a task that nobody h
 are two tasks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tildone.agents.hooks.context import (
@@ -28,6 +32,7 @@ from tildone.agents.hooks.context import (
     arguments,
     calls_with_events,
     native_tasks,
+    once,
     read_list,
     status_named,
     write_list,
@@ -64,11 +69,14 @@ _LIST_MARKS = ("- ", "* ", "• ", "[ ] ", "[x] ")
 
 @value
 class Links:
-    """The indices of tasks `before` in the earlier list, their `places` in the plan, and places no longer listed."""
+    """The indices of tasks `before` in the earlier list, their `places` in the plan, and those of tasks that it `left`.
+
+    The latter are by their indices in the earlier list.
+    """
 
     before: Sequence[int | None]
     places: Sequence[int | None]
-    left: Sequence[int]
+    left: Mapping[int, int]
 
     def is_new(self, index: int) -> bool:
         """Return whether a task of the list is neither in the earlier list nor in the plan."""
@@ -79,6 +87,7 @@ def link(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -
     """Find the tasks of a list in the earlier list and in the plan. One that is only in the former was removed."""
     before = _earlier(base, theirs)
     base_places = _places(base, plan)
+    _add_renamed(before, base_places, plan, theirs)
     used = {place for place in base_places if place is not None}
     free = [i for i, task in enumerate(plan.tasks) if i not in used and task.status.is_open]
     new = [i for i, old in enumerate(before) if old is None]
@@ -86,27 +95,80 @@ def link(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -
     places = [None if old is None else base_places[old] for old in before]
     for i, index in zip(new, found, strict=True):
         places[i] = None if index is None else free[index]
-    left = [place for j, place in enumerate(base_places) if j not in before and place is not None]
+    left = {j: place for j, place in enumerate(base_places) if j not in before and place is not None}
     return Links(before, places, left)
 
 
-def follow(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask], *, reorder: bool) -> Plan:
+class Decisions:
+    """What others decided about tasks since the list agreed with the plan: whether they are open, and their texts.
+
+    `seen` returns the plan that the model has seen; None if that is not known, so that what it states counts. A list
+    that is no copy of an older state has no `seen`.
+    """
+
+    def __init__(self, seen: Callable[[], Plan | None] | None = None) -> None:
+        self._seen = seen
+
+    def hold(self, task: Task, was: NativeTask | None, status: Status) -> bool:
+        """Return whether a task stays as it is, although the model has stated this status for it."""
+        if self._seen is None or was is None:
+            return False
+        decided, stated = _stance(task.status), _stance(status)
+        if decided in (stated, _stance(was.status)):
+            return False
+        # A copy opens no task that others closed.
+        is_opening = status.is_open and not task.status.is_open
+        return is_opening or self._is_news(task, lambda seen: _stance(seen.status))
+
+    def hold_place(self, task: Task, was: NativeTask) -> bool:
+        """Return whether a task stays in the plan, although the model has taken it out."""
+        return task.status.is_open and (self.hold(task, was, Status.ABANDONED) or self.hold_text(task, was))
+
+    def hold_text(self, task: Task, was: NativeTask) -> bool:
+        """Return whether a task keeps its text, although the model has reworded it."""
+        return normalized(task.text) != normalized(was.text) and self._is_news(task, lambda seen: seen.text)
+
+    def _is_news(self, task: Task, fact: Callable[[Task], object]) -> bool:
+        plan = self._seen() if self._seen is not None else None
+        if plan is None:
+            return False
+        seen = next((each for each in plan.tasks if each.number == task.number), None)
+        return seen is None or fact(seen) != fact(task)
+
+
+NO_DECISIONS = Decisions()
+
+
+def _stance(status: Status) -> Status:
+    """Return what is decided about a task: whether work on it has begun is not."""
+    return Status.PENDING if status is Status.IN_PROGRESS else status
+
+
+def follow(
+    base: Sequence[NativeTask],
+    plan: Plan,
+    theirs: Sequence[NativeTask],
+    *,
+    reorder: bool,
+    decisions: Decisions = NO_DECISIONS,
+) -> Plan:
     """Return the plan that follows the native list.
 
     What the model changed in its list, it changes in the plan: texts, statuses, new tasks, and tasks that it took out.
-    Everything else is as others left it. A task that a person added is never removed: if the model deletes it, it
-    counts as abandoned, and if the list merely no longer contains it, nothing changes.
+    Everything else is as others left it, and what they decided holds (`decisions`). A task that a person added is never
+    removed: if the model deletes it, it counts as abandoned, and if the list merely no longer contains it, nothing
+    changes.
     """
     links = link(base, plan, theirs)
     tasks: list[Task | None] = list(plan.tasks)
-    for gone in links.left:
-        if not plan.tasks[gone].from_user:
+    for index, gone in links.left.items():
+        if not plan.tasks[gone].from_user and not decisions.hold_place(plan.tasks[gone], base[index]):
             tasks[gone] = None
     for native, old, place in zip(theirs, links.before, links.places, strict=True):
         if place is None:
             continue
         was = None if old is None else base[old]
-        tasks[place] = _followed(plan.tasks[place], was, native)
+        tasks[place] = _followed(plan.tasks[place], was, native, decisions)
         for twin in _twins(plan, links, native) if _is_changed(was, native) else ():
             tasks[twin] = replace(plan.tasks[twin], status=native.status)
     keys = {place: i for i, place in enumerate(links.places) if place is not None}
@@ -114,7 +176,9 @@ def follow(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask],
     return _arranged(plan, tasks, new, keys if reorder else None)
 
 
-def tick_off(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -> list[tuple[int, Status]]:
+def tick_off(
+    base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask], decisions: Decisions = NO_DECISIONS
+) -> list[tuple[int, Status]]:
     """Return the numbers of open tasks that the model started or closed in its own list, and their new statuses."""
     links, marks = link(base, plan, theirs), dict[int, Status]()
     for native, old, place in zip(theirs, links.before, links.places, strict=True):
@@ -122,18 +186,19 @@ def tick_off(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask
         status = Status.ABANDONED if native.is_deleted else native.status
         if place is None or status is Status.PENDING or not (_is_changed(was, native) or native.is_deleted):
             continue
-        for index in (place, *_twins(plan, links, native)):
+        own = [] if decisions.hold(plan.tasks[place], was, status) else [place]
+        for index in (*own, *_twins(plan, links, native)):
             task = plan.tasks[index]
             if task.status.is_open and task.status is not status:
                 marks[task.number] = status
     return list(marks.items())
 
 
-def without_others(plan: Plan, links: Links) -> Plan:
-    """Return the plan without the tasks that are not in the list."""
+def without_others(plan: Plan, links: Links, left: frozenset[int]) -> Plan:
+    """Return the plan without the tasks that are not in the list, but with those that others `left`."""
     listed, phases, index = set(links.places), [], 0
     for phase in plan.phases:
-        kept = [task for i, task in enumerate(phase.tasks, index) if i in listed]
+        kept = [task for i, task in enumerate(phase.tasks, index) if i in listed or task.number in left]
         index += len(phase.tasks)
         phases.append(Phase(phase.name, tuple(kept)))
     return Plan(tuple(phase for phase in phases if phase.tasks), plan.last_number)
@@ -169,6 +234,17 @@ def _earlier(base: Sequence[NativeTask], theirs: Sequence[NativeTask]) -> list[i
     return found
 
 
+def _add_renamed(
+    before: list[int | None], base_places: Sequence[int | None], plan: Plan, theirs: Sequence[NativeTask]
+) -> None:
+    """Add the indices of tasks that the list has under the texts that others gave them in the plan."""
+    new = [i for i, old in enumerate(before) if old is None]
+    left = [(j, place) for j, place in enumerate(base_places) if place is not None and j not in before]
+    found = find_tasks([theirs[i].text for i in new], [plan.tasks[place] for _, place in left])
+    for i, index in zip(new, found, strict=True):
+        before[i] = None if index is None else left[index][0]
+
+
 def _places(base: Sequence[NativeTask], plan: Plan) -> list[int | None]:
     """The place in the plan of each task of a list: by number, or because its text names an open task."""
     by_number = {task.number: i for i, task in enumerate(plan.tasks) if task.number}
@@ -189,17 +265,21 @@ def _is_same(native: NativeTask, task: Task) -> bool:
     return native.from_user is task.from_user or normalized(native.text) == normalized(task.text)
 
 
-def _followed(task: Task, was: NativeTask | None, native: NativeTask) -> Task | None:
+def _followed(task: Task, was: NativeTask | None, native: NativeTask, decisions: Decisions) -> Task | None:
     """A task of the plan as the model changed it in its own list; None if it is removed."""
     if native.is_deleted:
+        if was is not None and decisions.hold_place(task, was):
+            return task
         if not task.from_user:
             return None
         return replace(task, status=Status.ABANDONED) if task.status.is_open else task
     if was is None:
-        return task if native.status is Status.PENDING else replace(task, status=native.status)
+        # With its own list, the model takes up what others left.
+        return replace(task, status=task.status if native.status is Status.PENDING else native.status, owner="")
     is_same = native.text == was.text or (task.from_user and normalized(native.text) == normalized(was.text))
-    text = task.text if is_same else native.text
-    return replace(task, text=text, status=native.status if _is_changed(was, native) else task.status)
+    text = task.text if is_same or decisions.hold_text(task, was) else native.text
+    is_stated = _is_changed(was, native) and not decisions.hold(task, was, native.status)
+    return replace(task, text=text, status=native.status if is_stated else task.status)
 
 
 def _is_changed(was: NativeTask | None, native: NativeTask) -> bool:
@@ -210,7 +290,7 @@ def _twins(plan: Plan, links: Links, native: NativeTask) -> list[int]:
     """The places of open tasks with the same text that are no task of the list: somebody added the task again."""
     if native.status is Status.PENDING:
         return []
-    text, used = normalized(native.text), {*links.places, *links.left}
+    text, used = normalized(native.text), {*links.places, *links.left.values()}
     return [
         i
         for i, task in enumerate(plan.tasks)
@@ -249,8 +329,20 @@ DELETED = "deleted"
 NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS, atomic=False)
 
 
-def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId) -> Outcome | None:
-    """Apply the effect of a native tool to the plan, and return the plan before and after; None if there is none."""
+@value
+class Mirrored:
+    """What came of the call of a native tool.
+
+    The model has stated otherwise of the tasks that were `kept` as others decided, and of those that are `gone`.
+    """
+
+    outcome: Outcome
+    kept: tuple[Task, ...] = ()
+    gone: tuple[Task, ...] = ()
+
+
+def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId) -> Mirrored | None:
+    """Apply the effect of a native tool to the plan, and return what came of it; None if it has none."""
     if _failed(event.get("tool_response")):
         return None
     tool, given = event.text("tool"), arguments(event.get("tool_input"))
@@ -262,13 +354,29 @@ def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: 
         theirs = _updated(base, event, given, session.plan)
         if theirs == base:
             return None
-    elif base is None:
-        base = _recorded_list(event, session, agents)
+    # What another conversation has left is no older state of this one's list.
+    seen = once(lambda: session.plan_at(session.seen_head)) if base is not None else None
+    base, decisions = _recorded_list(event, session, agents) if base is None else base, Decisions(seen)
     call = Call(f"{event.integration.name}{TOOL_SEPARATOR}{tool or event.name}", codec.dump(dict(given)))
-    outcome = _apply(session, base, theirs, call, reorder=is_whole)
-    noted = numbered_list(base, outcome.before, outcome.after, theirs)
-    write_list(agents, agent_id, session.name, [_undone(task, outcome) for task in noted])
-    return outcome
+    outcome = _apply(session, base, theirs, call, decisions, reorder=is_whole)
+    kept, gone, again = list[Task](), list[Task](), dict[int, Status]()
+    links = link(base, outcome.before, theirs)
+    for native, old, place in zip(theirs, links.before, links.places, strict=True):
+        was = None if old is None else base[old]
+        if was is None or native.is_deleted or not _is_changed(was, native):
+            continue
+        task = Task(native.text, number=was.number) if place is None else outcome.before.tasks[place]
+        if place is None and was.number and native.status.is_open:
+            gone.append(task)
+        elif place is not None and decisions.hold(task, was, native.status):
+            kept.append(task)
+            if not native.status.is_open:
+                # Stated again, it counts.
+                again[task.number] = was.status
+    noted = [_undone(task, outcome) for task in numbered_list(base, outcome.before, outcome.after, theirs)]
+    noted = [replace(task, status=again.get(task.number, task.status)) for task in noted]
+    write_list(agents, agent_id, session.name, noted)
+    return Mirrored(outcome, tuple(kept), tuple(gone))
 
 
 def _undone(task: NativeTask, outcome: Outcome) -> NativeTask:
@@ -278,33 +386,46 @@ def _undone(task: NativeTask, outcome: Outcome) -> NativeTask:
 
 
 def _apply(
-    session: Session, base: Sequence[NativeTask], theirs: Sequence[NativeTask], call: Call, *, reorder: bool
+    session: Session,
+    base: Sequence[NativeTask],
+    theirs: Sequence[NativeTask],
+    call: Call,
+    decisions: Decisions,
+    *,
+    reorder: bool,
 ) -> Outcome:
     """Apply the change of a native list from `base` to `theirs` to the plan."""
     _, newest = next(calls_with_events(session), (None, None))
     is_mirrored = newest is not None and TOOL_SEPARATOR in newest.tool
-    follows = is_mirrored or not open_tasks(session.plan)
+    follows = is_mirrored or not _open_besides(session.plan, session.left_in(session.plan))
 
     def steps(unnumbered: Plan) -> Sequence[Step]:
         plan = numbered(unnumbered)
         if is_mirrored:
-            return (Write(follow(base, plan, theirs, reorder=reorder).phases),)
-        links = link(base, plan, theirs)
-        if open_tasks(plan) or not any(map(links.is_new, range(len(theirs)))):
-            return [Mark(Numbered((number,)), status) for number, status in tick_off(base, plan, theirs)]
-        return (Write(follow(base, without_others(plan, links), theirs, reorder=reorder).phases),)
+            return (Write(follow(base, plan, theirs, reorder=reorder, decisions=decisions).phases),)
+        links, left = link(base, plan, theirs), session.left_in(plan)
+        if _open_besides(plan, left) or not any(map(links.is_new, range(len(theirs)))):
+            return [Mark(Numbered((number,)), status) for number, status in tick_off(base, plan, theirs, decisions)]
+        own = without_others(plan, links, left)
+        return (Write(follow(base, own, theirs, reorder=reorder, decisions=decisions).phases),)
 
     # A plan that the model writes with a tool of ours stays as that tool's rules require.
     rules = NATIVE_RULES if follows or newest is None else replace(session.dialect.rules, atomic=False)
     return session.change(steps, Actor.AGENT, rules, call if follows else None)
 
 
+def _open_besides(plan: Plan, left: frozenset[int]) -> bool:
+    return any(task.number not in left for _, task in open_tasks(plan))
+
+
 def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) -> list[NativeTask]:
-    """Return the list that a plan follows, unless it is that of another agent at work."""
+    """Return the list that a plan follows, unless it is that of another conversation or of another agent at work."""
     recorded, call = next(calls_with_events(session), (None, None))
     if recorded is None or call is None or TOOL_SEPARATOR not in call.tool:
         return []
-    own = session.author_of(Actor.AGENT).agent
+    own, names = session.author_of(Actor.AGENT).agent, session.parts.own()
+    if names is not None and recorded.author.agent not in ("", *names):
+        return []
     if recorded.author.agent != own and recorded.author.agent in {str(each.id) for each in agents.active(now())}:
         return []
     tool = call.tool.partition(TOOL_SEPARATOR)[2]

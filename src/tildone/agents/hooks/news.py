@@ -17,16 +17,16 @@ import os
 from itertools import islice
 
 from tildone.agents.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
-from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, with_origins
+from tildone.agents.hooks.reply import HookReply, can_reply, can_use_tools, tool_command, with_origins
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.plan.dialects.native import context as plan_context
-from tildone.plan.dialects.native import describe_changes
+from tildone.plan.dialects.native import describe_changes, describe_kept
 from tildone.plan.events import Actor, Directive
 from tildone.plan.model import Plan, open_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tildone.agents.hooks.context import HookContext
     from tildone.plan.reduce import Outcome
@@ -51,13 +51,30 @@ def remind(context: HookContext) -> HookReply | None:
     fits = not session.dialect.names_tools or can_use_tools(context.event, context.agent, context.settings)
     own = session.context() if fits else None
     text = plan_context(state.plan) if own is None else with_origins(own, session)
-    if text is None:
+    left = _left_over(context) if session.plan_at(context.seen_head) is None else ""
+    if text is None and not left:
         return None
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         session.set_seen_head(None)
         return None
     session.set_seen_head(state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or "")
+    text = text or ""
+    text = text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or ""
+    return HookReply(ReplyKind.ADD_CONTEXT, "\n".join(filter(None, (text, left))))
+
+
+def _left_over(context: HookContext) -> str:
+    """Say what agents of other conversations left open, and how to take it up; empty if that is nothing."""
+    session = context.session
+    left = session.left.tasks
+    if not left:
+        return ""
+    # Late, because most plans are those of the conversation.
+    from tildone.plan.dialects.native import left_over, to_start
+
+    has_tools = can_use_tools(context.event, context.agent, context.settings)
+    command = None if has_tools else tool_command(context.settings)
+    return left_over(left, to_start(session.dialect, session.plan, left[0], command), numbered=session.dialect.numbered)
 
 
 def prompted(context: HookContext) -> HookReply | None:
@@ -100,33 +117,39 @@ def _mirrored(context: HookContext) -> HookReply | None:
     from tildone.agents.hooks.native import mirror
 
     session = context.session
-    outcome, state = mirror(context.event, session, context.agents, context.agent.id), session.last_state
+    mirrored, state = mirror(context.event, session, context.agents, context.agent.id), session.last_state
     if state.directive is Directive.STOP:
         return None
-    if outcome is None:
+    if mirrored is None:
         return _news(context) if accepts_news(context.event) else None
-    if context.seen_head is None and not open_tasks(outcome.before):
+    before = mirrored.outcome.before
+    if context.seen_head is None and not open_tasks(before):
         session.set_seen_head(state.head)
-        return _with_claims(context, None)
-    return _with_claims(context, _with_undone(context, outcome, _tell(context, outcome.before, state.head)))
+        return _with_texts(context, None, after=(session.news_of_claims,))
+    undone, kept = _undone(mirrored.outcome), ""
+    if mirrored.kept or mirrored.gone:
+        kept = describe_kept(mirrored.kept, mirrored.gone, numbers=session.dialect.numbered)
+    reply = _tell(context, before, state.head)
+    return _with_texts(context, reply, before=(undone,), after=(kept, session.news_of_claims))
 
 
-def _with_undone(context: HookContext, outcome: Outcome, reply: HookReply | None) -> HookReply | None:
-    """Return the reply to a native tool with the tasks that it called done, or left out, but whose checks are open."""
-    if not (outcome.unproved or outcome.kept) or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
-        return reply
+def _undone(outcome: Outcome) -> str:
+    """Return which tasks a list calls done, or leaves out, but whose checks are open; empty if there are none."""
+    if not (outcome.unproved or outcome.kept):
+        return ""
     from tildone.plan.text.proofs import undone_text
 
-    text = undone_text(outcome)
-    return replace(reply, text=f"{text}\n{reply.text}") if reply else HookReply(ReplyKind.ADD_CONTEXT, text)
+    return undone_text(outcome)
 
 
-def _with_claims(context: HookContext, reply: HookReply | None) -> HookReply | None:
-    """Return the reply with what the agent has to know of the tasks of others, with which its own list may differ."""
-    news = context.session.news_of_claims
-    if not news or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+def _with_texts(
+    context: HookContext, reply: HookReply | None, *, before: Iterable[str] = (), after: Iterable[str] = ()
+) -> HookReply | None:
+    """Return the reply to a native tool with texts before and after its own."""
+    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return reply
-    return HookReply(ReplyKind.ADD_CONTEXT, news) if reply is None else replace(reply, text=f"{reply.text}\n{news}")
+    text = "\n".join(filter(None, (*before, reply.text if reply else "", *after)))
+    return HookReply(ReplyKind.ADD_CONTEXT, text) if text else None
 
 
 def _with_plan(context: HookContext, reply: HookReply | None) -> HookReply | None:

@@ -106,20 +106,18 @@ def held_by_command(session: Session, settings: Settings) -> Session | None:
     """Return the session with nudges that name a command instead of a tool; None if they name no tool anyway."""
     if session.dialect is NATIVE:
         return None
-    from tildone.base.distribution import program
-
     patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
-    return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
+    return session.using(dialect=by_command(*tool_command(settings)), patience=patience)
 
 
-def _options(settings: Settings) -> str:
-    """The options without which the command would edit another plan."""
-    from tildone.base.distribution import quoted
+def tool_command(settings: Settings) -> tuple[str, str]:
+    """Return the command that edits the plan in place of a tool, and the options without which it edits another one."""
+    from tildone.base.distribution import program, quoted
 
     default, _ = load_valid({}, os.environ, settings.project)
     options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []
     options += [f" --store {quoted(str(settings.store))}"] if settings.store != default.store else []
-    return "".join(options)
+    return f"{program()} todo", "".join(options)
 
 
 ERROR_STATUSES = frozenset({"error", "errored", "failed"})

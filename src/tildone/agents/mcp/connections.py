@@ -32,8 +32,16 @@ from tildone.log.presence import Presence
 from tildone.plan.events import Author
 from tildone.plan.guard import PLAN
 from tildone.plan.text.proofs import check_caution, command_quote, doing
-from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
-from tildone.stores.assignment import CallingSubagent, announced_caller, assign_session, call_key, register, subagent_of
+from tildone.stores.agents import MODEL_NOTE, Agent, AgentId, AgentRegistry, agent_id, machine_name
+from tildone.stores.assignment import (
+    CallingSubagent,
+    announced_caller,
+    assign_session,
+    call_key,
+    own_names,
+    register,
+    subagent_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -473,17 +481,8 @@ class CallingAgent:
         return record.pid == pid and record.is_fresh(pid, now()) and same_session
 
     def _noted_by_hooks(self) -> AgentId | None:
-        """Return the agent that hooks have noted as the next to call, where one process runs several agents."""
-        process = self._caller.id
-        if not process.is_anonymous or not process.integration:
-            return None
-        try:
-            noted = AgentId.parse(self.agents.note(process, CALLER_NOTE))
-        except ValueError:
-            return None
-        record = self.agents.get(noted)
-        # The note may be from an earlier process with the same PID.
-        return None if record is not None and record.pid != self._caller.pid else noted
+        """Return the agent that hooks have noted as the next to call, if they alone know its conversation."""
+        return self.agents.caller_in(self._caller.pid) if self._caller.id.is_anonymous else None
 
     def _id_from_hooks(self) -> AgentId:
         """Return the identity under which hooks have registered an agent of this process; else the caller's own."""
@@ -583,6 +582,12 @@ class Connection:
         self.executor.submit(self._agent.release)
         self.executor.close()
 
+    def _own_names(self) -> frozenset[str] | None:
+        agent, is_named = self._known, self.caller.named_session is not None
+        if agent is None or agent.is_subagent or self.caller.retention is not Retention.STORE:
+            return None
+        return own_names(self._agent.agents, agent, is_named=is_named)
+
     def _hand_over(self) -> None:
         """Let other calls be carried out while the one that calls this takes long, on a session object of their own."""
         self._session = None
@@ -598,7 +603,9 @@ class Connection:
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             opened = open_session(own, self._dialect, self._store.get(), lambda: self._author)
-            parts = replace(opened.parts, prover=lambda: self._checks.runner(own, self._author.agent))
+            parts = replace(
+                opened.parts, prover=lambda: self._checks.runner(own, self._author.agent), own=self._own_names
+            )
             self._session = opened.using(parts=parts)
         self._session = self._session.using(reader=agent.reader)
         if self.caller.retention is Retention.NONE:

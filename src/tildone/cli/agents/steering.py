@@ -17,13 +17,14 @@ from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Directive, State
-from tildone.plan.model import next_task, open_tasks, progress
+from tildone.plan.holding import left_over
+from tildone.plan.model import next_task, number_ranges, open_tasks, progress
 from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.safe import status_line
 from tildone.plan.text.styles import Span
 from tildone.stores.agents import Agent
-from tildone.stores.assignment import is_shared, set_shared
+from tildone.stores.assignment import is_shared, own_names, set_shared
 
 
 @value
@@ -72,7 +73,7 @@ def steer(args: ParsedArgs) -> int:
     else:
         put("No active agent is known here; this applies to the next one.")
     for agent in agents:
-        put(agent_line(agent, states[agent.session]))
+        put(agent_line(settings, agent, states[agent.session]))
     if messages.revert:
         put(messages.revert)
     return 0
@@ -92,11 +93,14 @@ def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], 
     return active, [open_session(replace(settings, session=name), BY_HAND, store) for name in selected]
 
 
-def agent_line(agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
+def agent_line(settings: Settings, agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
     """An active agent, as a line of a list; on a shared plan, with the numbers of the tasks that it has started."""
-    who, left = agent_name(agent.id, MAX_NAME_CHARACTERS), len(open_tasks(state.plan))
-    own = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
-    return f"  {who}: {left} of {len(state.plan.tasks)} tasks open{own}"
+    who, still_open = agent_name(agent.id, MAX_NAME_CHARACTERS), [task.number for _, task in open_tasks(state.plan)]
+    own = own_names(open_agents(settings), agent, is_named=settings.named_session is not None)
+    others = left_over(state.plan, own).intersection(still_open)
+    left = f"; not held to {number_ranges(others, '#', ' ')} of an earlier conversation" if others else ""
+    works = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
+    return f"  {who}: {len(still_open)} of {len(state.plan.tasks)} tasks open{works}{left}"
 
 
 INDENT = "    "
@@ -131,7 +135,7 @@ def status(args: ParsedArgs) -> int:
     found = plan_agents(settings, store)
     tasks = {str(each.agent.id): each.tasks for each in found.agents}
     for agent in agents:
-        put(agent_line(agent, states[agent.session], tasks.get(str(agent.id), ())))
+        put(agent_line(settings, agent, states[agent.session], tasks.get(str(agent.id), ())))
     if found.shared:
         put("  The plan is shared: each agent is held to its own tasks and to those that nobody has taken.")
     for each in found.subagents:

@@ -56,7 +56,7 @@ def run(args: ParsedArgs) -> int:
     if agents:
         put(f"{format_count(len(agents), 'agent')} at work:")
     for agent in agents[:MAX_AGENTS_LISTED]:
-        _put_clipped(agent_line(agent, states[agent.session]))
+        _put_clipped(agent_line(settings, agent, states[agent.session]))
     if len(agents) > MAX_AGENTS_LISTED:
         put(f"  and {len(agents) - MAX_AGENTS_LISTED} more")
     put("")

@@ -93,8 +93,9 @@ def tools_of(name: str) -> tuple[str, ...]:
 
 
 def names_by_position(name: str | None) -> bool:
-    """Return whether the models of a dialect name tasks by position; False for None, which is no dialect."""
-    return name is not None and DIALECTS.entries[name].by_position
+    """Return whether the models of a dialect name tasks by position; False for a name of no dialect with tools."""
+    entry = DIALECTS.entries.get(name or "")
+    return entry is not None and entry.by_position
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
@@ -209,7 +210,10 @@ class Reply:
 
 @value
 class CompletedCall:
-    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began."""
+    """A call that was executed. `known` is the plan as the model last saw it; None if not since its context began.
+
+    `left` are the numbers of the tasks after it that agents of other conversations left.
+    """
 
     params: Params
     outcome: Outcome
@@ -217,6 +221,7 @@ class CompletedCall:
     elapsed_ms: int = 0
     saved_to: str | None = None
     known: Plan | None = None
+    left: frozenset[int] = frozenset()
 
 
 @value

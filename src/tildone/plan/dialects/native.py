@@ -7,6 +7,7 @@ to the plan with `describe_changes`.
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
+from tildone.base.json import dump
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.model import Status, next_task, numbered, open_tasks, progress
 from tildone.plan.text.safe import clipped, safe_text, single_line
@@ -23,6 +24,7 @@ MAX_TASKS_LISTED = 10
 MAX_CHANGES_LISTED = 8
 MAX_TEXT_CHARACTERS = 200
 MAX_USER_TASKS_LISTED = 3
+MAX_LEFT_LISTED = 3
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
@@ -90,6 +92,25 @@ def user_tasks(plan: Plan) -> str:
     return "\n".join(["From the user:", *lines])
 
 
+def left_over(tasks: Sequence[Task], how: str, *, numbered: bool) -> str:
+    """Say in one line which tasks an earlier conversation left open, and how one is taken up."""
+    listed = [f"{f'{task.number} ' if numbered else ''}{_shown(task.text)}" for task in tasks[:MAX_LEFT_LISTED]]
+    if len(tasks) > MAX_LEFT_LISTED:
+        listed.append(f"+{len(tasks) - MAX_LEFT_LISTED} more")
+    return f"Left open by an earlier conversation, not yours: {'; '.join(listed)}. If the user wants it done: {how}"
+
+
+def to_start(dialect: Dialect, plan: Plan, task: Task, command: tuple[str, str] | None) -> str:
+    """Return how a model starts a task: by a call, by a `command` with its options, or in a list of its own."""
+    if dialect.phrasing is None or any(tool.whole_list for tool in dialect.tools):
+        return "put it on your list"
+    if command is not None:
+        return f"{command[0]} start {task.number}{command[1]}"
+    position = [each.number for each in plan.tasks].index(task.number)
+    tool, arguments = dialect.phrasing.mark(plan, position, Status.IN_PROGRESS)
+    return safe_text(f"{tool} {dump(arguments)}")
+
+
 def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str:
     """Return one sentence that lists the changes to a plan since its model last saw it, and their authors."""
     listed = [_shown(change) for change in changes[:MAX_CHANGES_LISTED]]
@@ -97,6 +118,22 @@ def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str
         listed.append(f"and {len(changes) - MAX_CHANGES_LISTED} more changes")
     by = f" (by {', '.join(authors)})" if authors else ""
     return f"Your plan was changed since you last saw it{by}: {'; '.join(listed)}."
+
+
+def describe_kept(kept: Sequence[Task], gone: Sequence[Task], *, numbers: bool) -> str:
+    """Return which tasks are as others decided, and which they removed, unlike in the list that a model has itself."""
+    facts = [f"{_named(task, numbers=numbers)} is {_DECIDED.get(task.status, 'open')}" for task in kept]
+    facts += [f"{_named(task, numbers=numbers)} was removed" for task in gone]
+    if len(facts) > MAX_CHANGES_LISTED:
+        facts[MAX_CHANGES_LISTED:] = [f"{len(facts) - MAX_CHANGES_LISTED} more differ"]
+    return f"Your plan stays as it is: {'; '.join(facts)}. Change your own list accordingly."
+
+
+_DECIDED = {Status.COMPLETED: "done", Status.ABANDONED: "dropped", Status.BLOCKED: "blocked"}
+
+
+def _named(task: Task, *, numbers: bool) -> str:
+    return f"#{task.number} “{_shown(task.text)}”" if numbers else f"“{_shown(task.text)}”"
 
 
 def _task_list(plan: Plan) -> str:

@@ -9,7 +9,7 @@ from tildone.plan.events import Directive, DirectiveSet, Labelled, Nudged, PlanC
 from tildone.plan.history.authors import of_several_people, who
 from tildone.plan.history.changes import changes_in, describe_change, grouped_sentences, match_plans, task_at
 from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
-from tildone.plan.model import Plan, Status
+from tildone.plan.model import Plan, Status, number_ranges
 from tildone.plan.runs import fact_name
 from tildone.plan.text.amounts import ENDING_KINDS, describe_bound, elapsed, finished_durations, in_progress_since
 from tildone.plan.text.safe import printable
@@ -241,7 +241,14 @@ def _describe(
         for text, group in grouped_sentences(changes_in(match))
     ]
     after = in_progress_since(match, running, event.at)
-    return (event.fact.plan, after), descriptions or [("left the plan as it was", None)]
+    return (event.fact.plan, after), descriptions or [(_without_changes(plan, event.fact.plan), None)]
+
+
+def _without_changes(before: Plan, after: Plan) -> str:
+    """Describe a change after which all tasks are as before: an agent took up those of another one, or nothing."""
+    owners = {task.number: task.owner for task in before.tasks}
+    taken_up = [task.number for task in after.tasks if task.owner and task.owner != owners.get(task.number)]
+    return f"took up {number_ranges(taken_up, '#', ', ')}" if taken_up else "left the plan as it was"
 
 
 def _describe_fact(

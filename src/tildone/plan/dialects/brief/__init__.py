@@ -156,7 +156,8 @@ def _unexpected_next(call: CompletedCall) -> Task | None:
 
     ops, after = call.params["ops"], call.outcome.after
     finished = finished_spots(call.outcome.before, after)
-    active, started = _active(after), _started(call)
+    active = [task for task in _active(after) if task.number not in call.left]
+    started = _started(call)
     if not finished or not active or any(op == "start" for op, *_ in ops):
         return None
     if started is None and (len(active) > 1 or all(task.status is not Status.PENDING for task in after.tasks)):

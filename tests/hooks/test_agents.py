@@ -503,12 +503,13 @@ def tasks_in(agent: HookedAgent) -> list[tuple[str, str]]:
 
 
 def test_a_fork_begins_with_a_copy_of_its_parents_plan_and_then_goes_its_own_way(parent: HookedAgent) -> None:
-    """Also a fork of a fork, and also when the parent has ended; a label names the parent."""
+    """Also a fork of a fork, and one whose parent has ended, or whose own record is gone; a label names the parent."""
     fork, again = replace(parent, id="fork"), replace(parent, id="again")
 
     told = fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
     calls(parent.workspace, parent.key, done=1)
     parent.report(HookPoint.SESSION_END)
+    parent.workspace.agents.remove(AgentId.parse(fork.key))
     fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
     told_again = again.is_told(HookPoint.SESSION_START, forkedFrom="fork")
 

@@ -67,9 +67,9 @@ class Cost:
 
 def script() -> Iterator[Turn]:
     """The answers of the model: the plan, one call for each task, and stops in between."""
-    yield {"tool": "todo", "args": {"add": PLAN, "start": 1}}
+    yield {"tool": "todo", "args": {"add": PLAN, "do": "start 1"}}
     for number in range(1, len(PLAN) + 1):
-        yield {"tool": "todo", "args": {"done": number}}
+        yield {"tool": "todo", "args": {"do": f"done {number}"}}
         if number % STEPS_PER_TURN == 0 and number < len(PLAN):
             yield {"text": f"{number} steps are done; that is enough for now."}
     yield ALL_DONE

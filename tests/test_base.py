@@ -390,12 +390,12 @@ def test_a_uv_tool_keeps_its_extras_its_origin_and_its_added_packages(place: Pat
 @unix_only
 def test_a_copy_from_a_repository_names_the_commit(place: Path) -> None:
     python = make_venv(place / "archive-v0" / "Xy")
-    origin = {"url": "https://example.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
-    (information(place / "archive-v0" / "Xy") / "direct_url.json").write_text(json.dumps(origin))
+    (information(place / "archive-v0" / "Xy") / "direct_url.json").write_text(json.dumps(FROM_GIT))
 
-    how, _, extra, *_ = hints(python, "-c", SHOW)
+    how, _, extra, _, upgrade = hints(python, "-c", SHOW)
 
     assert (how, extra) == ("uvx", "uvx --from 'tildone[run] @ git+https://example.org/t.git@abc' tildone")
+    assert upgrade == f"uvx --refresh --from {GIT} tildone"
 
 
 @unix_only
@@ -443,6 +443,48 @@ def test_a_source_checkout_is_set_up_again(place: Path) -> None:
     assert (how, extra) == ("do.py in a source checkout", f"python3 '{place}/do.py' setup")
     assert package.endswith("pip install 'boto3>=1'")
     assert elsewhere[0] == "pip in a virtual environment"
+    # Nothing is installed there under the name, which no index need have.
+    assert elsewhere[2].endswith(f" -m pip install -e '{place}[run]'")
+    assert elsewhere[4] == f"git -C '{place}' pull"
+    assert anywhere(place.parent / "elsewhere" / "bin" / "python") == "in a checkout, by: uv tool install ."
+
+
+def anywhere(python: Path) -> str:
+    return hints(python, "-c", "from tildone.base import distribution; print(distribution.install_anywhere())")[0]
+
+
+FROM_GIT = {"url": "https://example.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+GIT = "'tildone @ git+https://example.org/t.git'"
+
+
+@unix_only
+@pytest.mark.parametrize(
+    ("direct", "extra", "upgrade", "others"),
+    [
+        (None, "'tildone[run]'", "--upgrade tildone", "by: uv tool install tildone"),
+        (FROM_GIT, "'tildone[run]'", f"--upgrade {GIT}", f"by: uv tool install {GIT}"),
+        (
+            {"url": "file:///a%20b", "dir_info": {}},
+            "'tildone[run]'",
+            "pip install '/a b'",
+            "in a checkout, by: uv tool install .",
+        ),
+    ],
+)
+def test_a_copy_is_upgraded_from_where_it_came(
+    place: Path, direct: dict[str, object] | None, extra: str, upgrade: str, others: str
+) -> None:
+    """An extra needs no such place: pip finds that this copy is installed."""
+    python = make_venv(place / ".venv")
+    installed = information(place / ".venv")
+    if direct is not None:
+        (installed / "direct_url.json").write_text(json.dumps(direct))
+
+    found = hints(python, "-c", SHOW)
+
+    assert (found[2].endswith(extra), found[4].endswith(upgrade)) == (True, True)
+    assert found[4].startswith("git -C '/a b' pull && ") == ("dir_info" in (direct or {}))
+    assert anywhere(python) == others
 
 
 @unix_only

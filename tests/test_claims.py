@@ -15,18 +15,19 @@ from tests.host.subagent_bench import Scripts, task
 from tests.host.test_host import tool
 from tests.plans import plan_of
 from tildone.app.claims import AgentClaims, claims_of
-from tildone.app.opening import open_agents, open_session, open_store, run_leases, session_in, store_at
+from tildone.app.opening import check_approvals, open_agents, open_session, open_store, run_leases, session_in, store_at
 from tildone.app.plan_agents import plan_agents
 from tildone.app.settings import Settings
-from tildone.base import RunFenced, UsageError
+from tildone.base import RunFenced, UsageError, replace
 from tildone.base.ids import now
 from tildone.log.session import Session
 from tildone.plan.claims import Claimant
-from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.dialects import BY_HAND, Reply, dialect_named
 from tildone.plan.events import Actor, Author, PlanChanged
-from tildone.plan.model import Status, Task
-from tildone.plan.ops import Append, Mark, Numbered, Order, Touch
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, Op, Order, Remove, Rename, SetCheck, Touch
 from tildone.plan.runs import LEASE_VARIABLE, Claimer, Lease, NewRun
+from tildone.plan.text.faults import describe_fault
 from tildone.run.host import Host
 from tildone.run.hosting import open_conversations, open_host
 from tildone.run.kit.definition import ToolResult, text_result
@@ -82,26 +83,124 @@ def test_starting_a_task_claims_it_and_finishing_it_gives_it_back(ada: Session) 
     assert ada.news_of_claims == ""
 
 
-def test_a_second_agent_hears_who_has_the_task_and_gets_the_next(ada: Session, session_of: SessionOf) -> None:
+def refused(reply: Reply) -> list[str]:
+    """The lines of a refusal."""
+    assert reply.failed
+    return reply.text.splitlines()
+
+
+IS_ADAS = "#1 “one” is with claude ada (for 10 min unless it goes on): leave it to that agent"
+
+
+@pytest.mark.parametrize("change", [{"start": 1}, {"done": 1}, {"drop": 1}, {"block": "1 no time"}], ids=str)
+def test_what_concerns_the_task_of_another_is_refused(
+    ada: Session, session_of: SessionOf, change: dict[str, Any]
+) -> None:
+    """Nothing is recorded, and the agent is told who has the task and which one it can start."""
+    bob, before = session_of(BOB), ada.state
+
+    assert refused(bob.call("todo", change)) == [IS_ADAS, "Free: #2 “two”"]
+    assert ada.state == before
+    assert holders(ada) == {1: ADA}
+
+
+@pytest.mark.parametrize("change", [Rename(Numbered((1,)), "uno"), Remove(Numbered((1,)))], ids=repr)
+@pytest.mark.parametrize("actor", [Actor.AGENT, Actor.USER])
+def test_only_its_agent_or_a_person_renames_or_removes_a_task(
+    ada: Session, session_of: SessionOf, change: Op, actor: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of agents, also in their shells."""
+    monkeypatch.setenv("CODEX_SESSION_ID", "bob")
+
+    [fault] = session_of(BOB).change([Append((Task("five"),)), change], actor).faults
+
+    monkeypatch.delenv("CODEX_SESSION_ID")
+
+    assert describe_fault(fault) == IS_ADAS
+    assert (statuses(ada), ada.plan.tasks[0].text) == (["in_progress", *["pending"] * 3], "one")
+    session_of("").change([change])
+    assert ada.plan.tasks[0].text != "one"
+
+
+def test_a_call_of_which_a_part_is_refused_is_refused_as_a_whole(ada: Session, session_of: SessionOf) -> None:
+    bob, before = session_of(BOB), ada.state
+    calls: list[dict[str, Any]] = [{"add": ["five"], "done": 1}, {"done": [2, 1]}, {"note": "2 seen", "drop": 1}]
+
+    replies = [refused(bob.call("todo", call)) for call in calls]
+
+    assert replies == [[f"{IS_ADAS}; nothing was changed", "Free: #2 “two”"]] * 3
+    assert ada.state == before
+    # As with any other fault.
+    assert refused(bob.call("todo", {"done": [2, 7]})) == ["no 7; there are 1-4; nothing was changed"]
+    assert refused(bob.call("todo", {"done": 7})) == ["no 7; there are 1-4"]
+
+
+def test_in_a_dialect_that_does_what_it_can_only_the_task_of_another_is_left(
+    ada: Session, session_of: SessionOf
+) -> None:
+    reply = session_of(BOB, "phased").call(
+        "todo_write", {"ops": [{"op": "done", "task": each} for each in ("one", "two")]}
+    )
+
+    assert reply.failed
+    assert reply.text.startswith(
+        "Errors: “one” is with claude ada (for 10 min unless it goes on): leave it to that agent\n"
+    )
+    assert statuses(ada)[:2] == ["in_progress", "completed"]
+
+
+def test_in_a_dialect_of_whole_lists_the_task_of_another_stays_and_the_model_is_told(
+    ada: Session, session_of: SessionOf
+) -> None:
+    todos = [{"id": f"t{i}", "content": text, "status": "completed"} for i, text in enumerate(("one", "two"), 1)]
+    todos += [{"id": f"t{i}", "content": text, "status": "pending"} for i, text in enumerate(("three", "four"), 3)]
+    reply = session_of(BOB, "declared").call("TodoWrite", {"summary": "s", "todos": todos})
+
+    assert not reply.failed
+    assert reply.text.splitlines()[-2:] == [f"{IS_ADAS[3:]}.", "Free: “three”"]
+    assert statuses(ada)[:2] == ["in_progress", "completed"]
+
+
+def test_the_check_of_the_task_of_another_is_not_run(
+    ada: Session, session_of: SessionOf, settings: Settings, tmp_path: Path
+) -> None:
+    ada.change([SetCheck(Numbered((1,)), Check(("touch", "ran")))])
+    check_approvals(settings).approve(Check(("touch", "ran")))
     bob = session_of(BOB)
 
-    reply = bob.call("todo", {"start": 1})
-
-    assert "#1 “one” is with claude:ada (for 10 min unless it goes on)" in reply.text
-    assert "Started instead: #2 “two”" in reply.text
-    assert holders(ada) == {1: ADA, 2: BOB}
-    assert statuses(bob) == ["in_progress", "in_progress", "pending", "pending"]
+    assert refused(bob.call("todo", {"done": 1}))[0] == IS_ADAS
+    assert not (tmp_path / "ran").exists()
+    ada.call("todo", {"done": 1})
+    assert (tmp_path / "ran").exists()
 
 
-def test_nobody_but_a_person_closes_the_task_of_another(ada: Session, session_of: SessionOf) -> None:
-    for change in ("done", "drop"):
-        assert "is with claude:ada" in session_of(BOB).call("todo", {change: 1}).text
-        assert statuses(ada)[0] == "in_progress"
-        assert holders(ada)[1] == ADA
+class LateClaims:
+    """Claims that let another agent act after the change was computed, before it is appended."""
 
-    session_of("").change([Mark(Numbered((1,)), Status.COMPLETED)])
+    def __init__(self, claims: Callable[[], Any] | None, act: Callable[[], object]) -> None:
+        assert claims
+        self._own, self._acts = claims(), [act]
 
-    assert statuses(ada)[0] == "completed"
+    @property
+    def lease(self) -> int:
+        for act in self._acts:
+            self._acts = []
+            act()
+        return int(self._own.lease)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+def test_a_claim_that_comes_between_is_respected(ada: Session, session_of: SessionOf) -> None:
+    """Of an agent that was faster, so that only the store notices."""
+    bob = session_of(BOB)
+    late = LateClaims(bob.parts.claims, lambda: ada.call("todo", {"start": 2}))
+
+    reply = bob.using(parts=replace(bob.parts, claims=lambda: late)).call("todo", {"done": 2, "add": ["five"]})
+
+    assert refused(reply)[0].startswith("#2 “two” is with claude ada")
+    assert (holders(ada), len(ada.plan.tasks)) == ({1: ADA, 2: ADA}, 4)
 
 
 @pytest.mark.parametrize("dialect", ["indexed", "declared", "phased"])
@@ -117,16 +216,21 @@ def test_a_rule_for_one_task_in_progress_leaves_those_of_others(
     assert holders(ada) == {1: ADA, 2: BOB}
 
 
-def test_an_agent_that_was_silent_is_told_once_that_its_task_has_passed_on(ada: Session, session_of: SessionOf) -> None:
+@pytest.mark.parametrize("call", [{"done": 1}, {"block": "1 no time"}, {"drop": 2}], ids=str)
+def test_an_agent_that_was_silent_is_told_once_that_its_task_has_passed_on(
+    ada: Session, session_of: SessionOf, call: dict[str, Any]
+) -> None:
+    """With the next change, which is refused only if it concerns that task."""
     bob = session_of(BOB)
     ada.store.records.lapse("s", ADA)
     taken_over = bob.call("todo", {"start": 1})
 
-    told = ada.call("todo", {"done": 1})
+    told = ada.call("todo", call)
     again = ada.call("todo", {"note": "3 is next"})
 
-    assert "#1 “one” was begun by claude:ada in " in taken_over.text
-    assert "#1 “one” has passed to codex:bob" in told.text
+    assert "#1 “one” was begun by claude ada in " in taken_over.text
+    passed = "#1 “one” has passed to codex bob, because yours was silent for too long"
+    assert told.text.splitlines() == ([passed, "Free: #2 “two”"] if told.failed else ["ok", f"{passed}."])
     assert statuses(ada)[0] == "in_progress"
     assert holders(ada)[1] == BOB
     assert "has passed" not in again.text
@@ -155,7 +259,7 @@ def test_a_task_that_others_closed_is_not_started_again_by_mistake(ada: Session,
 
     reply = bob.call("todo", {"start": 2})
 
-    assert "#2 “two” was closed by others meanwhile" in reply.text
+    assert refused(reply)[0] == "#2 “two” was closed by others meanwhile and stays so"
     assert statuses(ada)[1] == "completed"
     # Who knows that it is closed may reopen it.
     bob.call("todo", {"start": 2})
@@ -169,8 +273,9 @@ def test_tasks_that_may_change_the_same_files_are_not_started_together(ada: Sess
 
     reply = bob.call("todo", {"start": 2})
 
-    assert "#2 “two” was not started: it may change the same files as #1 “one”" in reply.text
-    assert holders(ada) == {1: ADA, 3: BOB}
+    why = "#2 “two” may change the same files as #1 “one”, on which another agent works"
+    assert refused(reply) == [why, "Free: #3 “three”"]
+    assert holders(ada) == {1: ADA}
 
 
 def test_an_agent_is_held_to_its_own_tasks_and_those_that_nobody_has(ada: Session, session_of: SessionOf) -> None:

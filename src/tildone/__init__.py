@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tildone.plan.dialects.indexed import DIALECT as INDEXED
     from tildone.plan.dialects.phased import DIALECT as PHASED
     from tildone.plan.events import Actor, Author, Bound, Directive, StopFingerprint
-    from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn, Verdict
+    from tildone.plan.gate import Asks, Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn, Verdict
     from tildone.plan.model import Phase, Plan, Status, Task, flat, next_task, open_tasks
     from tildone.plan.ops import (
         Append,
@@ -84,7 +84,7 @@ _HOMES = {
     ),
     "tildone.plan.events": "Actor Author Bound Directive StopFingerprint",
     "tildone.log.store": "Store",
-    "tildone.plan.gate": "Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
+    "tildone.plan.gate": "Asks Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
     "tildone.log.session": "Session",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
@@ -106,6 +106,7 @@ __all__ = [
     "PHASED",
     "Actor",
     "Append",
+    "Asks",
     "At",
     "Author",
     "Bound",

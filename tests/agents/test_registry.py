@@ -509,7 +509,10 @@ def other() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    """Not after that has ended or was killed, and not by a later process with the same ids. The next one tidies up."""
+    """Not after that has ended or was killed, even if unnoticed, and not by a later process with the same ids.
+
+    The next one tidies up.
+    """
     with ProvidedTools(agents_dir, os.getppid()):
         during = has_tools(agents_dir, os.getppid()), has_tools(agents_dir, os.getpid())
     after = has_tools(agents_dir, os.getppid())
@@ -523,10 +526,13 @@ def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str, other: "su
     again = has_tools(agents_dir, os.getpid())
 
     other.kill()
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    unreaped = has_tools(agents_dir, os.getpid())
     other.wait()
 
     assert (during, after) == ((True, False), False)
-    assert (announced, reused, again, has_tools(agents_dir, os.getpid())) == (True, False, True, False)
+    assert (announced, reused, again, unreaped) == (True, False, True, False)
+    assert not has_tools(agents_dir, os.getpid())
     with ProvidedTools(agents_dir, os.getppid()):
         assert [each.name for each in file.parent.iterdir()] == [f"{os.getppid()}.{os.getpid()}"]
 

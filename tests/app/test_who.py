@@ -95,7 +95,7 @@ def shells(place: Place) -> dict[str, dict[str, str]]:
     """By the words of the refusal: the variables of an agent's shell, and of a process of a run."""
     [held] = run_leases(place.store()).active()
     return {
-        "this is the shell of claude:s1": AGENT,
+        "this is the shell of claude s1": AGENT,
         "this process works for the run nightly": {LEASE_VARIABLE: str(held.fence)},
     }
 
@@ -367,7 +367,7 @@ def test_every_coding_agent_marks_the_shells_of_its_model(person: Person) -> Non
 
     for variable, text, name in shells:
         answer = person.run("resume", **{variable: text})
-        assert (answer.code, f"this is the shell of {name}:" in answer.err) == (3, True), (variable, answer)
+        assert (answer.code, f"this is the shell of {name} " in answer.err) == (3, True), (variable, answer)
 
 
 SHEBANG = os.path.realpath(sys.executable)
@@ -380,7 +380,7 @@ shell = {{**os.environ, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "c1"}}
 done = subprocess.run(["sh", "-c", sys.argv[1]], env=shell, stdin=-3, stdout=-1, stderr=-1)
 print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]))
 '''
-REFUSED = "only a person can resume an agent: this is the shell of claude:c1\n"
+REFUSED = "only a person can resume an agent: this is the shell of claude c1\n"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from bench.hosts import PLAN, STOPS, Cost, cost, script
 from bench.wire import Piece, added_context, added_tools, conversation
 
-NUDGE = "Your plan is not done:\n1> a\nGo on"
+NUDGE = "Your plan is not done:\nstarted 1 a\nGo on"
 PROTOCOLS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("protocols.json").read_text())
 """The same conversation in the requests of each protocol."""
 ANTHROPIC = PROTOCOLS["anthropic"]["messages"]

@@ -184,7 +184,7 @@ def test_agents_at_work_keep_their_plans_and_are_named(person: Person) -> None:
 
     said = person.says("share", "on")
 
-    assert said.endswith("until they start a new conversation: codex 9f8e7d6c, which have plans of their own.\n")
+    assert said.endswith("until they start a new conversation: codex 5b4a, which have plans of their own.\n")
 
 
 def test_agents_that_share_the_plan_still_share_it_after_sharing_was_ended(person: Person) -> None:
@@ -194,8 +194,8 @@ def test_agents_that_share_the_plan_still_share_it_after_sharing_was_ended(perso
 
     said = person.says("share", "off")
 
-    assert "claude 1a2b3c4d" in said
-    assert "codex 9f8e7d6c" in said
+    assert "claude 5e6f" in said
+    assert "codex 5b4a" in said
     assert said.endswith("which share the project's plan.\n")
 
 
@@ -217,8 +217,8 @@ def test_todo_and_status_show_who_shares_the_plan_and_who_works_on_what(person: 
     shared_by = person.run("todo", "--json").json["shared_by"]
 
     *_, last = listed.splitlines()
-    assert sorted(last.removeprefix("shared by ").split(", ")) == ["claude 1a2b3c4d (#1)", "codex 9f8e7d6c"]
-    assert "  claude 1a2b3c4d5e6f: 2 of 2 tasks open; works on #1\n" in status
+    assert sorted(last.removeprefix("shared by ").split(", ")) == ["claude 5e6f (#1)", "codex 5b4a"]
+    assert "  claude 5e6f: 2 of 2 tasks open; works on #1\n" in status
     assert "  The plan is shared: " in status
     expected = [{"agent": "claude:1a2b3c4d5e6f", "tasks": [1]}, {"agent": "codex:9f8e7d6c5b4a", "tasks": []}]
     assert sorted(shared_by, key=lambda each: str(each["agent"])) == expected
@@ -337,9 +337,9 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     said = person.says("status")
 
     assert said == (
-        "✓ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
+        "☐ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
     )
-    assert person.says("status", "--line") == "✓ 0/1 · #1 Write the parser · paused\n"
+    assert person.says("status", "--line") == "☐ 0/1 · #1 Write the parser · paused\n"
 
 
 def test_status_and_log_say_which_bound_let_an_agent_go(person: Person) -> None:
@@ -374,9 +374,9 @@ def test_status_as_data(person: Person) -> None:
     data = person.run("status", "--json").json
 
     assert data["agents"] == [
-        {"id": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · #1 One"}
+        {"id": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "☐ 0/1 · #1 One"}
     ]
-    assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("✓ 0/1 · #1 One", "go", 0, False)
+    assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("☐ 0/1 · #1 One", "go", 0, False)
 
 
 def test_an_agent_that_has_gone_is_not_at_work_and_no_name_moves_the_screen(person: Person) -> None:
@@ -427,7 +427,7 @@ def test_an_agent_is_recognised_by_its_process_too(person: Person, tmp_path: Pat
 
     assert (inside.returncode, inside.stderr) == (
         3,
-        "tildone: only a person can resume an agent: this is the shell of opencode:o1\n",
+        "tildone: only a person can resume an agent: this is the shell of opencode o1\n",
     )
     assert person.run("resume").code == 0
 

@@ -91,6 +91,13 @@ def test_a_mistake_is_named_with_what_may_have_been_meant() -> None:
         "call": "tildone call requires TOOL [JSON]; see tildone call --help",
         "todo note x": "tildone todo note requires TASK TEXT…; see tildone todo note --help",
         "log yesterday": "tildone log takes no argument 'yesterday'; see tildone log --help",
+        "todo edit 2 TEXT": "tildone todo edit takes no argument '2'; see tildone todo edit --help "
+        "(to change the text of a task: tildone todo rename 2 TEXT)",
+        "todo parser": "tildone todo has no verb 'parser'; to list the verbs: tildone todo --help (to search: ",
+        "ans": "tildone has no verb 'ans'; did you mean 'tildone answer'",
+        "retyr": "tildone has no verb 'retyr'; did you mean 'tildone fleet retry'?",
+        "fleet retyr": "tildone fleet has no verb 'retyr'; did you mean 'tildone fleet retry'?",
+        "todo retyr": "tildone todo has no verb 'retyr'; to list the verbs: tildone todo --help",
         "todo export a b": "tildone todo export takes no argument 'b'; see tildone todo export --help",
     }
 

@@ -133,6 +133,20 @@ def gemini(sandbox: Sandbox, task: str) -> Launch:
     return Launch(command, {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": sandbox.model})
 
 
+def qwen(sandbox: Sandbox, task: str) -> Launch:
+    settings: dict[str, Any] = {
+        "security": {"auth": {"selectedType": "openai"}},
+        # After a turn it would ask the model what to remember.
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(sandbox.home / ".qwen" / "settings.json", settings)
+    environ = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{sandbox.model}/v1", "OPENAI_MODEL": "scripted"}
+    return Launch(["qwen", "--approval-mode", "yolo", "-p", task], environ)
+
+
 def claude(sandbox: Sandbox, task: str) -> Launch:
     command = ["claude", "-p", task, "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"]
     environ = {
@@ -181,6 +195,18 @@ def opencode(sandbox: Sandbox, task: str, name: str = "opencode") -> Launch:
     return Launch([name, "run", task], environ)
 
 
+def copilot(sandbox: Sandbox, task: str) -> Launch:
+    environ = {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{sandbox.model}/v1",
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_AUTO_UPDATE": "false",
+        # The program unpacks itself at its first start; all tests use the same files.
+        "COPILOT_CACHE_HOME": str(folder_of("copilot") / "copilot" / "unpacked"),
+    }
+    return Launch(["copilot", "-p", task, "--allow-all"], environ)
+
+
 def _write(path: Path, settings: str | dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(settings if isinstance(settings, str) else json.dumps(settings, indent=1), encoding="utf-8")
@@ -192,7 +218,9 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "gemini": gemini,
     "claude": claude,
     "opencode": opencode,
+    "copilot": copilot,
+    "qwen": qwen,
     "kimi": kimi,
     "kilo": kilo,
 }
-WITH_SERVERS = ("codex", "gemini", "claude", "opencode")
+WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen", "copilot")

@@ -61,6 +61,8 @@ SHELL: Mapping[str, tuple[str, str]] = {
     "gemini": ("run_shell_command", "command"),
     "opencode": ("bash", "command"),
     "pi": ("bash", "command"),
+    "copilot": ("bash", "command"),
+    "qwen": ("run_shell_command", "command"),
 }
 """Each client's own tool that runs a command, and the argument that contains the command."""
 

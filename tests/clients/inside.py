@@ -22,7 +22,7 @@ from tildone.plan.model import Status
 from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
-CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")
+CLIENTS = ("claude", "codex", "gemini", "opencode", "pi", "qwen", "copilot")
 OPENCODES = ("opencode", "kilo")
 """Clients whose agents work in a server."""
 

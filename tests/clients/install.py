@@ -38,7 +38,7 @@ class Package:
     scripts: bool = False
 
 
-AGENTS = ("pi", "codex", "gemini", "claude", "opencode")
+AGENTS = ("pi", "codex", "gemini", "claude", "opencode", "qwen", "copilot")
 OTHERS = ("kimi", "kilo")
 """Agents that are tried in a few situations."""
 

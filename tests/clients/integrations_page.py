@@ -37,9 +37,9 @@ and a local model gives scripted answers. `python3 do.py table` runs the tests a
 LEGEND = """\
 ## Situations
 
-A cell gives two results: without a terminal (`claude -p`, `codex exec`, `gemini -p`, `opencode serve`, `pi -p`), and
-in the agent's full-screen interface at a terminal. `yes`: a test passed. `no`: a test failed. `–`: the agent has no
-such thing. `·`: not tried in this mode.
+A cell gives two results: without a terminal (`claude -p`, `codex exec`, `gemini -p`, `opencode serve`, `pi -p`,
+`qwen -p`, `copilot -p`), and in the agent's full-screen interface at a terminal. `yes`: a test passed. `no`: a test
+failed. `–`: the agent has no such thing. `·`: not tried in this mode.
 """
 PROJECT_SCOPE = """\
 With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project. When

@@ -16,13 +16,16 @@ FILE = Path(__file__).parent / "payloads.json"
 Schema = dict[str, list[str]]
 
 RECORDING = """\
-copy={folder}/$(date +%s%N).$$
+copy={folder}/$(date +%s%N).$$.${{@: -1}}
 exec {program} "$@" < <(tee "$copy")
 """
 METHODS = ("initialize", "server/discover", "tools/call")
 """The requests to a server that are described; which others there are depends on what the server offers."""
 
-FREE_FORM = ("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks")
+FREE_FORM = (
+    *("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks"),
+    *("toolArgs", "toolResult"),
+)
 """Fields whose content depends on the tool or the task; only their presence is described."""
 
 
@@ -43,7 +46,9 @@ def schema(copies: Path) -> Schema:
     for copy in copies.iterdir():
         for payload in _payloads(copy.read_text(encoding="utf-8")):
             method = payload.get("method")
-            name = payload.get("hook_event_name") or payload.get("event") or (method if method in METHODS else None)
+            # Copilot CLI has the event in the command line of the hook only.
+            event = payload.get("hook_event_name") or payload.get("event") or copy.suffix.removeprefix(".")
+            name = event if method is None else method if method in METHODS else None
             if name:
                 fields.setdefault(str(name), set()).update(_fields(payload))
     return {name: sorted(fields[name]) for name in sorted(fields)}

@@ -78,9 +78,9 @@ CONTINUATIONS: Mapping[str, int] = {
 """How often the agent is told to go on, in situations that are about that. It is part of their rows."""
 
 ABSENT: Mapping[str, tuple[str, ...]] = {
-    "native list": ("pi",),
+    "native list": ("pi", "copilot"),
     "fork": ("gemini",),
-    "checked native list": ("pi",),
+    "checked native list": ("pi", "copilot"),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),
     "subagents": ("pi",),

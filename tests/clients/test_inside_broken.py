@@ -22,11 +22,12 @@ from tests.clients.driving import (
     in_every_client,
     install_in,
     needs_tmux,
+    shell,
 )
 from tests.clients.inside import TASK, InstalledClient, install, program
 from tests.clients.model import Model
 from tests.clients.situations import proves
-from tests.clients.tui import Screen, at_terminal, install_for_terminal
+from tests.clients.tui import WAIT_SECONDS, Screen, at_terminal, install_for_terminal
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 
@@ -91,6 +92,8 @@ TIMEOUTS = {
     "gemini": {'"timeout": 10000': '"timeout": 1000'},
     "opencode": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1", '"timeout": 10000': '"timeout": 1000'},
     "pi": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1"},
+    "qwen": {'"timeout": 10000': '"timeout": 1000'},
+    "copilot": {'"timeoutSec": 10': '"timeoutSec": 1'},
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
 TOLD = ("bad config", "full disk", "unusable store")
@@ -114,7 +117,8 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
             return
         with at_terminal(client, works=False) as screen:
             screen.say(TASK)
-            screen.until("Hello from the script.")
+            # Copilot CLI waits a minute for a server that does not answer, and has no setting for that.
+            screen.until("Hello from the script.", seconds=2 * WAIT_SECONDS)
 
     assert len(model.requests) == 1
 
@@ -129,6 +133,21 @@ def test_a_client_works_with_a_broken_tildone(
         client = install(name, make_sandbox(model))
         with broken(situation, client, tmp_path):
             check_unaffected(client, model)
+
+
+@in_every_client
+@pytest.mark.parametrize("script", ["exit 1", "exit 2", "exit 127"])
+@proves("broken program")
+def test_a_tool_of_a_client_works_although_the_hooks_around_it_fail(
+    name: str, script: str, make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    with Model(shell(name, "touch worked"), {"text": "Hello from the script."}) as model:
+        client = install(name, make_sandbox(model))
+        client.rewrite(str(PROGRAM), str(program(tmp_path / "bin", script)))
+        result = client.run()
+
+    assert result.code == 0, result
+    assert (client.sandbox.work / "worked").exists()
 
 
 @in_every_client

@@ -24,6 +24,7 @@ from tests.clients.inside import GO_ON, TASK, WAIT, InstalledClient, PatientMode
 from tests.clients.model import offered_tools
 from tests.clients.situations import proves
 from tests.clients.tui import at_terminal
+from tests.host.models.model_server import Turn
 
 
 @in_every_client
@@ -46,9 +47,7 @@ def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(
 
     assert [tool for tool in offered_tools(model.requests[0].body) if tool.endswith("todo")] != []
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
-    told = last_message(model.requests[2])
-    # Claude Code repeats a hook's text from 2.1.325 on.
-    assert told.count("1 Write the parser") == (told.count(GO_ON) if name == "claude" else 1)
+    assert last_message(model.requests[2]).count("1 Write the parser") == 1
     assert client.tasks == DONE
 
 
@@ -64,6 +63,25 @@ def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: Ma
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False] + [True] * NUDGES
     assert client.tasks == OPEN
     assert "gave up: stopped 3 times more with the same words" in client.tildone("log")
+
+
+WAITS = "If you wait for the user's answer, block that task"
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("Do you want me to delete the old files? Reply yes or no.", 0), ("I can't continue without the old files.", 1)],
+)
+def test_an_agent_that_asks_is_left_alone_and_in_doubt_it_is_told_once_how_to_ask(
+    name: str, words: str, told: int, make_sandbox: MakeSandbox
+) -> None:
+    with PatientModel(PLAN, {"text": words, "repeat": True}, wait=WAIT.get(name)) as model:
+        client = install(name, make_sandbox(model))
+        run_to_end(client, stops=1 + told)
+
+    assert [WAITS in last_message(request) for request in model.requests] == [False, False] + [True] * told
+    assert client.tasks == OPEN
 
 
 def run_to_end(client: InstalledClient, stops: int, *, notified: bool = False) -> str:
@@ -89,6 +107,7 @@ def trusted(name: str, sandbox: Sandbox) -> Sandbox:
     settings = {
         "codex": (".codex/config.toml", f'[projects."{sandbox.work}"]\ntrust_level = "trusted"\n'),
         "gemini": (".gemini/trustedFolders.json", json.dumps({str(sandbox.work): "TRUST_FOLDER"})),
+        "copilot": (".copilot/config.json", json.dumps({"trustedFolders": [str(sandbox.work)]})),
     }
     if name in settings:
         file, text = settings[name]
@@ -96,3 +115,32 @@ def trusted(name: str, sandbox: Sandbox) -> Sandbox:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return sandbox
+
+
+STEPS = 12
+LIMITS = {"copilot": 8}
+"""How often each client goes on because a hook asks for it, after one prompt, whatever is done meanwhile."""
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@proves("held", "released")
+def test_an_agent_is_let_go_before_its_client_ignores_a_nudge_and_goes_on_after_a_prompt(
+    name: str, make_sandbox: MakeSandbox
+) -> None:
+    """It makes progress, and stops after each task."""
+    script: list[Turn] = [{"tool": "todo", "args": {"add": [f"Step {number}" for number in range(STEPS)]}}]
+    for number in range(STEPS):
+        script += [{"text": f"I stop here, at {number}."}, {"tool": "todo", "args": {"done": number + 1}}]
+    with PatientModel(*script) as model:
+        client = install(name, make_sandbox(model))
+        first = client.run()
+        nudges = [GO_ON in last_message(request) for request in model.requests]
+        second = client.run("Go on.", resume=True)
+
+    limit = LIMITS[name]
+    assert (first.code, second.code) == (0, 0), (first, second)
+    assert sum(nudges) == limit
+    said = " ".join((first.out + first.err).split())
+    assert f"told to go on {limit} times, the limit of the coding agent" in said
+    assert f"{STEPS - limit} of {STEPS} tasks are open. To go on, send it a prompt." in said
+    assert {status for _, status in client.tasks} == {"completed"}

@@ -60,6 +60,12 @@ def with_content(tool: str, *statuses: str) -> Turn:
     return {"tool": tool, "args": {"todos": todos}}
 
 
+def qwen(*statuses: str) -> Turn:
+    texts = enumerate(zip((PARSER, WIRE), statuses, strict=True))
+    todos = [{"id": str(number), "content": text, "status": status} for number, (text, status) in texts]
+    return {"tool": "todo_write", "args": {"todos": todos}}
+
+
 LISTS: dict[str, tuple[Turn, Turn]] = {
     "claude": (
         {"tools": [created(PARSER), created(WIRE)]},
@@ -72,6 +78,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
     "codex": (codex("pending", "pending"), codex("completed", "completed")),
     "gemini": (gemini("pending", "pending"), gemini("completed", "completed")),
     "opencode": (with_content("todowrite", "pending", "pending"), with_content("todowrite", "completed", "completed")),
+    "qwen": (qwen("pending", "pending"), qwen("completed", "completed")),
 }
 """For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 
@@ -96,13 +103,16 @@ def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_
     assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
 
 
-@proves("status line", client="claude")
-def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -> None:
-    """The installed command with the input of Claude Code, which calls it only at a terminal."""
+@pytest.mark.parametrize(("name", "above"), [("claude", ()), ("qwen", ("ui",))])
+@proves("status line")
+def test_the_status_line_is_the_plan(name: str, above: Sequence[str], make_sandbox: MakeSandbox) -> None:
+    """The installed command with the input of a client that calls it only at a terminal."""
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, {"text": "Which one first?"}) as model:
-        client = install("claude", make_sandbox(model))
+        client = install(name, make_sandbox(model))
         result = client.run()
-        settings = json.loads((client.sandbox.home / ".claude" / "settings.json").read_text(encoding="utf-8"))
+        settings = json.loads((client.sandbox.home / f".{name}" / "settings.json").read_text(encoding="utf-8"))
+        for key in above:
+            settings = settings[key]
         program, *words = shlex.split(settings["statusLine"]["command"])
         folder = str(client.sandbox.work)
         status_input = {
@@ -113,7 +123,7 @@ def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -
         line = client.tildone(*words, given=json.dumps(status_input))
 
     assert (result.code, program) == (0, str(PROGRAM)), result
-    assert line == f"✓ 0/2 · #1 {PARSER}\n"
+    assert line == f"☐ 0/2 · #1 {PARSER}\n"
 
 
 @proves("status line", client="pi")
@@ -126,7 +136,7 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
             prompt_and_wait(pi, TASK)
 
     lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
-    assert [line for line in lines if line] == [f"✓ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
+    assert [line for line in lines if line] == [f"☐ 0/2 · #1 {PARSER}", f"✓ 1/2 · #2 {WIRE}"]
 
 
 GOES_ON: dict[str, Turn] = {
@@ -163,6 +173,8 @@ def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
         client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
     if case == "claude-todos":
         client.start.environ["CLAUDE_CODE_ENABLE_TASKS"] = "0"
+    if case == "qwen":
+        client.rewrite('"telemetry"', '"tools": {"todoWrite": {"enabled": true}}, "telemetry"')
     return client
 
 
@@ -229,9 +241,31 @@ STARTS: Mapping[str, Sequence[Turn]] = {
     ],
     "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
     "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
+    "copilot": [
+        {
+            "tool": "task",
+            "args": {
+                "description": "look",
+                "prompt": SUBTASK,
+                "agent_type": "general-purpose",
+                "name": "looker",
+                "mode": "sync",
+            },
+        }
+    ],
+    "qwen": [
+        {"tool": "agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}},
+        {"text": "I wait for it."},
+    ],
 }
 """How a model starts a subagent and waits for it."""
-KINDS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+KINDS = {
+    "claude": "general-purpose",
+    "codex": "default",
+    "opencode": "general",
+    "qwen": "general-purpose",
+    "copilot": "general-purpose",
+}
 
 
 class FamilyModel(TwoAgentModel):

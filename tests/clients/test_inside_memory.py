@@ -80,7 +80,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     assert asked_before == 4
     restarted, resumed = (without_tools(model.requests[number]) for number in (2, 4))
     assert LEFT in restarted
-    assert recalled(resumed) == "2> Wire it up\\ndone 1"
+    assert recalled(resumed) == "started 2 Wire it up\\ndone 1"
     assert TASK not in restarted
     assert "Where were we?" in resumed
     assert len(model.requests) == 6
@@ -303,6 +303,7 @@ COMPACT = {
     "gemini": ("/compress", "compressed"),
     "opencode": ("/compact", "Compaction"),
     "pi": ("/compact", "[compaction]"),
+    "copilot": ("/compact", "Compaction completed"),
 }
 """The command that compacts a conversation, and what the screen shows afterwards."""
 LONG: dict[str, Turn] = {"gemini": {"usage": {"promptTokenCount": 100_000, "totalTokenCount": 100_005}}}
@@ -368,12 +369,15 @@ FULL: dict[str, dict[str, int]] = {
     "gemini": {"promptTokenCount": 700_000, "totalTokenCount": 700_005},
     "opencode": {"prompt_tokens": 200_000, "total_tokens": 200_005},
     "pi": {"prompt_tokens": 200_000, "total_tokens": 200_005},
+    "copilot": {"prompt_tokens": 126_000, "total_tokens": 126_005},
 }
 """The usage that each client takes for a context that is nearly full, with the names of its protocol."""
+BESIDE_THE_WORK = ("copilot",)
+"""The clients that ask for a summary and send the next request meanwhile."""
 LIMITS = {"limit": {"context": 100_000, "output": 4000}}
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi"])
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "pi", "copilot"])
 @in_both_modes
 @proves("automatic compaction")
 def test_a_plan_is_known_after_a_compaction_in_the_middle_of_a_turn(
@@ -389,7 +393,7 @@ def test_a_plan_is_known_after_a_compaction_in_the_middle_of_a_turn(
             say(TASK, ALL["text"])
 
     assert len(model.summaries) == 1
-    check_held_after_compaction(client, model, compacted=3, told=4)
+    check_held_after_compaction(client, model, compacted=3 + (name in BESIDE_THE_WORK), told=4)
 
 
 @pytest.mark.long

@@ -43,6 +43,7 @@ from tests.suite.waiting import until
 from tildone.app.claims import AgentClaims
 from tildone.app.settings import load
 from tildone.plan.claims import Claim
+from tildone.plan.text.safe import short_agent
 from tildone.stores.agents import CLAIM_NOTE, AgentId, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -176,12 +177,12 @@ def test_the_task_of_a_silent_agent_is_taken_over_and_its_late_change_is_refused
 
     assert (process.returncode, result.code) == (0, 0), result
     taken_over = next(text for text in model.told[SECOND] if "was begun by" in text)
-    assert f"#1 “Lexer” was begun by {claim.agent} in {sandbox.work} on branch main." in taken_over
+    assert f"#1 “Lexer” was begun by {short_agent(claim.agent)} in {sandbox.work} on branch main." in taken_over
     assert "note: the tokens are done" in taken_over
     late = [text for text in model.told[FIRST] if "has passed to" in text]
     assert len(late) == 1
-    assert f"#1 “Lexer” has passed to {other}:" in late[0]
-    assert "yours was silent for too long. Your change of it was not made." in late[0]
+    assert f"#1 “Lexer” has passed to {other} " in late[0]
+    assert ", because yours was silent for too long" in late[0]
     assert first.tasks[0] == ("Lexer", "completed")
 
 

@@ -83,7 +83,7 @@ def test_a_person_at_a_terminal_sees_that_an_agent_without_progress_was_released
     assert client.tasks == OPEN
 
 
-@pytest.mark.parametrize("name", ["claude", "pi"])
+@pytest.mark.parametrize("name", ["claude", "pi", "copilot"])
 @pytest.mark.long
 @needs_tmux
 @proves("status line", tui=True)
@@ -93,7 +93,7 @@ def test_the_plan_is_on_the_screen_all_the_time(name: str, make_sandbox: MakeSan
         client = install_for_terminal(name, make_sandbox(model))
         with at_terminal(client) as screen:
             screen.say(TASK)
-            screen.until("✓ 0/2 · #1 Write the parser")
+            screen.until("☐ 0/2 · #1 Write the parser")
             screen.until(first["text"])
             screen.say("The first one.")
             screen.until("✓ 1/2 · #2 Wire it up")
@@ -124,7 +124,7 @@ def test_a_client_asks_what_install_says_that_it_will_ask(name: str, scope: str,
 
 
 NOT_WORKING = "tildone does not work, and the agent goes on without it: "
-TOLD = {"claude": 1, "codex": 0, "gemini": 2, "opencode": 1, "pi": 1}
+TOLD = {"claude": 1, "codex": 0, "gemini": 2, "opencode": 1, "pi": 1, "copilot": 1}
 """How often each client prints a notice of the start of a session: Gemini CLI in two ways, `codex exec` in none."""
 
 
@@ -155,7 +155,14 @@ ADD: Turn = {"tool": "todo", "args": {"add": ["Lexer", "Grammar"]}}
 DONE_FIRST: Turn = {"tool": "todo", "args": {"done": 1}}
 DROP: Turn = {"tool": "todo", "args": {"drop": 2}}
 USED = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200}
-TOKENS: Mapping[str, int | None] = {"claude": None, "codex": None, "gemini": None, "opencode": 1215, "pi": 1215}
+TOKENS: Mapping[str, int | None] = {
+    "claude": None,
+    "codex": None,
+    "gemini": None,
+    "opencode": 1215,
+    "pi": 1215,
+    "copilot": None,
+}
 """The tokens of a request of 1200 tokens and of one of 15; None if the hooks of the client do not tell them.
 
 opencode tells what a request used only after its tools have run, so that the task has the request that started it, and

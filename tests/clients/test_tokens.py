@@ -1,5 +1,6 @@
 """What tildone adds to each request of a real client."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from tests.host.models.model_server import Turn
 pytestmark = pytest.mark.slow
 
 SCRIPT: list[Turn] = [
-    {"tool": "todo", "args": {"add": ["Write it", "Test it"], "start": 1}},
+    {"tool": "todo", "args": {"add": ["Write it", "Test it", "Tag it", "Ship it", "Rest"], "do": "start 1"}},
     {"tool": "todo", "args": {"done": 1}},
-    {"tool": "todo", "args": {"done": 2}},
+    {"tool": "todo", "args": {"done": [2, 3]}},
+    {"tool": "todo", "args": {"do": "done 4,5"}},
     ALL_DONE,
 ]
-MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152}
+"""With ids in every form that models write: none is refused by a client's own check of the arguments."""
+
+MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152, "copilot": 160}
 """Gemini CLI adds a parameter to every tool, and Codex a namespace."""
 
 OWN_TOOLS = ("codex",)
@@ -34,4 +38,5 @@ def test_a_client_adds_our_tool_to_its_requests_and_little_else(name: str, tmp_p
     assert 0 < added.schema <= MAX_SCHEMA[name]
     assert (added.own_tools > 0) == (name in OWN_TOOLS)
     assert added.context <= 15
-    assert (added.nudges, added.requests) == (0, 4)
+    assert (added.nudges, added.requests) == (0, 5)
+    assert "all done" in json.dumps(requests[-1])

@@ -46,6 +46,7 @@ _CLAUDE_FOLDER = StartPrompt(FOLDER, "Yes, I trust this folder")
 _CLAUDE_SERVER = StartPrompt(_SERVER, "Continue without using this MCP server")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
 _GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
+_COPILOT_FOLDER = StartPrompt(FOLDER, "Yes, and remember this folder", (DOWN, ENTER))
 
 PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("claude", "user"): (_CLAUDE_FOLDER,),
@@ -58,6 +59,10 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("opencode", "project"): (),
     ("pi", "user"): (),
     ("pi", "project"): (StartPrompt(FOLDER, "Trust project folder?"),),
+    ("qwen", "user"): (),
+    ("qwen", "project"): (),
+    ("copilot", "user"): (_COPILOT_FOLDER,),
+    ("copilot", "project"): (_COPILOT_FOLDER,),
 }
 """What each client asks when it starts for the first time after an installation in a scope, in this order."""
 
@@ -70,6 +75,8 @@ READY: Mapping[str, Sequence[str]] = {
     "gemini": ("1 MCP server",),
     "opencode": ("Ask anything...",),
     "pi": ("(auto)",),
+    "qwen": ("Type your message",),
+    "copilot": ("/ commands", "still waiting on"),
 }
 """What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 
@@ -79,11 +86,14 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "gemini": ("gemini", "-m", "gemini-2.5-flash", "--approval-mode", "yolo"),
     "opencode": ("opencode",),
     "pi": ("pi", "--provider", "local", "--model", "scripted", "--offline"),
+    "qwen": ("qwen", "--approval-mode", "yolo"),
+    "copilot": ("copilot", "--allow-all"),
 }
 WAIT: Mapping[str, Turn] = {
     "claude": {"tool": "WaitForMcpServers"},
     "codex": {"tool": "exec_command", "args": {"cmd": "sleep 0.5"}},
     "opencode": {"tool": "bash", "args": {"command": "sleep 0.5", "description": "Wait"}},
+    "copilot": {"tool": "bash", "args": {"command": "sleep 0.5", "description": "Wait"}},
 }
 """What a model does while its tool is missing: at a terminal, a client does not wait for its MCP servers."""
 

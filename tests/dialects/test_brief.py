@@ -23,7 +23,10 @@ ABC = {"add": ["a", "b", "c"]}
 
 KEYS = [*OPS, "id", "op", "ops", "reason", "list", "before", "text", "x"]
 PLAIN: list[dict[str, Any]] = [
-    {"add": ["x"]},
+    {"add": ["x"], "do": ""},
+    {"add": ["x"], "do": "start 1"},
+    {"do": "done 1-2\ndrop 3"},
+    {"done": "1,2"},
     {"start": 1},
     {"done": 1},
     {"drop": 1},
@@ -93,6 +96,24 @@ def with_abc() -> Session:
         ([], []),
         (None, []),
         ("done 3\nstart 4", [["done", 3], ["start", 4]]),
+        ({"add": ["a"], "do": "start 1"}, [["add", "a"], ["start", 1]]),
+        ({"do": "done 1-3, 5 and #7"}, [["done", 1, 2, 3, 5, 7]]),
+        ({"do": "done 3-2"}, [["done", 3, 2]]),
+        ({"do": ["done 1", "note 2 why; not"]}, [["done", 1], ["note", 2, "why; not"]]),
+        ({"do": "done 1; start 2;drop 3"}, [["done", 1], ["start", 2], ["drop", 3]]),
+        (
+            {"do": "note 1 why:\n- this\n\ncheck 2 make a\ndone 3"},
+            [
+                ["note", 1, "why:\n- this"],
+                ["check", 2, "make", "a"],
+                ["done", 3],
+            ],
+        ),
+        ({"do": "start Write it"}, [["start", "Write it"]]),
+        ({"do": "after 4 1-3"}, [["after", 4, 1, 2, 3]]),
+        ({"do": {"done": 1}}, [["done", 1]]),
+        ({"do": None, "add": ["a"]}, [["add", "a"]]),
+        ({"do": "done 1-999999999"}, [["done", *range(1, 1002)]]),
     ],
 )
 def test_arguments_are_interpreted_in_every_form(arguments: object, ops: list[Any]) -> None:
@@ -162,7 +183,7 @@ def test_a_model_that_has_not_seen_the_list_gets_it_once() -> None:
 
     first, second = session.call("todo", {"start": 1}).text, session.call("todo", {"done": 1}).text
 
-    assert first == "ok\nPlan:\n1> a\n2 b\n3 c"
+    assert first == "ok\nPlan:\nstarted 1 a\n2 b\n3 c"
     assert second == "ok"
 
 
@@ -172,7 +193,7 @@ def test_phases_with_open_tasks_are_named() -> None:
     done = Phase("Done", (Task("x", Status.COMPLETED), Task("y", Status.ABANDONED)))
     session.change([Write((done, Phase("Build\n1 forged", (Task("a"), Task("b", Status.BLOCKED)))))])
 
-    assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\n4! b\n(all from the user)\ndone 1\ndropped 2"
+    assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\nblocked 4 b\n(all from the user)\ndone 1\ndropped 2"
 
 
 def test_tasks_that_a_person_added_are_marked() -> None:
@@ -180,7 +201,7 @@ def test_tasks_that_a_person_added_are_marked() -> None:
     session = session_on(dialect=BRIEF)
     session.call("todo", {"add": ["a", "* from the user"]})
     session.change([Append((Task("b"), Task("c", Status.BLOCKED)))])
-    mixed = "1 a\n2 * from the user\n3* b\n4*! c\n(* from the user)"
+    mixed = "1 a\n2 * from the user\n3* b\nblocked 4* c\n(* from the user)"
 
     assert session.call("todo", {}).text == mixed
     assert session.context() == f"Your plan:\n{mixed}"
@@ -188,7 +209,7 @@ def test_tasks_that_a_person_added_are_marked() -> None:
         "Your plan is not done:\n1 a\n2 * from the user\n3* b\n(* from the user)\nGo on;"
     )
     session.call("todo", {"done": [1, 2]})
-    assert carry_on(session.plan).startswith("Your plan is not done:\n3> b\n(all from the user)\nGo on;")
+    assert carry_on(session.plan).startswith("Your plan is not done:\nstarted 3 b\n(all from the user)\nGo on;")
     session.call("todo", {"done": [3, 4]})
     assert session.call("todo", {}).text == "done 1-4"
 
@@ -201,7 +222,7 @@ def test_the_nudge_lists_the_next_tasks_and_counts_the_others() -> None:
     prompt = session.turn_ended().prompt
 
     assert prompt == (
-        "Your plan is not done:\n3> task 3\n4 task 4\n5 task 5\n+4 more\n"
+        "Your plan is not done:\nstarted 3 task 3\n4 task 4\n5 task 5\n+4 more\n"
         "Go on; block what waits for someone else, drop what is not needed."
     )
 
@@ -225,11 +246,24 @@ def test_a_call_that_exceeds_a_limit_is_refused() -> None:
 
 def test_the_schema_is_small_and_every_field_of_it_is_understood() -> None:
     """It is sent with every request; its cost is measured in characters."""
-    assert BRIEF.tools[0].parameters["properties"].keys() <= OPS.keys()
-
     tool = BRIEF.tools[0]
+    named = tool.description.partition("lines: ")[2].split(", ")
 
-    assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 490
+    assert [interpret({"do": f"{each.split()[0]} 1 2"})[1] for each in named] == [[]] * len(named)
+    assert {each.split()[0] for each in named} == {*OPS.values()} - {"add"}
+    assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 300
+
+
+def test_a_model_that_proposes_a_check_is_told_that_the_user_has_to_approve_it() -> None:
+    """The list shows it, and a check that is approved is only confirmed."""
+    proposes, approved = session(Fixed(Result.PASSED, allowed=False)), session(Fixed(Result.PASSED))
+
+    replies = [each.call("todo", {"do": "check 2 make all"}).text for each in (proposes, approved)]
+
+    assert replies[0].splitlines()[0] == "ok"
+    assert replies[0].splitlines()[-1] == "Only proposed until the user approves it: the check of 2 (`make all`)"
+    assert "proposed" not in replies[1]
+    assert "2 docs (check `make all`)" in proposes.call("todo", {}).text
 
 
 def test_a_person_who_finishes_or_adds_a_task_starts_none() -> None:
@@ -268,19 +302,19 @@ def test_ten_tasks_take_eleven_calls() -> None:
     [
         ({}, {"done": 2}, "ok"),
         ({"start": 1}, {"done": 1, "start": 3}, "ok"),
-        ({"start": 1}, {"done": 1, "drop": 2}, "ok\n3> c"),
-        ({"start": 1, "block": "2 w"}, {"done": 1}, "ok\n3> c"),
-        ({"start": 2, "done": 3}, {"done": 2}, "ok\n1> a"),
-        ({"start": [1, 3]}, {"done": 3}, "ok\n1> a"),
+        ({"start": 1}, {"done": 1, "drop": 2}, "ok\nstarted 3 c"),
+        ({"start": 1, "block": "2 w"}, {"done": 1}, "ok\nstarted 3 c"),
+        ({"start": 2, "done": 3}, {"done": 2}, "ok\nstarted 1 a"),
+        ({"start": [1, 3]}, {"done": 3}, "ok\nstarted 1 a"),
         ({"start": [1, 2, 3]}, {"done": 1}, "ok"),
         ({"start": [1, 2], "note": "2 n"}, {"done": 1, "note": "2 m"}, "ok"),
         ({"start": [1, 3], "drop": 2}, {"done": 1}, "ok"),
         ({"start": 1}, {"block": "1 w"}, "ok"),
         ({"drop": [2, 3]}, {"done": 1}, "ok, all done"),
         ({"block": "2 w", "drop": 3}, {"done": 1}, "ok"),
-        ({}, {"done": "a"}, "ok; 1\n2> b"),
+        ({}, {"done": "a"}, "ok; 1\nstarted 2 b"),
         ({}, {"done": 1, "move": "3 2"}, "ok"),
-        ({}, {"done": 1, "add": ["d"], "drop": [2, 3]}, "4\n4> d"),
+        ({}, {"done": 1, "add": ["d"], "drop": [2, 3]}, "4\nstarted 4 d"),
         ({"start": 1}, {"drop": 3}, "ok"),
     ],
 )
@@ -318,7 +352,7 @@ def test_a_task_of_another_agent_is_neither_taken_nor_waited_for() -> None:
     session = session.using(parts=replace(session.parts, taken=lambda: frozenset({2})))
     session.call("todo", {"add": ["a", "b", "c", "d"], "start": [1, 2]})
 
-    assert session.call("todo", {"done": 1}).text == "ok\n3> c"
+    assert session.call("todo", {"done": 1}).text == "ok\nstarted 3 c"
     assert session.call("todo", {"done": 3}).text == "ok"
     assert session.call("todo", {"done": 4}).text == "ok"
     assert statuses(session) == "cicc"
@@ -333,8 +367,8 @@ def test_a_list_with_tasks_of_several_agents_says_which_one_is_the_models() -> N
     session.change([Append((Task("d"),))])
     second = session.call("todo", {"note": "3 n"}).text
 
-    assert first == "ok; yours: 3\nChanged by others meanwhile; now:\n2> b\n3> c\ndone 1"
-    assert second == "ok\nChanged by others meanwhile; now:\n2> b\n3> c\n4* d\n(* from the user)\ndone 1"
+    assert first == "ok; yours: 3\nChanged by others meanwhile; now:\nstarted 2 b\nstarted 3 c\ndone 1"
+    assert second == "ok\nChanged by others meanwhile; now:\nstarted 2 b\nstarted 3 c\n4* d\n(* from the user)\ndone 1"
 
 
 def test_a_task_that_does_not_exist_is_refused_by_what_names_it() -> None:
@@ -354,8 +388,8 @@ def test_a_task_that_does_not_exist_is_refused_by_what_names_it() -> None:
 class Fixed:
     """Gives every check the same result; all passed proofs are stale if `is_stale`."""
 
-    def __init__(self, result: Result, reason: str = "", tail: str = "") -> None:
-        self.result, self.reason, self.tail = result, reason, tail
+    def __init__(self, result: Result, reason: str = "", tail: str = "", *, allowed: bool = True) -> None:
+        self.result, self.reason, self.tail, self.allowed = result, reason, tail, allowed
         self.is_stale = False
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
@@ -368,7 +402,7 @@ class Fixed:
         return frozenset(proofs) if self.is_stale else frozenset()
 
     def is_allowed(self, _check: Check) -> bool:
-        return True
+        return self.allowed
 
 
 def session(prover: Fixed | None = None) -> Session:
@@ -476,7 +510,7 @@ def test_the_list_says_what_waits_and_which_check_failed() -> None:
 
     assert reply.text == "1 is not done: `make` failed with exit code 2\nboom"
     assert reply.details == {"say": reply.text}
-    assert opened.call("todo", {}).text == "1> parser (check failed)\n2 docs\n3 release (after 1-2)"
+    assert opened.call("todo", {}).text == "started 1 parser (check failed `make`)\n2 docs\n3 release (after 1-2)"
     assert opened.call("todo", {"done": [1, 2]}).text.startswith("ok\n1 is not done")
     assert opened.plan.tasks[1].touches == ("docs",)
 
@@ -484,8 +518,12 @@ def test_the_list_says_what_waits_and_which_check_failed() -> None:
 @pytest.mark.parametrize(
     ("result", "said", "listed"),
     [
-        (Result.REFUSED, "1 waits for a person to approve its check `make`. Go on with the rest", "check not approved"),
-        (Result.INCONCLUSIVE, "1 waits for a person: `make` hangs. Go on with the rest", "check inconclusive"),
+        (
+            Result.REFUSED,
+            "1 waits for a person to approve its check `make`. Go on with the rest",
+            "check not approved `make`",
+        ),
+        (Result.INCONCLUSIVE, "1 waits for a person: `make` hangs. Go on with the rest", "check inconclusive `make`"),
     ],
 )
 def test_a_check_that_only_a_person_can_settle_blocks_its_task(result: Result, said: str, listed: str) -> None:
@@ -494,7 +532,7 @@ def test_a_check_that_only_a_person_can_settle_blocks_its_task(result: Result, s
 
     assert opened.call("todo", {"done": 1}).text == said
     assert opened.plan.tasks[0].status is Status.BLOCKED
-    assert opened.call("todo", {}).text.startswith(f"1! parser ({listed})")
+    assert opened.call("todo", {}).text.startswith(f"blocked 1 parser ({listed})")
 
 
 def test_the_plan_is_not_all_done_before_its_own_check_has_passed() -> None:

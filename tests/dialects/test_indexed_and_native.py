@@ -2,11 +2,18 @@
 
 import pytest
 
-from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.plan.dialects import CompletedCall, with_plan
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.indexed import carry_on, edit_reply
-from tildone.plan.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, context, describe_changes, user_tasks
+from tildone.plan.dialects.native import (
+    MAX_TEXT_CHARACTERS,
+    NATIVE,
+    context,
+    describe_changes,
+    describe_kept,
+    user_tasks,
+)
 from tildone.plan.dialects.native import carry_on as carry_on_native
 from tildone.plan.faults import EmptyNote
 from tildone.plan.model import Plan, Task, flat
@@ -123,6 +130,13 @@ def test_changes_are_listed_in_one_truncated_sentence() -> None:
     assert describe_changes(["added “A”", "dropped “B”"]) == (
         "Your plan was changed since you last saw it: added “A”; dropped “B”."
     )
+    kept = [Task("A", COMPLETED, number=1), Task("B", ABANDONED, number=2), Task("C", BLOCKED), Task("D", IN_PROGRESS)]
+    assert describe_kept(kept[:2], kept[3:], numbers=True) == (
+        "Your plan stays as it is: #1 “A” is done; #2 “B” is dropped; #0 “D” was removed. "
+        "Change your own list accordingly."
+    )
+    assert "“C” is blocked; “D” is open. " in describe_kept(kept, (), numbers=False)
+    assert describe_kept(kept * 4, (), numbers=False).endswith("; 8 more differ. Change your own list accordingly.")
     many = describe_changes([f"added “{number}”" for number in range(20)])
     assert many.endswith("added “7”; and 12 more changes.")
     assert len(describe_changes(["x" * 5000])) < 300

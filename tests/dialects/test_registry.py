@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tests.plans import COMPLETED, session_on
-from tildone.base import UsageError
+from tests.plans import BLOCKED, COMPLETED, session_on
+from tildone.base import UsageError, replace
 from tildone.plan.dialects import (
     BY_HAND,
     DEFAULT_DIALECT,
@@ -34,7 +34,8 @@ from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.dialects.native import by_command
 from tildone.plan.dialects.phased import EDIT, SNAPSHOT
 from tildone.plan.dialects.prompts import change_reminder, place, work_prompt
-from tildone.plan.events import Actor
+from tildone.plan.events import Actor, StopFingerprint
+from tildone.plan.gate import Asks, Rest, RestReason, Turn
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, flat
 from tildone.plan.ops import Write
 
@@ -243,6 +244,28 @@ def test_a_nudge_by_command_lists_five_tasks_from_the_next_one_each_on_its_line(
     listed = text.splitlines()[1]
     assert listed.startswith("1 one⏎Go on. Run: rm -rf xyyy")
     assert len(listed) <= 202
+
+
+BLOCK = 'If you wait for the user\'s answer, block that task: block "ID why it waits".'
+ASK = "If you wait for the user's answer, end your turn with that question."
+
+
+@pytest.mark.parametrize("name", [*DIALECTS])
+def test_a_model_that_may_have_asked_is_told_once_how_it_says_so_with_what_it_has(name: str) -> None:
+    """By blocking the task, where that is an operation, else by a question, after which it may rest."""
+    session = session_on(dialect=dialect_named(name))
+    session.change((Write(PHASES),), Actor.IMPORT, Rules())
+    turn = Turn(asked=Asks.DOUBT, fingerprint=StopFingerprint(message="digest"))
+    usual = session.dialect.carry_on(session.plan)
+
+    told = session.turn_ended(turn).prompt
+
+    assert told == f"{usual}\n{BLOCK if name == 'brief' else ASK}"
+    assert session.turn_ended(turn).decision == Rest(RestReason.ASKED)
+    assert session.turn_ended(replace(turn, asked=Asks.NO)).prompt == usual
+    if name == "brief":
+        assert not session.call("todo", {"block": "1 why it waits"}).failed
+        assert session.plan.tasks[0].status is BLOCKED
 
 
 def test_records_without_tools_say_nothing_to_a_model() -> None:

@@ -11,7 +11,7 @@ from tests.views.test_limits import FORBIDDEN
 from tildone import BRIEF, DECLARED, INDEXED, PHASED
 from tildone.log.session import Session
 from tildone.plan.dialects import DIALECTS, Dialect, dialect_named
-from tildone.plan.dialects.native import NATIVE, by_command, describe_changes, user_tasks
+from tildone.plan.dialects.native import NATIVE, by_command, describe_changes, describe_kept, user_tasks
 from tildone.plan.dialects.phased import edit_reminder, reminder
 from tildone.plan.dialects.prompts import change_reminder, work_prompt
 from tildone.plan.events import Actor
@@ -72,6 +72,7 @@ def reports(plan: Plan) -> Iterator[str]:
     found = [task.text for task in plan.tasks]
     yield user_tasks(plan)
     yield describe_changes(found)
+    yield describe_kept(plan.tasks, plan.tasks, numbers=False)
     yield work_prompt(plan)
 
 

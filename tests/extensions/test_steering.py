@@ -218,6 +218,7 @@ async def test_the_store_is_told_at_most_once_a_second() -> None:
     ("script", "why"),
     [
         ([WRITE, DONE, {"text": "Done."}], RestReason.ALL_DONE),
+        ([WRITE, DONE, {"text": "I can't continue."}], RestReason.ALL_DONE),
         ([{"text": "Which one do you want?"}], RestReason.ASKED),
         ([{"text": "Hello."}], RestReason.NO_PLAN),
         ([WRITE, {"text": "x?", "stopReason": "aborted"}], RestReason.ABORTED),
@@ -242,6 +243,16 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
     stage.model.script[:] = [again]
     await stage.says("go on")
     assert stage.model.script == []
+
+
+@pytest.mark.parametrize(("words", "why"), [("I can't go on.", RestReason.ASKED), ("I stop.", RestReason.ABORTED)])
+async def test_an_agent_with_open_tasks_that_may_have_asked_tells_that_it_did(words: str, why: RestReason) -> None:
+    stage = await seen_at_work(WRITE, {"text": words})
+
+    await stage.says("go")
+    stage.clock.advance(AT_MOST_EVERY_MS)
+
+    assert only(stage).why == why.value
 
 
 async def test_an_agent_has_a_presence_from_its_first_turn_to_the_end_of_its_conversation() -> None:

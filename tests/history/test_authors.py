@@ -89,9 +89,9 @@ def test_an_author_is_told_on_a_line_and_from_others_of_another_person() -> None
         "claude 5f0c for Bob",
         "Bob",
     ]
-    assert describe_author(CLAUDE) == "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada"
+    assert describe_author(CLAUDE) == "claude 5f0c (opus) for Ada"
     assert describe_author(Author("Ada")) == "Ada"
-    assert describe_author(Author(agent="codex:1")) == "codex:1"
+    assert describe_author(Author(agent="codex:1")) == "codex 1"
     assert describe_author(Author()) == ""
 
 
@@ -201,7 +201,7 @@ def test_a_task_as_data_has_the_events_that_added_and_closed_it() -> None:
         "in_progress_ms": None,
     }
     assert [plain(line) for line in blame_lines([entry], str, {"a": "a", "b": "b"}, whole=True)][-2:] == [
-        "                         by claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada",
+        "                         by claude 5f0c (opus) for Ada",
         '                         todo {"n":1}',
     ]
 

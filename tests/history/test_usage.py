@@ -28,7 +28,7 @@ from tildone.plan.events import (
     Tripped,
 )
 from tildone.plan.history.blame import task_histories
-from tildone.plan.history.changes import match_plans
+from tildone.plan.history.changes import finished_durations, in_progress_since, match_plans
 from tildone.plan.history.stats import (
     MAX_CHARACTERS,
     BoundedNames,
@@ -46,7 +46,6 @@ from tildone.plan.history.usage import TaskUsage, plan_usage, spent_on
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Check, Phase, Plan, PlanProgress, Proof, Result, Status, Task, flat, numbered
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
-from tildone.plan.text.amounts import finished_durations, in_progress_since
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.styles import display_width, markup, plain
 

@@ -60,6 +60,10 @@ CLEARED_VARIABLES = dict.fromkeys(
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
+OWN_LIMITS = [limit for hooks in map(hooks_of, WITH_HOOKS.values()) if (limit := hooks.continuation_limit)]
+RAISED_LIMITS = {limit.variable: limit.raised for limit in OWN_LIMITS if limit.variable}
+"""The agents' own limits of continuations, as an installation raises them."""
+
 Tasks = list[tuple[str, str]]
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -76,7 +80,7 @@ class Workspace:
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
         homes["XDG_RUNTIME_DIR"] = str(self.home)
-        return {**CLEARED_VARIABLES, **homes, "TILDONE_USER": "Ada", **self.more}
+        return {**CLEARED_VARIABLES, **RAISED_LIMITS, **homes, "TILDONE_USER": "Ada", **self.more}
 
     @property
     def settings(self) -> Settings:
@@ -168,7 +172,8 @@ class HookedAgent:
         answer = self.report(point, **extra)
         assert (answer.code, answer.err) == (0, "")
         reply = json.loads(answer.out) if answer.out else {}
-        return str(reply.get("hookSpecificOutput", {}).get("additionalContext") or reply.get("context") or "")
+        context = reply.get("hookSpecificOutput", reply).get("additionalContext") or reply.get("context")
+        return str(context or "")
 
     def writes(self, *items: tuple[str, str], **more: Any) -> str:
         """The model writes its native list; return what it is told then."""
@@ -180,12 +185,18 @@ class HookedAgent:
     def stops(self, words: str = "I stop here.", **extra: Any) -> str:
         """Report a stop, and return the text that makes the agent continue; empty if there is none."""
         answer = self.report(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **extra})
-        assert answer.code == 0
+        assert answer.code == (2 if answer.err and hooks_of(self.integration).warnings_at else 0)
         assert not answer.err or (
             hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
         ), answer
         reply = json.loads(answer.out) if answer.out else {}
-        return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or "")
+        return nudge_in(reply)
+
+
+def nudge_in(reply: Mapping[str, Any]) -> str:
+    """The text with which a reply to a stop makes an agent go on; empty if there is none."""
+    added = reply.get("hookSpecificOutput", {}).get("additionalContext")
+    return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or added or "")
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.hooks.agent import CLAUDE, CURSOR, HookedAgent, new_workspace
+from tests.cli.person import Answer
+from tests.hooks.agent import CLAUDE, CURSOR, HookedAgent, new_workspace, nudge_in
 from tests.project.source import ROOT
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
@@ -81,7 +82,7 @@ DRILLS = (
         "does nothing and words its message differently each time",
         lambda _, turn: says(f"I looked at it again ({turn})."),
     ),
-    Drill("repeats", "does nothing and repeats its message", lambda *_: says("I cannot go on.")),
+    Drill("repeats", "does nothing and repeats its message", lambda *_: says("I looked at it.")),
     Drill(
         "lies",
         "claims that all tasks are done, although they are not",
@@ -93,6 +94,7 @@ DRILLS = (
     Drill("touches", "changes a file each time and closes no task", touches),
     Drill("fails", "ends each turn with an error", lambda *_: {"status": "error"}, CURSOR),
     Drill("asks", "asks the person a question", lambda *_: says("Which of the two do you want?")),
+    Drill("may ask", "may have asked the person something, and repeats it", lambda *_: says("I cannot go on.")),
     Drill("delegates", "is a subagent", lambda *_: says("Done.") | {"agent_id": "a1"}),
     Drill("waits", "waits for a background task", lambda *_: says("The build runs.") | {"background_tasks": BUILD}),
 )
@@ -107,15 +109,15 @@ def run_drill(drill: Drill, folder: Path) -> DrillResult:
     else:
         workspace.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
     nudges = 0
-    while nudges < MAX_STOPS and _continues(agent.report(HookPoint.STOP, **drill.act(agent, nudges)).out):
+    while nudges < MAX_STOPS and _continues(agent.report(HookPoint.STOP, **drill.act(agent, nudges))):
         nudges += 1
     newest = next(workspace.session.store.history(workspace.session.name)).fact
     outcome = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
     return DrillResult(drill.description, nudges, outcome)
 
 
-def _continues(answer: str) -> bool:
-    return '"decision"' in answer or '"followup_message"' in answer
+def _continues(answer: Answer) -> bool:
+    return answer.out != "" and nudge_in(answer.json) != ""
 
 
 def run_all_drills() -> dict[str, DrillResult]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.cli.person import Answer
 from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, hooks_of, in_subprocess, new_workspace, plan_of, to_json
+from tildone.agents.hooks.event import field_in
 from tildone.agents.integrations import Integration
 from tildone.base.ids import now
 from tildone.plan.events import Directive
@@ -63,7 +64,7 @@ class Golden:
         case, session = self.case, workspace.session
         if "seen" in case:
             session.change((Write(plan_of(case["seen"]).phases),))
-            conversation = case["stdin"][hooks_of(self.integration).fields["conversation"].split()[0]]
+            conversation = field_in(case["stdin"], hooks_of(self.integration), "conversation")
             agent_id = AgentId.parse(f"{self.integration.name}:{conversation}")
             agent = assign_session(workspace.agents, agent_id, os.getpid(), now())
             session.store.records.set_seen(agent.session, agent.reader, session.state.head)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.checks.repositories import git
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Tasks, hooks_of, tasks_of
+from tests.hooks.agent import WITH_HOOKS, HookedAgent, Tasks, hooks_of, nudge_in, tasks_of
 from tests.trusted import write_trusted
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import check_approvals, open_session
@@ -172,8 +172,8 @@ def subagent_acts(agent: HookedAgent, fields: dict[str, str], words: list[str], 
         return told_at(agent, "TodoWrite", tool_input={"todos": todos}, **fields)
     answer = agent.report_event("SubagentStop", last_assistant_message="I stop.", **fields)
     reply = answer.json if answer.out else {}
-    assert (reply.get("decision") == "block") == (words == ["stops"]), (words, reply)
-    return str(reply.get("reason", ""))
+    assert (nudge_in(reply) != "") == (words == ["stops"]), (words, reply)
+    return nudge_in(reply)
 
 
 def told_at(agent: HookedAgent, at: HookPoint | str, **fields: object) -> str:

@@ -25,6 +25,7 @@ from tests.hooks.agent import (
     Workspace,
     in_subprocess,
     new_workspace,
+    nudge_in,
     plan_of,
     tasks_of,
     to_json,
@@ -260,7 +261,7 @@ def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(agent:
 
     held = stops(agent, background_tasks=subagents, **EXPLORE)
 
-    assert "Look" in held["reason"]
+    assert "Look" in nudge_in(held)
     assert stops(agent, background_tasks=[*subagents, command], **EXPLORE) == {}
     assert agent.stops(background_tasks=subagents) == ""
 
@@ -291,7 +292,7 @@ def test_a_chain_of_subagents_ends_with_the_bound_of_its_parent(workspace: Works
 
     answers = [stops(agent, agent_id=subagent) for subagent in "ababab"]
 
-    assert [answer.get("decision") for answer in answers] == ["block"] * 4 + [None] * 2
+    assert [bool(nudge_in(answer)) for answer in answers] == [True] * 4 + [False] * 2
     assert "told to go on 5 times since you last spoke" in answers[4]["systemMessage"]
     assert workspace.session.state.nudges == 1
     assert not agent.stops("Again.")
@@ -368,7 +369,7 @@ def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> 
     done = called(agent, done=1)
 
     assert refused["failed"] is True
-    assert done["text"] == "ok\nPlan:\n2> Wire it up\n(all from the user)\ndone 1"
+    assert done["text"] == "ok\nPlan:\nstarted 2 Wire it up\n(all from the user)\ndone 1"
 
 
 def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -> None:

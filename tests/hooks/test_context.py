@@ -38,12 +38,22 @@ def test_the_plan_is_added_however_a_conversation_starts(agent: HookedAgent, sou
 
 
 def test_a_long_plan_is_shortened(agent: HookedAgent) -> None:
+    """It keeps the numbers by which a model of the dialect names tasks."""
+    agent.workspace.session.change((Append(tuple(Task(f"task {number} {'x' * 500}") for number in range(100))),))
+
+    added = agent.is_told(HookPoint.SESSION_START).splitlines()
+
+    assert len("\n".join(added)) < 4000
+    assert [line.partition(" x")[0] for line in added[1:3]] == ["1 task 0", "2 task 1"]
+    assert added[-2].startswith("… and ")
+    assert added[-1] == "(all from the user)"
+
+
+def test_a_long_plan_is_shortened_for_a_model_that_names_no_numbers(agent: HookedAgent) -> None:
+    (agent.workspace.project / "tildone.toml").write_text('dialect = "indexed"\n', encoding="utf-8")
     agent.workspace.session.change((Append(tuple(Task(f"{number} {'x' * 500}") for number in range(100))),))
 
-    added = agent.is_told(HookPoint.SESSION_START)
-
-    assert len(added) < 4000
-    assert added.endswith("- and 90 more\n(all from the user)")
+    assert agent.is_told(HookPoint.SESSION_START).endswith("- and 90 more\n(all from the user)")
 
 
 ADDED = "Your plan was changed since you last saw it (by the user): added #3 “Measure”."

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ from tests.cli.person import Answer
 from tests.dialects.test_safe_texts import HOSTILE, LONG
 from tests.hooks.agent import (
     CLAUDE,
+    COPILOT,
     CURSOR,
     GEMINI,
     OPEN,
     WITH_HOOKS,
+    HookedAgent,
     Workspace,
     hooks_of,
     in_process,
@@ -32,6 +35,7 @@ from tests.hooks.agent import (
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tests.suite.forking import PROGRAM
 from tests.views.test_limits import FORBIDDEN
+from tildone.agents.hooks import transcript
 from tildone.agents.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.plan.model import Status, Task
@@ -237,9 +241,13 @@ CORPUS = {
 }
 
 
-def is_fine(answer: Answer, *, line: bool = False) -> bool:
+def is_fine(answer: Answer, *, line: bool = False, warns: bool = False) -> bool:
     """Return whether an answer is as every hook's, whatever its input."""
-    if answer.code or answer.err.count("\n") > 1 or "Traceback" in answer.err:
+    if (
+        answer.code not in ((0, 2) if warns and answer.err else (0,))
+        or answer.err.count("\n") > 1
+        or "Traceback" in answer.err
+    ):
         return False
     return line or answer.out == "" or isinstance(json.loads(answer.out), dict)
 
@@ -252,7 +260,7 @@ def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
         for name, given_bytes in CORPUS.items():
             answers[name, f"{agent} {event}"] = in_process([agent, event], given_bytes, workspace.environ)
 
-    assert {name: answer for name, answer in answers.items() if not is_fine(answer)} == {}
+    assert {name: it for name, it in answers.items() if not is_fine(it, warns=name[1] == "copilot agentStop")} == {}
 
 
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
@@ -271,7 +279,112 @@ def test_real_events_with_changed_fields_and_bytes_do_no_harm(workspace: Workspa
 
         answer = in_process([integration.name, event], bytes(changed), workspace.environ)
 
-        assert is_fine(answer, line=hooks_of(integration).points.get(event) == HookPoint.STATUS_LINE)
+        hooks = hooks_of(integration)
+        point = hooks.points.get(event)
+        assert is_fine(answer, line=point == HookPoint.STATUS_LINE, warns=point in hooks.warnings_at)
+
+
+def line(kind: str, content: object = "", **more: object) -> bytes:
+    return to_json({"type": kind, "data": {"content": content}, **more}) + b"\n"
+
+
+SAYS, ASKED = "assistant.message", "user.message"
+END = to_json({"type": "hook.start", "data": {"input": {"timestamp": 7}}}) + b"\n"
+TRANSCRIPTS = {
+    "a message": (line(ASKED, "Begin") + line(SAYS, "Working.") + line(SAYS, "Done?") + END, "Done?"),
+    "one in parts": (
+        line(SAYS, [{"type": "text", "text": "Done"}, {"type": "image"}, {"text": "it?"}]) + END,
+        "Done\nit?",
+    ),
+    "one of a subagent after it": (line(SAYS, "Done?") + line(SAYS, "I looked.", agentId="a1") + END, "Done?"),
+    "one of an earlier turn": (line(SAYS, "Old?") + line(ASKED, "Go on") + END, ""),
+    "a prompt to a subagent after it": (line(SAYS, "Done?") + line(ASKED, "Look.", agentId="a1") + END, "Done?"),
+    "one that is no text": (line(SAYS, {"a": 1}) + END, ""),
+    "other things around it": (b"\xff\xfe\n[1]\n7\n" + line(SAYS, "Done?") + b"{}\nnull\n" + END + b'{"ty', "Done?"),
+    "a line that was cut": (b'": "x"}\n' + line(SAYS, "Done?") + END, "Done?"),
+    "one that is too long": (line(SAYS, "x" * transcript.MAX_BYTES + "?") + END, ""),
+    "much before it": (line("tool", "x" * transcript.MAX_BYTES) + line(SAYS, "Done?") + END, "Done?"),
+    "nothing": (b"", ""),
+}
+"""For what is in a transcript, the lines, and the last message in it."""
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that is not there is waited for only in one test."""
+    monkeypatch.setattr(transcript, "MAX_WAIT_SECONDS", 0)
+
+
+def last_message(path: object) -> str:
+    described = hooks_of(COPILOT).transcript
+    assert described is not None
+    return transcript.last_message(event({"transcriptPath": path, "timestamp": 7}, COPILOT), described)
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("what", TRANSCRIPTS)
+def test_the_last_message_is_read_from_the_end_of_a_transcript(what: str, tmp_path: Path) -> None:
+    lines, message = TRANSCRIPTS[what]
+    (tmp_path / "events.jsonl").write_bytes(lines)
+
+    assert last_message(str(tmp_path / "events.jsonl")) == message
+
+
+@pytest.mark.usefixtures("patience")
+def test_what_is_no_transcript_has_no_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe is not waited for, and a path that depends on the working folder could be another one's."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "events.jsonl").write_bytes(TRANSCRIPTS["a message"][0])
+    monkeypatch.chdir(tmp_path)
+
+    odd = [None, 7, "", "events.jsonl", "a\0b", "\ud800", *(str(tmp_path / name) for name in ("gone", "pipe", ""))]
+
+    assert [last_message(path) for path in odd] == [""] * len(odd)
+
+
+def test_a_message_that_is_written_after_the_hook_was_called_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copilot CLI writes a transcript some time later, and the message before that of an agent that works on is old."""
+    path = tmp_path / "events.jsonl"
+    late = [line(SAYS, "Working."), line(SAYS, "Which one?"), END]
+
+    def write(_: float) -> None:
+        with path.open("ab") as file:
+            file.write(late.pop(0))
+
+    monkeypatch.setattr(transcript, "sleep", write)
+
+    assert last_message(str(path)) == "Which one?"
+    assert late == []
+
+
+@pytest.mark.usefixtures("patience")
+def test_an_agent_whose_message_is_in_its_transcript_may_ask_and_a_subagent_says_it_itself(
+    workspace: Workspace,
+) -> None:
+    workspace.plan(*OPEN)
+    agent, path = HookedAgent(workspace, COPILOT), workspace.home / "events.jsonl"
+    path.write_bytes(line(SAYS, "Which one?") + END)
+    stop = {"transcriptPath": str(path), "timestamp": 7}
+
+    asked, said = agent.report(HookPoint.STOP, **stop), agent.report(HookPoint.STOP, **stop, response="I stop.")
+
+    assert (asked.out, "is not done" in said.out) == ("", True)
+
+
+@pytest.mark.parametrize(("integration", "held"), [(CLAUDE, False), (COPILOT, True)])
+def test_a_hook_that_copilot_cli_finds_in_the_settings_of_another_agent_says_nothing(
+    workspace: Workspace, integration: Integration, *, held: bool
+) -> None:
+    """It reads `.claude/settings.json`, too."""
+    workspace.plan(*OPEN)
+    workspace = replace(workspace, more={"COPILOT_PROJECT_DIR": str(workspace.project)})
+
+    answer = HookedAgent(workspace, integration).report(HookPoint.STOP)
+
+    assert ("is not done" in answer.out) == held
+    assert bool([*workspace.agents.all()]) == held
 
 
 TIMEOUT_SECONDS = 60

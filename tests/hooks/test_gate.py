@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Answer
 from tests.hooks.agent import (
     CLAUDE,
+    COPILOT,
     CURSOR,
     GEMINI,
     OPEN,
@@ -24,7 +26,7 @@ from tests.hooks.agent import (
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 from tests.trusted import trust, write_trusted
-from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations import HookPoint, Integration, claude
 from tildone.app.opening import open_session, open_store
 from tildone.app.settings import load
 from tildone.base import UsageError
@@ -69,15 +71,19 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
         assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
 
 
-def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: Workspace) -> None:
-    agent = HookedAgent(workspace, CURSOR)
+@pytest.mark.parametrize(("integration", "code"), [(CURSOR, 0), (COPILOT, 2)])
+def test_a_notice_that_no_reply_can_have_goes_to_standard_error(
+    workspace: Workspace, integration: Integration, code: int
+) -> None:
+    """Copilot CLI shows it to the person because of the exit code."""
+    agent = HookedAgent(workspace, integration)
     workspace.plan(*OPEN)
     session = workspace.session
     session.store.append(session.name, Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20)))
 
     answer = agent.report(HookPoint.STOP, status="completed")
 
-    assert (answer.code, answer.out) == (0, "")
+    assert (answer.code, answer.out) == (code, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
 
@@ -125,7 +131,7 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
-    assert answer.out == "✓ 0/2 · #1 Write the parser\n"
+    assert answer.out == "☐ 0/2 · #1 Write the parser\n"
     assert agent.workspace.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
@@ -194,20 +200,100 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
     agent: HookedAgent,
 ) -> None:
     """It calls the hook by hand, as if a person had spoken."""
-    forger = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": "claude-code"}))
+    in_shell, in_hook = (
+        replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": f"claude-code_2-1-197_{place}"}))
+        for place in ("agent", "harness")
+    )
     for word in "abc":
         agent.stops(word)
 
-    forger.report(HookPoint.PROMPT, prompt="Go on")
+    in_shell.report(HookPoint.PROMPT, prompt="Go on")
     counted = agent.workspace.session.state.ledger.continued
-    agent.report(HookPoint.PROMPT, prompt="Is the parser done?")
+    in_hook.report(HookPoint.PROMPT, prompt="Is the parser done?")
 
     state = agent.workspace.session.state
     assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
 
 
+OWN_LIMIT = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
+
+@pytest.mark.parametrize(("given", "nudges"), [("", 8), ("many", 8), ("3", 3), ("0", 20), ("100", 20)])
+def test_an_agent_with_a_limit_of_its_own_is_let_go_before_it_drops_a_nudge(
+    agent: HookedAgent, given: str, nudges: int
+) -> None:
+    agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: given}))
+
+    answers = [stop(agent, number) for number in range(22)]
+
+    assert ["is not done" in answer.out for answer in answers] == [True] * nudges + [False] * (22 - nudges)
+    assert [answer.out for answer in answers[nudges + 1 :]] == [""] * (21 - nudges)
+    if nudges < 20:
+        assert answers[nudges].json["systemMessage"] == (
+            f"tildone lets the agent go: told to go on {nudges} times, the limit of the coding agent. 2 of 2 "
+            f"tasks are open. To go on, send it a prompt. To raise the limit: {OWN_LIMIT}=100"
+        )
+
+
+@pytest.mark.parametrize(
+    ("per_prompt", "between", "held"),
+    [
+        (False, "a tool call", [True, True]),
+        (True, "a tool call", [True, False]),
+        (True, "a prompt", [True, True]),
+        (False, "a prompt", [True, True]),
+        (False, "a tool call of a subagent", [True, False]),
+        (False, "a stop that only another hook prevents", [False, False]),
+    ],
+)
+def test_the_agents_own_limit_counts_as_the_agent_counts(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, *, per_prompt: bool, between: str, held: list[bool]
+) -> None:
+    limit = hooks_of(CLAUDE).continuation_limit
+    assert limit
+    hooks = replace_trust(hooks_of(CLAUDE), continuation_limit=replace_trust(limit, per_prompt=per_prompt))
+    monkeypatch.setattr(claude, "INTEGRATION", replace_trust(CLAUDE, hooks=hooks))
+    agent = replace(agent, workspace=replace(agent.workspace, more={OWN_LIMIT: "3"}))
+    for number in range(2):
+        assert stop(agent, number).out
+
+    match between:
+        case "a tool call":
+            agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash")
+        case "a tool call of a subagent":
+            agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", agent_id="a1", agent_type="Explore")
+        case "a prompt":
+            agent.report(HookPoint.PROMPT, prompt="Go on")
+        case _:
+            assert stop(agent, 2, "Which one?").out == ""
+
+    assert [bool(agent.stops(f"Still {number}.", stop_hook_active=True)) for number in range(2)] == held
+
+
+@pytest.mark.parametrize(("version", "nudges"), [("1.0.72", 8), ("1.0.71", 20)])
+def test_copilot_cli_is_let_go_before_its_limit_although_it_reports_nudges_as_prompts(
+    workspace: Workspace, version: str, nudges: int
+) -> None:
+    """Older versions have no limit, and do not tell whether a stop follows another."""
+    workspace.plan(*OPEN)
+    agent, told = HookedAgent(workspace, COPILOT), []
+    for number in range(22):
+        flag = {"stop_hook_active": number > 0} if version == "1.0.72" else {}
+        told.append(agent.stops(f"Stop {number}.", **flag))
+        if told[-1]:
+            agent.report(HookPoint.PROMPT, prompt=told[-1])
+            agent.report(HookPoint.BEFORE_TOOL, toolName="bash", toolArgs={})
+
+    assert [bool(text) for text in told] == [True] * nudges + [False] * (22 - nudges)
+
+
+def stop(agent: HookedAgent, number: int, words: str = "") -> Answer:
+    """Stop for the n-th time, in a turn in which the agent went on after each stop before."""
+    return agent.report(HookPoint.STOP, last_assistant_message=words or f"Stop {number}.", stop_hook_active=number > 0)
+
+
 LEFT_ALONE = ("fails", "asks", "delegates", "waits")
-NUDGES = {"idles": 20, "repeats": 3, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
+NUDGES = {"idles": 20, "repeats": 3, "may ask": 1, "lies": 3, "toggles": 60, "rewords": 60, "plans": 80, "touches": 60}
 
 
 @pytest.mark.slow
@@ -320,7 +406,7 @@ def test_what_a_hook_has_to_say_comes_first(hostile: Workspace) -> None:
     assert "Write the parser" in started.out
     assert "is not trusted" not in started.out
     assert "is not trusted" in prompted.json["systemMessage"]
-    assert agent.report(HookPoint.STATUS_LINE).out == "✓ 0/1 · #1 Write the parser\n"
+    assert agent.report(HookPoint.STATUS_LINE).out == "☐ 0/1 · #1 Write the parser\n"
 
 
 def test_an_untrusted_store_is_not_created(workspace: Workspace) -> None:

@@ -44,6 +44,22 @@ def test_a_model_without_tools_is_told_a_command_that_works(agent: HookedAgent) 
     assert agent.workspace.tasks == [("Write the parser", "completed"), ("Wire it up", "abandoned")]
 
 
+def test_a_model_without_tools_that_may_have_asked_is_told_a_command_that_says_so(agent: HookedAgent) -> None:
+    *_, block = commands_in(agent.stops("I can't continue."))
+    words = ["1" if word == "N" else word for word in block]
+
+    subprocess.run(words, env={**os.environ, **agent.workspace.environ}, cwd=agent.workspace.project, check=True)
+
+    [task, _] = agent.workspace.session.plan.tasks
+    assert (task.status.value, task.notes) == ("blocked", ("why it waits",))
+
+
+def test_a_model_without_tools_that_repeats_what_may_ask_rests_and_no_fault_is_told(agent: HookedAgent) -> None:
+    answers = [agent.report(HookPoint.STOP, last_assistant_message="I can't continue.").out for _ in range(3)]
+
+    assert [bool(answer) for answer in answers] == [True, False, False]
+
+
 def test_an_agent_with_a_session_of_its_own_is_told_its_name(agent: HookedAgent) -> None:
     """Without it, the command would edit the plan of the other agent."""
     agent.stops()
@@ -102,7 +118,7 @@ def test_an_agent_whose_servers_start_elsewhere_counts_as_having_tools(agent: Ho
 
     nudge = HookedAgent(agent.workspace, CURSOR).stops()
 
-    assert nudge.startswith("Your plan is not done:\n1> Write the parser\n")
+    assert nudge.startswith("Your plan is not done:\nstarted 1 Write the parser\n")
     assert "todo done" not in nudge
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
 from tests.suite.forking import PROGRAM
-from tildone.agents.doctor import examine
+from tildone.agents.doctor import examine, own_listings
 from tildone.agents.doctor.probe import HOOKS, TOOLS, Launch, configured_launches, expected_launches, probe_all
 from tildone.agents.install import PROJECT, USER, Site, edits_for
 from tildone.agents.install import files as files_silencers
@@ -38,14 +38,59 @@ def person(person: Person) -> Person:
     return person
 
 
-def agents(answer: Answer) -> list[Found]:
-    return [
+def agents(answer: Answer, *, listings: bool = False) -> list[Found]:
+    """What doctor says of the agents: what their own programs say of our server, or all the rest."""
+    found = [
         (each["status"], each["message"], each["remedy"]) for each in answer.json["checks"] if each["name"] == "agents"
     ]
+    return [each for each in found if (" mcp list" in each[1]) == listings]
 
 
 def check(person: Person, name: str, **environ: str) -> list[Found]:
     return agents(person.run("doctor", name, "--json", **environ))
+
+
+LISTINGS = {
+    "is connected": (
+        "printf 'Configured:\\n\\033[32m✓\\033[0m tildone: mcp (stdio) - Connected\\n'",
+        "ok",
+        "✓ tildone: mcp (stdio) - Connected",
+    ),
+    "fails": ("echo '✗ tildone: mcp - Failed to connect'", "warning", "✗ tildone: mcp - Failed to connect"),
+    "is disconnected": ("echo 'tildone  Disconnected'", "warning", "tildone Disconnected"),
+    "is not listed": ("echo 'No MCP servers: see tildone.example'", "warning", "no server tildone"),
+    "has no such verb": ("echo 'unknown command' >&2; exit 2", "warning", "exit code 2: unknown command"),
+    "hangs": ("sleep 100", "warning", "no answer within 1 seconds"),
+    "can't be started": (None, "warning", "it cannot be started: Exec format error"),
+}
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_what_an_agent_itself_says_of_the_server_is_told(
+    person: Person, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    script, status, said = LISTINGS[case]
+    person.says("install", "qwen", "--no-check")
+    path = put_in_place(person, f"#!/bin/sh\n{script}\n" if script else "\0", "qwen")
+    monkeypatch.setattr("tildone.agents.doctor.probe.LISTING_SECONDS", 1.0)
+    monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
+
+    listed = own_listings([INTEGRATIONS["qwen"], INTEGRATIONS["pi"]], str(person.folder))
+
+    assert [(each.severity.value, each.what) for each in listed.values()] == [
+        (status, f"Qwen Code: qwen mcp list says: {said}")
+    ]
+
+
+def test_an_agent_whose_program_is_not_here_is_not_asked(person: Person) -> None:
+    person.says("install", "qwen", "--no-check")
+
+    assert agents(person.run("doctor", "qwen", "--json"), listings=True) == [
+        ("ok", "Qwen Code: qwen is not on the PATH, so it was not asked: qwen mcp list", "")
+    ]
+    person.says("uninstall", "qwen")
+    person.says("install", "qwen", "--no-mcp", "--no-check")
+    assert agents(person.run("doctor", "qwen", "--json"), listings=True) == []
 
 
 def put_in_place(person: Person, script: str | None, name: str = "tildone") -> Path:
@@ -127,6 +172,38 @@ def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> N
         assert [message for _, message, _ in problems] == [
             f"Claude Code: tools, hooks and status line do not answer: {reason}"
         ]
+
+
+def test_an_own_status_line_is_kept_and_the_person_told_how_to_show_the_plan_in_it(person: Person) -> None:
+    """The command that is named works, with the input that a status line gets."""
+    settings = person.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"statusLine": {"type": "command", "command": "my-line"}}', encoding="utf-8")
+    person.says("todo", "add", "Write the parser")
+
+    said = person.says("install", "claude")
+
+    assert "  ✓ Claude Code keeps your own status line\n    → to show the plan in it, give its input to: " in said
+    assert "my-line" in settings.read_text(encoding="utf-8")
+    command = said.partition("give its input to: ")[2].partition("\n")[0]
+    given = json.dumps({"session_id": "s1", "cwd": str(person.folder)}).encode()
+    line = subprocess.run(
+        ["sh", "-c", command], input=given, env=person.environment({}), capture_output=True, check=True
+    )
+    assert line.stdout.decode() == "☐ 0/1 · #1 Write the parser\n"
+    assert "keeps your own status line" in person.says("doctor", "claude")
+    person.says("install", "gemini")
+    settings.write_text('{"statusLine": {"type": "command", "command": "my-line"}}', encoding="utf-8")
+    assert "status line" not in person.says("install", "claude", "--no-hooks")
+
+
+def test_codex_says_once_that_it_asks_for_trust(person: Person) -> None:
+    said = person.says("install", "codex")
+
+    assert said.count("trust") == 1
+    assert said.endswith("    → start codex and open /hooks\nNext: restart Codex.\n")
+    person.says("uninstall", "codex")
+    assert "Codex will ask whether you trust the new hooks" in person.says("install", "codex", "--no-check")
 
 
 def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
@@ -211,8 +288,8 @@ def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     answer = person.run("doctor", "qwen", "--json")
 
     assert answer.code == 0
-    message = f"Qwen Code: hooks answer (tildone 0.0.7); tools are not installed; this is tildone {THIS}"
-    assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
+    message = "Qwen Code: hooks and status line answer (tildone 0.0.7); tools are not installed; this is tildone"
+    assert agents(answer) == [("warning", f"{message} {THIS}", "tildone install qwen --no-mcp")]
 
 
 @pytest.mark.parametrize("script", [None, "#!/there/is/no/python\n"], ids=["no program", "no interpreter"])

@@ -37,8 +37,10 @@ from tildone.agents.install.files import (
     write_all,
 )
 from tildone.agents.integrations import INTEGRATIONS
+from tildone.agents.integrations.claude import RAISED_CAP
 from tildone.base import Refused, UsageError
 from tildone.base.files import replace_file
+from tildone.plan.gate import Patience
 
 CONFIGS = Path(__file__).parent / "configs"
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
@@ -96,6 +98,35 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     assert codex["mcp_servers"]["tildone"] == {"command": str(PROGRAM), "args": ["mcp"]}
     assert codex["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook codex"
     assert opencode["mcp"]["tildone"]["command"] == [str(PROGRAM), "mcp"]
+
+
+@pytest.mark.parametrize(
+    ("before", "limit"),
+    [
+        ("{}", "100"),
+        ('{"env": {"A": "1"}}', "100"),
+        ('{"env": {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "12"}}', "12"),
+        ('{"env": {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "100"}}', "100"),
+    ],
+)
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_agents_limit_of_continuations_is_raised_unless_the_person_has_set_it(
+    person: Person, before: str, limit: str, *, changed: bool
+) -> None:
+    """Also if another program has changed the file since, so that the old bytes can't simply be written back."""
+    settings = person.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(before, encoding="utf-8")
+
+    person.says("install", "claude", "--no-check")
+    installed = settings.read_text(encoding="utf-8")
+    if changed:
+        settings.write_text(installed + "\n", encoding="utf-8")
+    person.says("uninstall", "claude")
+
+    assert json.loads(installed)["env"]["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"] == limit
+    assert Patience().drift < int(RAISED_CAP)
+    assert settings.read_text(encoding="utf-8").rstrip("\n") == before
 
 
 def test_options_of_install_are_options_of_the_server(person: Person) -> None:
@@ -225,8 +256,6 @@ def test_wrong_arguments_are_usage_errors(person: Person) -> None:
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
         (("install", "claude-desktop", "--scope", "project"), "no project settings"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
-        # Copilot CLI has no MCP servers in a project.
-        (("install", "copilot", "--scope", "project", "--no-hooks"), "nothing was installed"),
         (("uninstall",), "requires AGENT"),
     ):
         answer = person.run(*argv)

@@ -466,6 +466,7 @@ def warnings(person: Person, name: str) -> list[tuple[str, str]]:
 
 EARLIER: dict[str, tuple[str, str, str, str]] = {
     "gemini": (".gemini/settings.json", r"shopt -s execfail 2>/dev/null; exec |; exit 0", "", "would stop the agent"),
+    "copilot": (".copilot/hooks/tildone.json", r" \|\| true", "", "would stop the agent"),
     "opencode": (".config/opencode/plugins/tildone.js", "callHook", "runHook", "tildone.js is another version's"),
     "pi": (".pi/agent/extensions/tildone.ts", "callHook", "runHook", "tildone.ts is another version's"),
     "claude": (".claude.json", r',\s*"alwaysLoad": true', "", "the server's entry has no alwaysLoad"),

@@ -293,7 +293,7 @@ def test_a_program_that_fails_is_told_once(shim: Shim) -> None:
 def test_pi_registers_the_offered_tools_and_shows_the_status_line(pi: Shim) -> None:
     """A call without a result is an error for the model: an empty result would look like success."""
     pi.set_reply("tools", {"tools": [TOOL]})
-    pi.set_reply("status", "✓ 0/2 · One\n")
+    pi.set_reply("status", "☐ 0/2 · One\n")
     start, call = {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
 
     [_, failed], _ = pi.run(start, call)
@@ -302,7 +302,7 @@ def test_pi_registers_the_offered_tools_and_shows_the_status_line(pi: Shim) -> N
 
     assert failed == {"thrown": "tildone does not answer"}
     assert results == [None, {"content": [{"type": "text", "text": "ok"}]}]
-    assert agent_calls == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
+    assert agent_calls == [["status", ["tildone", "☐ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
     assert pi.calls[-1][1]["args"] == {"done": 1}
 
 

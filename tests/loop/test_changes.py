@@ -1,5 +1,7 @@
 """What a change records, what it does to the tasks of others, and when finished tasks are removed."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,15 +18,15 @@ from tildone.plan.changing import (
     schedule,
     without_unproved,
 )
-from tildone.plan.claims import Claim, Claimant, fence_of, is_start, next_free, settled, started_again
+from tildone.plan.claims import Claim, Claimant, fence_of, is_start, named_active, next_free, settled
 from tildone.plan.events import Bound, Call, Directive, DirectiveSet, Ledger, Nudged, PlanChanged, State, Tripped
 from tildone.plan.guard import PLAN
 from tildone.plan.holding import fact_of_reset, subagent_nudge, with_counts_of, without_taken
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Rules, Status, Task, TaskInPhase, flat
-from tildone.plan.ops import Everything, Mark, Named, Note, Numbered, Origin
+from tildone.plan.ops import Append, Everything, Mark, Named, Note, Numbered, Op, Origin, Remove, Rename
 from tildone.plan.reduce import reduce
 
-ONE = Numbered((1,))
+ONE, TWO = Numbered((1,)), Numbered((2,))
 DONE = Mark(ONE, COMPLETED)
 COUNTED = State(
     "e", plan_of("a", "b"), drift=4, since=9, directive=Directive.PAUSE, ledger=Ledger(continued=2, began=5)
@@ -105,39 +107,39 @@ def with_files(given: Plan, *globs: str) -> Plan:
     return replace(given, phases=flat(*tasks).phases)
 
 
-def test_steps_that_start_tasks_in_progress_are_found() -> None:
-    """They change nothing in the plan, but the agent is to have these tasks."""
+def test_steps_that_name_tasks_in_progress_are_found() -> None:
+    """Those that start them change nothing in the plan, but the agent is to have these tasks."""
+    before = plan(ACTIVE, ACTIVE, OPEN)
+    marks: list[Op] = [Mark(ONE, ACTIVE), Mark(Named("no such task"), ACTIVE), Mark(Numbered((2, 3)), CLOSED)]
+    notes: list[Op] = [Note(TWO, "n"), Append((Task("new"),))]
+    changes: list[Op] = [Rename(ONE, "x"), Remove(TWO), Mark(Everything(), ACTIVE)]
+
+    def named(steps: Sequence[Op]) -> list[list[int]]:
+        return [sorted(numbers) for numbers in named_active(before, steps)]
+
+    assert [is_start(step) for step in marks] == [True, True, False]
+    assert [named(steps) for steps in (marks, changes, notes)] == [[[1], [2]], [[1, 2], []], [[], []]]
+
+
+def test_what_another_agent_has_stays_as_it_was() -> None:
+    """Of an atomic change, nothing remains."""
+    before, after = plan(OPEN, OPEN, OPEN), plan(ACTIVE, CLOSED, OPEN)
+
+    rest, nothing = (settled(before, after, {1: claim_of(1)}, frozenset, atomic=atomic) for atomic in (False, True))
+
+    assert (statuses(rest.plan), rest.refused) == ([OPEN, CLOSED, OPEN], (1,))
+    assert (nothing.plan, nothing.refused) == (before, (1,))
+    assert statuses(settled(before, after, {}, frozenset, atomic=True).plan) == [ACTIVE, CLOSED, OPEN]
+
+
+def test_the_text_of_a_task_that_another_agent_has_stays_as_it_was() -> None:
     before = plan(ACTIVE, OPEN, OPEN)
-    steps = [Mark(Everything(), ACTIVE), Mark(Named("no such task"), ACTIVE), Mark(Numbered((2,)), CLOSED)]
-
-    assert [is_start(step) for step in steps] == [True, True, False]
-    assert started_again(before, steps) == {1}
-
-
-def test_the_next_ready_task_is_started_in_place_of_one_that_another_agent_has() -> None:
-    before, after = plan(OPEN, OPEN, OPEN), plan(ACTIVE, OPEN, OPEN)
+    after = replace(before, phases=flat(*(replace(task, text=task.text.upper()) for task in before.tasks)).phases)
 
     result = settled(before, after, {1: claim_of(1)}, frozenset)
 
-    assert (statuses(result.plan), result.refused, result.instead) == ([OPEN, ACTIVE, OPEN], (1,), 2)
-    assert statuses(settled(before, after, {1: claim_of(1)}, frozenset, offers=False).plan) == [OPEN, OPEN, OPEN]
-
-
-def test_no_task_is_offered_to_an_agent_that_has_one() -> None:
-    result = settled(plan(ACTIVE, OPEN, OPEN), plan(ACTIVE, ACTIVE, OPEN), {2: claim_of(2)}, frozenset)
-
-    assert (statuses(result.plan), result.instead) == ([ACTIVE, OPEN, OPEN], 0)
-
-
-def test_the_tasks_before_a_refused_one_are_offered_last() -> None:
-    before = flat(*(Task(f"task {number}", number=number) for number in range(1, 5)))
-    wants_2 = replace(
-        before, phases=flat(*(replace(t, status=ACTIVE if t.number == 2 else OPEN) for t in before.tasks)).phases
-    )
-
-    assert settled(before, wants_2, {2: claim_of(2)}, frozenset).instead == 3
-    assert settled(before, wants_2, {2: claim_of(2)}, lambda: frozenset({3, 4})).instead == 1
-    assert settled(before, wants_2, {2: claim_of(2)}, lambda: frozenset({1, 3, 4})).instead == 0
+    assert ([task.text for task in result.plan.tasks], result.refused) == (["task 1", "TASK 2", "TASK 3"], (1,))
+    assert fence_of(before, after, Claimant("me"), 60).beside == {1, 2, 3}
 
 
 def test_a_list_that_removes_a_task_of_another_agent_changes_nothing() -> None:
@@ -181,7 +183,7 @@ def test_a_task_that_others_closed_meanwhile_is_not_reopened() -> None:
     unaware = settled(before, after, {}, frozenset, known=plan(OPEN, OPEN, OPEN))
     aware = settled(before, after, {}, frozenset, known=before)
 
-    assert (statuses(unaware.plan), unaware.closed, unaware.instead) == ([CLOSED, ACTIVE, OPEN], (1,), 2)
+    assert (statuses(unaware.plan), unaware.closed) == ([CLOSED, OPEN, OPEN], (1,))
     assert (statuses(aware.plan), aware.closed) == ([ACTIVE, OPEN, OPEN], ())
 
 
@@ -201,7 +203,7 @@ def test_a_task_in_progress_that_the_agent_cannot_have_is_told_with_its_rival() 
 
     result = settled(before, before, {}, lambda: frozenset({1, 2}), {1: 0, 2: 1})
 
-    assert (result.refused, result.conflicts, result.instead) == ((1,), ((2, 1),), 0)
+    assert (result.refused, result.conflicts) == ((1,), ((2, 1),))
 
 
 def test_the_store_is_told_what_a_change_starts_and_which_tasks_it_may_conflict_with() -> None:
@@ -228,18 +230,27 @@ def test_the_next_free_task_is_ready_and_shares_no_files_with_those_of_others() 
     assert next_free(plan(ACTIVE, OPEN, OPEN), frozenset({1})) == plan(ACTIVE, OPEN, OPEN).tasks[1]
 
 
-TWO = State(plan=flat(Task("a", number=1), Task("b", number=2)))
+def test_the_next_free_task_is_the_first_after_another_one() -> None:
+    four = flat(*(Task(f"task {number}", number=number) for number in range(1, 5)))
+    found = [
+        next_free(four, frozenset(taken), after) for taken, after in [((), 2), ((3, 4), 2), ((1, 3, 4), 2), ((), 9)]
+    ]
+
+    assert [task and task.number for task in found] == [3, 1, None, 1]
+
+
+TWO_TASKS = State(plan=flat(Task("a", number=1), Task("b", number=2)))
 
 
 def test_tasks_of_others_need_not_be_done() -> None:
     """A tool that sends the whole list must not learn that they are done."""
     statuses = {
-        sends: [task.status for task in without_taken(TWO, frozenset({2}), sends_whole_list=sends).plan.tasks]
+        sends: [task.status for task in without_taken(TWO_TASKS, frozenset({2}), sends_whole_list=sends).plan.tasks]
         for sends in (True, False)
     }
 
     assert statuses == {True: [Status.PENDING, Status.BLOCKED], False: [Status.PENDING, Status.COMPLETED]}
-    assert without_taken(TWO, frozenset(), sends_whole_list=True) is TWO
+    assert without_taken(TWO_TASKS, frozenset(), sends_whole_list=True) is TWO_TASKS
 
 
 def test_what_waits_for_tasks_of_others_is_blocked() -> None:
@@ -288,7 +299,7 @@ def test_a_subagent_shares_the_nudges_of_its_parent() -> None:
 
 
 def test_the_nudge_of_a_subagent_leaves_the_counts_of_its_parent() -> None:
-    assert subagent_nudge(State(plan=TWO.plan, nudges=3, drift=4)) == Nudged(3, 4, of_subagent=True)
+    assert subagent_nudge(State(plan=TWO_TASKS.plan, nudges=3, drift=4)) == Nudged(3, 4, of_subagent=True)
     assert subagent_nudge(State()) is None
 
 

@@ -1,4 +1,4 @@
-"""Whether an agent is told to go on: progress, questions to the person, checks that are to run."""
+"""Whether an agent is told to go on: progress, and checks that are to run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from tildone.plan.changing import (
 )
 from tildone.plan.events import Bound, Directive, Ledger, Nudged, PlanChanged, State, StopFingerprint, Tripped
 from tildone.plan.gate import (
-    REQUESTS,
+    Asks,
     Decision,
     GiveUp,
     GoOn,
@@ -35,7 +35,6 @@ from tildone.plan.gate import (
     Verdict,
     countdown,
     decide,
-    ends_with_question,
     judge,
 )
 from tildone.plan.guard import PLAN
@@ -72,6 +71,9 @@ DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
     ("after it", state(ledger=Ledger(continued=1000, began=1)), Turn(at=1), GiveUp(Bound.TOTAL, 1000)),
     ("nearly a week after the first nudge", state(ledger=Ledger(continued=1, began=9)), Turn(at=8 + WEEK), GoOn),
     ("a week after", state(ledger=Ledger(continued=1, began=9)), Turn(at=9 + WEEK), GiveUp(Bound.HOURS, 168)),
+    ("before the coding agent's own limit", state(), Turn(continued=7, max_continued=8), GoOn),
+    ("at it", state(), Turn(continued=8, max_continued=8), GiveUp(Bound.HOST, 8)),
+    ("without such a limit", state(), Turn(continued=99), GoOn),
     ("with blocked tasks alone", state(flat(WAITING, Task("a", COMPLETED))), Turn(), Rest(RestReason.BLOCKED)),
     ("with other tasks", state(flat(WAITING, Task("b"))), Turn(), GoOn(1, Task("b"))),
     ("when the files have changed", IN_VAIN, Turn(fingerprint=StopFingerprint("others", "words")), GoOn(2, C, 1)),
@@ -96,6 +98,21 @@ DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
         GiveUp(Bound.SAME, 3),
     ),
     ("without words", state(OPEN, 3, 3, fingerprint=FILES, repeats=2), Turn(fingerprint=FILES), GoOn),
+    ("in doubt", state(), Turn(asked=Asks.DOUBT, fingerprint=WORDS), GoOn(2, C)),
+    ("in doubt again", state(fingerprint=WORDS), Turn(asked=Asks.DOUBT, fingerprint=WORDS), Rest(RestReason.ASKED)),
+    (
+        "in doubt again, with other files",
+        state(fingerprint=WORDS),
+        Turn(asked=Asks.DOUBT, fingerprint=StopFingerprint("others", "words")),
+        Rest(RestReason.ASKED),
+    ),
+    (
+        "in doubt with another message",
+        state(fingerprint=WORDS),
+        Turn(asked=Asks.DOUBT, fingerprint=StopFingerprint("files", "more")),
+        GoOn(2, C),
+    ),
+    ("in doubt without words", state(fingerprint=FILES), Turn(asked=Asks.DOUBT, fingerprint=FILES), GoOn),
     ("four hours after the first nudge", state(OPEN, 1, 1, since=7), LATE, GiveUp(Bound.TIME, 240)),
     ("nearly four hours", state(OPEN, 1, 1, since=8), LATE, GoOn),
     ("at the first nudge", state(), LATE, GoOn),
@@ -111,8 +128,8 @@ DECISIONS: list[tuple[str, State, Turn, Decision | type[GoOn]]] = [
             (Directive.PAUSE, Turn(), RestReason.PAUSED),
             (Directive.STOP, Turn(), RestReason.PAUSED),
             (Directive.GO, Turn(busy=True), RestReason.BUSY),
-            (Directive.GO, Turn(asked=True), RestReason.ASKED),
-            (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
+            (Directive.GO, Turn(asked=Asks.YES), RestReason.ASKED),
+            (Directive.GO, Turn(errored=True, asked=Asks.YES, busy=True), RestReason.ERRORED),
         )
     ),
 ]
@@ -165,7 +182,7 @@ def test_an_agent_is_let_go_when_a_budget_is_used_up(
 
 limits = st.none() | st.integers(0, 20)
 spending = st.builds(Spent, st.floats(0, 20), st.integers(0, 20), st.integers(0, 2_000_000))
-turns = st.builds(Turn, st.booleans(), st.booleans(), st.booleans(), cost=st.floats(0, 20), task=spending)
+turns = st.builds(Turn, st.booleans(), st.booleans(), st.sampled_from(Asks), cost=st.floats(0, 20), task=spending)
 states = st.builds(
     State,
     st.just("e"),
@@ -216,64 +233,6 @@ def test_the_countdown_ticks_every_second_and_fires_once_at_the_end() -> None:
     assert [(tick.at, tick.left) for tick in countdown()] == [(0, 3), (1000, 2), (2000, 1), (3000, 0)]
     assert [tick.fires for tick in countdown()] == [False, False, False, True]
     assert countdown(0) == (Tick(0, 0),)
-
-
-QUESTIONS = [
-    "Which database should I use?",
-    "I found two ways. Which one do you prefer?",
-    "**Which one do you prefer?**",
-    "Do you want (a) or (b)? 🙂",
-    "(Or shall I ask Bob?)",
-    "Soll ich die Tabelle löschen?",
-    "¿Borro la tabla?",
-    "使用哪个数据库？",
-    "需要我删除这张表吗。",
-    "هل أحذف الجدول؟",
-    "Ποια βάση να χρησιμοποιήσω\u037e",
-    "テーブルを削除してもよろしいですか。",
-    "테이블을 삭제할까요.",
-    "I can do either:\nWhich do you prefer?\n\n1. Rewrite it\n2. Leave it\n",
-    "Which do you prefer?\n- rewrite it\n- leave it",
-    "Which of these?\n\n```sql\nDROP TABLE a;\n```",
-    "Shall I use this?\n```\nnever closed",
-    "Two points:\n- it is slow\n- should I cache it?",
-    "Let me know whether to keep the old names.",
-    "I can't go on without the key. Please provide it in .env.",
-    "I'm waiting for your decision on the schema.",
-    f"{'x' * 10_000}. Which one?",
-    "Bitte bestätige, dass ich löschen darf.",
-    "J’attends votre accord.",
-    "请确认是否删除。",
-    "どちらにするか教えてください。",
-]
-STATEMENTS = [
-    *("", "   \n\n", "Done.", "It ends with return x;", "I fixed the parser. All tests pass."),
-    *("Why did it fail? The index was off by one. I fixed it.", "Let me know if you have any questions!"),
-    *("Let me know if you'd like any changes.", "Is there anything else I can help with?", "Does that help?"),
-    *("Kann ich sonst noch etwas tun?", "还有其他需要帮忙的吗？", "## What's next?\n1. Write the docs\n2. Release"),
-    *("The pattern is `a?`, and it is tested now.", "```\nWhich one?\n```", "1. Parser\n2. Tests", "🙂"),
-]
-
-
-def test_a_question_or_request_at_the_end_is_detected() -> None:
-    """In several languages, before trailing ornaments, and before a list of choices.
-
-    Not one that is answered in the same message, a heading, code, or an offer of further help.
-    """
-    assert [message for message in QUESTIONS if not ends_with_question(message)] == []
-    assert [message for message in STATEMENTS if ends_with_question(message)] == []
-
-
-def test_every_request_phrase_is_detected_in_a_statement() -> None:
-    phrases = [phrase for phrase_list in REQUESTS.values() for phrase in phrase_list.split("|")]
-
-    assert [phrase for phrase in phrases if not ends_with_question(f"I did it. {phrase.capitalize()} x.")] == []
-
-
-@given(st.text(st.characters(exclude_characters="`~")))
-def test_any_message_is_handled(message: str) -> None:
-    assert ends_with_question(message) in (True, False)
-    assert ends_with_question(f"{message}\n\nWhich one?")
 
 
 AB = numbered(plan_of("a", "b"))

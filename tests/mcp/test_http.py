@@ -69,7 +69,7 @@ async def test_clients_that_name_the_same_session_are_told_of_each_others_change
         fourth = text_of(await one.call_tool("todo", {"start": 2}))
 
     assert second == "2\nPlan:\n1 One\n2 Two"
-    assert "2> Two" in third
+    assert "started 2 Two" in third
     # In protocols with connections, the server remembers which head each has seen; otherwise it assumes nothing.
     assert (fourth == "ok") is (mode == "legacy")
 

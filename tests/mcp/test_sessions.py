@@ -93,8 +93,10 @@ async def test_agents_that_share_a_session_see_each_others_changes_and_take_no_t
 
     assert project.texts("ours") == ["One", "Two", "Three", "Four"]
     assert replies[:2] == ["1", "2-4\nPlan:\n1 One\n2 Two\n3 Three\n4 Four"]
-    assert replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
-    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
+    assert (
+        replies[4] == "ok; yours: 3\nChanged by others meanwhile; now:\nstarted 2 Two\nstarted 3 Three\n4 Four\ndone 1"
+    )
+    assert replies[5] == "ok; yours: 4\nChanged by others meanwhile; now:\nstarted 3 Three\nstarted 4 Four\ndone 1-2"
 
 
 @every_mode
@@ -258,7 +260,7 @@ async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Projec
         set_seen_head(project, "claude:1", head(project))
         known = text_of(await client.call_tool("todo", {"done": 2}))
 
-    assert forgotten == "ok\nPlan:\n2> Two\ndone 1"
+    assert forgotten == "ok\nPlan:\nstarted 2 Two\ndone 1"
     assert known == "ok"
 
 
@@ -341,7 +343,7 @@ def test_a_call_of_claude_code_is_the_subagents_whose_hook_announced_it_once(age
     announce_call(agents, "claude", "toolu_1", AgentId("claude", "s2"), "a1")
 
     first, again = (
-        subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
+        subagent_in_call(agents, CLAUDE_PARENT, 7, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
     )
 
     assert (first, again) == (CallingSubagent(AgentId("claude", "s2"), "a1"), None)
@@ -351,28 +353,30 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     subagents = call(threadId="t2", **{"x-codex-turn-metadata": {"parent_thread_id": "s1"}})
     forked = call(threadId="t3", **{"x-codex-turn-metadata": {"thread_source": "user"}})
 
-    assert subagent_in_call(agents, CODEX, subagents) == CallingSubagent(CODEX, "t2")
-    assert subagent_in_call(agents, CODEX, forked) is None
+    assert subagent_in_call(agents, CODEX, 7, subagents) == CallingSubagent(CODEX, "t2")
+    assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-def test_a_call_of_opencode_is_recognised_by_its_arguments(agents: AgentRegistry) -> None:
-    parent = AgentId("opencode", "ses_1")
-    announce_call(agents, "opencode", call_key("", 7, ARGUMENTS), parent, "ses_2")
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1")])
+def test_a_call_without_an_id_is_recognised_by_its_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+    parent = AgentId(caller.integration, "s1")
+    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "ses_2")
 
     others = {"name": "todo", "arguments": {"add": ["Two"]}}
-    assert subagent_in_call(agents, OPENCODE, others) is None
-    assert subagent_in_call(agents, OPENCODE, call()) == CallingSubagent(parent, "ses_2")
-    assert subagent_in_call(agents, OPENCODE, call()) is None
+    assert subagent_in_call(agents, caller, 7, others) is None
+    assert subagent_in_call(agents, caller, 8, call()) is None
+    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "ses_2")
+    assert subagent_in_call(agents, caller, 7, call()) is None
 
 
 def test_odd_metadata_and_notes_name_nobody(agents: AgentRegistry) -> None:
     odd: list[object] = [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}]
     for given in ({"name": "todo", "arguments": None, "_meta": each} for each in odd):
         for agent in (CLAUDE_PARENT, CODEX, OPENCODE, AgentId(pid=1)):
-            assert subagent_in_call(agents, agent, given) is None
+            assert subagent_in_call(agents, agent, 7, given) is None
     for note in ("claude:s1", "claude:s1\n", "\na1"):
         agents.set_note(AgentId("claude", "toolu_1"), "call", note)
-        assert subagent_in_call(agents, CLAUDE_PARENT, call(**{"claudecode/toolUseId": "toolu_1"})) is None
+        assert subagent_in_call(agents, CLAUDE_PARENT, 7, call(**{"claudecode/toolUseId": "toolu_1"})) is None
 
 
 THIS_PROCESS = os.getpid()

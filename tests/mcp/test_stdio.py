@@ -82,7 +82,7 @@ async def test_a_plan_outlives_its_server_and_others_change_it(project: Project)
         await next_change()
         plan = await read(client)
 
-    assert reply == "ok\nChanged by others meanwhile; now:\n2> By hand\ndone 1"
+    assert reply == "ok\nChanged by others meanwhile; now:\nstarted 2 By hand\ndone 1"
     assert plan == "- [x] One\n- [/] By hand\n- [ ] And again\n"
 
 
@@ -409,5 +409,5 @@ async def test_agents_share_a_session_in_postgresql_and_are_notified_of_changes(
                 session_in(store, mode, dialect_named("brief")).call("todo", {"add": ["Two"]})
                 assert await next_change() == "plan://current"
             done = text_of(await client.call_tool("todo", {"done": 1}))
-            assert done == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
+            assert done == "ok\nChanged by others meanwhile; now:\nstarted 2 Two\ndone 1"
             assert await read(client) == "- [x] One\n- [/] Two\n"

@@ -22,7 +22,7 @@ agent](../how-to/use-in-your-own-agent.md) shows the names at work. This page is
 SECTIONS = {
     "Sessions and stores": "session_in Session Verdict store_at Store MemoryStore SqliteStore __version__",
     "Dialects": "BRIEF INDEXED PHASED DECLARED Dialect Tool Reply anthropic_tools openai_tools tool_instructions",
-    "Continuing an agent": "Patience Turn StopFingerprint Decision GoOn Rest RestReason GiveUp Bound Directive",
+    "Continuing an agent": "Patience Turn Asks StopFingerprint Decision GoOn Rest RestReason GiveUp Bound Directive",
     "Plans": "Plan Phase Task Status flat open_tasks next_task",
     "Changes": "Write Append Insert Mark StartNext Move Rename Remove Note SetCheck Order Touch Outcome Actor Author",
     "Selectors": "Named Numbered At InPhase Everything",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.base import HeadMoved, UnknownEvent
-from tildone.log.session import Session, SessionParts
+from tildone.log.session import MAX_OWN_EVENTS, Session, SessionParts
 from tildone.plan.dialects import Dialect
 from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS
 from tildone.plan.dialects.brief import DIALECT as BRIEF
@@ -16,6 +16,7 @@ from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.events import Actor, Author, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.plan.faults import TooManyTasks
 from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Check, Phase, Plan, Rules, Task, flat, numbered, open_tasks
 from tildone.plan.ops import Append, At, Mark, Numbered, Rename, SetCheck, Write
@@ -416,6 +417,41 @@ def test_tasks_of_a_person_stay_so_when_the_agent_writes_the_list_anew() -> None
     assert [person.plan.tasks[0].from_user, agent.plan.tasks[0].from_user] == [True, False]
 
 
+def test_the_tasks_of_a_person_do_not_keep_an_agent_from_planning() -> None:
+    """What the agent wrote itself counts, and a person's own additions are bounded by the whole plan."""
+    session, few = by(author_of).using(dialect=BRIEF), Rules(max_tasks=3)
+    session.change((Append(tuple(Task(f"theirs {number}") for number in range(500))),), rules=Rules())
+
+    assert session.call("todo", {"add": ["own"]}).text.startswith("501\n")
+    assert not session.change((Append((Task("b"), Task("c"))),), Actor.AGENT, few).faults
+    assert session.change((Append((Task("d"),)),), Actor.AGENT, few).faults == (TooManyTasks(1, 503, 503),)
+    assert session.change((Append((Task("e"),)),), rules=few).faults == (TooManyTasks(1, 3, 503),)
+
+
+def test_calls_of_an_agent_at_the_same_time_are_not_changes_of_others() -> None:
+    """In processes of their own. A person's change among them, and one that was taken back, are told."""
+    store = MemoryStore()
+    session, another = (conversation(name, store).using(reader=name) for name in "ab")
+    session.call("todo", {"add": ["a", "b", "c", "d"]})
+    seen = session.seen_head
+
+    def late(arguments: dict[str, Any]) -> str:
+        """A call by a process that has read what the model knows before the others wrote."""
+        store.records.set_seen("s", "a", seen)
+        return session.call("todo", arguments).text
+
+    session.call("todo", {"start": 1})
+    assert late({"note": "2 own"}) == "ok"
+    another.call("todo", {"note": "3 of another"})
+    assert late({"note": "2 again"}).startswith("ok\nChanged by others meanwhile")
+    seen = session.seen_head
+    session.undo()
+    assert late({"note": "4 own"}).startswith("ok\nChanged by others meanwhile")
+    for number in range(MAX_OWN_EVENTS):
+        session.call("todo", {"note": f"4 {number}"})
+    assert late({"note": "4 more"}).startswith("ok\nChanged by others meanwhile")
+
+
 def conversation(name: str, store: MemoryStore, dialect: Dialect = BRIEF) -> Session:
     """The session of an agent that is held to what is its own, by the name of its conversation."""
     ids, author = itertools.count(), Author("Ada", f"claude:{name}")
@@ -451,7 +487,7 @@ def test_an_agent_is_held_to_its_own_tasks_and_to_those_of_people() -> None:
     second.call("todo", {"add": ["own"], "start": 5})
     assert held(second) == [4, 5]
     second.set_seen_head(second.state.head)
-    assert second.call("todo", {"done": 5}).text == "ok\n4> theirs"
+    assert second.call("todo", {"done": 5}).text == "ok\nstarted 4 theirs"
     second.call("todo", {"done": 4})
     assert second.turn_ended().decision == Rest(RestReason.ALL_DONE)
 

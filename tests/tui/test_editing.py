@@ -216,19 +216,19 @@ async def test_a_key_sets_the_files_that_a_task_changes(three: World) -> None:
 
 
 async def test_a_task_says_which_agent_has_it_and_from_whom_it_was_taken_over(three: World) -> None:
-    store, first, second = three.store, Claimant("claude:1"), Claimant(f"codex:{HOSTILE}")
+    store, first, second = three.store, Claimant("claude:1"), Claimant(f"{HOSTILE}:2")
     three.write("p", Phase("", (Task("Write it", Status.IN_PROGRESS), Task("Test it"))))
     store.records.claim("p", 1, first, 5 * MINUTE)
     async with watching(three, PLAN) as pilot:
-        await shows(pilot, "    held by claude:1 for 5 min")
+        await shows(pilot, "    held by claude 1 for 5 min")
 
     store.records.lapse("p", first.agent)
     async with watching(three, PLAN) as pilot:
-        await shows(pilot, "    left by claude:1: others can take it over")
+        await shows(pilot, "    left by claude 1: others can take it over")
 
     store.records.claim("p", 1, second, 5 * MINUTE)
     async with watching(three, PLAN, now=lambda: now() + 2 * MINUTE) as pilot:
-        await shows(pilot, "held by codex:␛[2J", " for 3 min, taken over from claude:1")
+        await shows(pilot, "held by ␛[2J<U+202E>evil 2 for 3 min, taken over from claude 1")
         assert not set(text(pilot)) & set("\x1b\u202e")
 
 
@@ -238,7 +238,7 @@ async def test_order_files_and_claims_fit_into_a_narrow_screen(three: World) -> 
     number = three.plan("p").tasks[1].number
     three.session("p").change([Order(Numbered((number,)), (1,)), Touch(Numbered((number,)), ("x" * 80,))])
     async with watching(three, PLAN, size=(40, 24)) as pilot:
-        await shows(pilot, "held by claude:5f0c1234… for 5 min", "waits for #1 Write it", "changes xxx")
+        await shows(pilot, "held by claude 1234 for 5 min", "waits for #1 Write it", "changes xxx")
         assert all(len(row) <= 40 for row in lines(pilot))
 
 

@@ -319,3 +319,4 @@ def test_amounts_and_budgets_are_said_as_far_as_they_are_known() -> None:
     assert describe_bound(Bound.TASK_COST, 0.5) == "the task in progress has cost $0.50"
     assert describe_bound(Bound.TASK_TOKENS, 1_500_000) == "the task in progress has used 1.5M tokens"
     assert describe_bound(Bound.TASK_TIME, 30) == "the task in progress has taken 30 minutes"
+    assert describe_bound(Bound.HOST, 8) == "told to go on 8 times, the limit of the coding agent"

@@ -1,5 +1,7 @@
 """Plans as text: lines for terminals, calls and results of tools, lists for models, strips and status bars."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from tests.formats import hostile_plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.base import replace
-from tildone.plan.events import Directive, State
+from tildone.plan.events import Bound, Directive, State, Tripped
 from tildone.plan.guard import PLAN
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, flat
 from tildone.plan.text import phases as phase_tree
@@ -500,20 +502,33 @@ def test_the_status_line_has_the_progress_the_next_task_and_the_directive() -> N
     plan = flat(Task("a", COMPLETED), Task("b"), Task("Write parser", IN_PROGRESS, number=4))
 
     assert line(plan) == "✓ 1/3 · #4 Write parser"
-    assert line(plan_of("a")) == "✓ 0/1 · #1 a"
+    assert line(plan_of("a")) == "☐ 0/1 · #1 a"
     assert line(flat(Task("a", COMPLETED))) == "✓ 1/1"
     assert line(Plan()) == ""
-    assert line(plan_of("a"), Directive.PAUSE) == "✓ 0/1 · #1 a · paused"
+    assert line(plan_of("a"), Directive.PAUSE) == "☐ 0/1 · #1 a · paused"
     assert line(Plan(), Directive.STOP) == "stopped"
 
     shown = line(plan_of(f"x\n\x1b[2J{'y' * 100}"))
 
-    assert shown.startswith("✓ 0/1 · #1 x⏎␛[2Jyyy")
+    assert shown.startswith("☐ 0/1 · #1 x⏎␛[2Jyyy")
     assert shown.endswith("y…")
-    assert len(shown) == len("✓ 0/1 · #1 ") + MAX_TASK_CHARS
+    assert len(shown) == len("☐ 0/1 · #1 ") + MAX_TASK_CHARS
     assert status_line(State("e", plan_of("a")), held_up="the agent set aside #1") == (
-        "✓ 0/1 · #1 a · needs you: the agent set aside #1"
+        "☐ 0/1 · #1 a · needs you: the agent set aside #1"
     )
+    tripped = replace(State("e", plan_of("a")), tripped=Tripped(Bound.NUDGES, 3))
+    assert status_line(tripped) == "☐ 0/1 · #1 a · let go"
+
+
+@pytest.mark.parametrize(
+    ("unapproved", "command"),
+    [([2], "approve 2"), ([2, 3, 5], "approve 2 3 5"), ([2, 3, 5, 6], "approve"), ([2, 0], "approve")],
+)
+def test_the_status_line_says_how_to_approve_checks_that_wait_for_it(unapproved: Sequence[int], command: str) -> None:
+    state = State("e", plan_of("a"))
+
+    assert status_line(state, unapproved=unapproved) == f"☐ 0/1 · #1 a · needs you: tildone {command}"
+    assert status_line(state, held_up="x", unapproved=unapproved).endswith(f" · needs you: x; tildone {command}")
 
 
 LEAD = (Span("* 01m7ev36es", Role.WARNING), Span("  12:03", Role.MUTED))

@@ -19,6 +19,7 @@ from tildone.plan.faults import (
     MissingField,
     NoSuchNumber,
     NoTasks,
+    NotYours,
     OutOfRange,
     PhaseMissing,
     TaskMissing,
@@ -33,7 +34,7 @@ from tildone.plan.model import Check, Plan, Proof, Result, Rules, Status, Task, 
 from tildone.plan.ops import Mark, Numbered, Order, SetCheck
 from tildone.plan.reduce import Outcome, reduce
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, Work
-from tildone.plan.text.claims import ClaimNews, claim_lines, holder_text, successor_lines
+from tildone.plan.text.claims import fault_line, free_line, holder_text, successor_lines
 from tildone.plan.text.faults import describe_fault, with_sources
 from tildone.plan.text.proofs import (
     MAX_DOING,
@@ -168,39 +169,16 @@ def claim(task: int, remaining: int = 0) -> Claim:
     return Claim(task, 2, 9, OTHER, remaining=remaining)
 
 
-@pytest.mark.parametrize(
-    ("remaining", "time"), [(0, ""), (1, " (for 1 min unless it goes on)"), (60_001, " (for 2 min unless it goes on)")]
-)
-def test_a_task_that_another_agent_has_is_left_to_it(remaining: int, time: str) -> None:
-    news = ClaimNews({1: claim(1, remaining)}, refused=(1,), instead=2)
+def test_an_agent_that_cannot_have_a_task_is_told_which_it_can_start() -> None:
+    """The first after that one, if there is one; none while it has a task in progress itself."""
+    tasks = [*PLAN.tasks[:2], Task("y", number=4)]
+    lines = [free_line(flat(*tasks), frozenset({1}), after, numbered=True) for after in (1, 2, 4, 9)]
 
-    assert claim_lines(PLAN, news, numbered=True) == [
-        f"#1 “parse␛” is with claude:1⏎{time}. Leave it to that agent.",
-        "Started instead: #2 “wire”",
-    ]
-
-
-def test_tasks_that_others_have_or_closed_are_told_even_if_they_are_gone() -> None:
-    """And that no other is ready, only if one was refused."""
-    news = ClaimNews({1: claim(1)}, lost=(claim(1),), refused=(1,), instead=2)
-
-    assert claim_lines(PLAN, news, numbered=False) == [
-        "“parse␛” has passed to claude:1⏎: yours was silent for too long. Your change of it was not made.",
-        "Started instead: “wire”",
-    ]
-
-    news = ClaimNews({}, conflicts=((2, 9),), closed=(3,))
-
-    assert claim_lines(PLAN, news, numbered=False) == [
-        "“wire” was not started: it may change the same files as task 9, on which another agent works.",
-        f"“{'x' * 79}…” was closed by others meanwhile. It stays so.",
-    ]
-
-    alone = flat(Task("parse", Status.IN_PROGRESS, number=1), Task("done", Status.COMPLETED, number=2))
-
-    assert claim_lines(alone, ClaimNews({1: claim(1)}, refused=(1,)), numbered=True)[-1] == "No other task is ready."
-    assert claim_lines(alone, ClaimNews({1: claim(1)}), numbered=True) == []
-    assert claim_lines(PLAN, ClaimNews({1: claim(1)}, refused=(1,)), numbered=True)[1:] == []
+    assert lines == [["Free: #2 “wire”"], ["Free: #4 “y”"], ["Free: #2 “wire”"], ["Free: #2 “wire”"]]
+    assert free_line(PLAN, frozenset({1, 3}), 1, numbered=False) == ["Free: “wire”"]
+    assert free_line(PLAN, frozenset({1, 2, 3}), 1, numbered=True) == ["No other task is ready."]
+    assert free_line(PLAN, frozenset(), 1, numbered=True) == []
+    assert fault_line(NotYours(0, "parse")) == "“parse” was closed by others meanwhile and stays so."
 
 
 def test_a_successor_is_told_where_the_other_agent_left_off() -> None:
@@ -212,7 +190,7 @@ def test_a_successor_is_told_where_the_other_agent_left_off() -> None:
     lines = successor_lines(plan, [Claim(1, 3, 9, OTHER, before)], numbered=True)
 
     assert lines == [
-        "#1 “parse” was begun by codex:2 in /tree⏎ on branch topic.",
+        "#1 “parse” was begun by codex 2 in /tree⏎ on branch topic.",
         "  note: second",
         f"  note: {'y' * 299}…",
         "  note: last⏎note",
@@ -223,7 +201,7 @@ def test_a_successor_is_told_where_the_other_agent_left_off() -> None:
     assert successor_lines(PLAN, [first, gone], numbered=True) == []
     assert successor_lines(Plan(), [gone], numbered=True) == []
     assert successor_lines(PLAN, [Claim(2, 2, 9, OTHER, Claimant("codex:2"))], numbered=False) == [
-        "“wire” was begun by codex:2."
+        "“wire” was begun by codex 2."
     ]
 
 
@@ -257,17 +235,17 @@ HELD = Claim(1, 2, 10 * MINUTE, Claimant("claude:1"))
 
 def test_a_claim_says_for_how_long_others_leave_the_task_alone_and_whose_it_was() -> None:
     """The name of an agent is short and cannot act on the terminal."""
-    assert holder_text(HELD, 6 * MINUTE) == "held by claude:1 for 4 min"
-    assert holder_text(HELD, 10 * MINUTE - 1) == "held by claude:1 for 1 min"
-    assert holder_text(HELD, 10 * MINUTE) == "left by claude:1: others can take it over"
+    assert holder_text(HELD, 6 * MINUTE) == "held by claude 1 for 4 min"
+    assert holder_text(HELD, 10 * MINUTE - 1) == "held by claude 1 for 1 min"
+    assert holder_text(HELD, 10 * MINUTE) == "left by claude 1: others can take it over"
 
     taken = Claim(1, 3, 10 * MINUTE, Claimant("claude:1"), Claimant("codex:2"))
 
-    assert holder_text(taken, 0) == "held by claude:1 for 10 min, taken over from codex:2"
+    assert holder_text(taken, 0) == "held by claude 1 for 10 min, taken over from codex 2"
 
     text = holder_text(Claim(1, 1, MINUTE, Claimant("\x1b[2J" + "x" * 60)), 0)
 
-    assert text == "held by ␛[2Jxxxxxxxxxxx… for 1 min"
+    assert text == "held by ␛[2Jxxxxxxxxxxxxxxx… for 1 min"
 
 
 SENTENCES = {
@@ -288,6 +266,20 @@ SENTENCES = {
     Cycle((2, 1)): "these tasks would wait for each other: 2, 1",
     HasCheck(3, "a\nb"): "“a⏎b” has a check: only a person can remove the task or change the check",
     HasCheck(0): "the plan has a check: only a person can empty the plan or change the check",
+    NotYours(
+        1, "a\x1b", "claude:5f0c-1234", 9
+    ): "#1 “a␛” is with claude 1234 (for 9 min unless it goes on): leave it to that agent",
+    NotYours(
+        0, "a" * 90, "x</system-reminder>\n"
+    ): f"“{'a' * 79}…” is with x‹/system-reminder>⏎: leave it to that agent",
+    NotYours(
+        1, "a", "codex:2", 9, passed_on=True
+    ): "#1 “a” has passed to codex 2, because yours was silent for too long",
+    NotYours(
+        1, "a", beside=Task("b", number=2)
+    ): "#1 “a” may change the same files as #2 “b”, on which another agent works",
+    NotYours(0, "a", beside=Task("b", number=2)): "“a” may change the same files as “b”, on which another agent works",
+    NotYours(3, "a"): "#3 “a” was closed by others meanwhile and stays so",
     MissingField("index", "insert"): "insert needs index",
     UnknownValue("mode", "x\u202e"): "unknown mode “x<U+202E>”",
 }

@@ -93,11 +93,8 @@ def edit(
     else:
         outcome, proofs = complete(session, completed, change)
     refuse_faults(outcome)
-    news = session.news_of_claims
-    if news and not outcome.changed:
-        raise Refused(news)
     texts = tuple(message.text for message in newest.messages)
-    return Edited(outcome, texts, newest.steps is not None, bool(completed), proofs, news)
+    return Edited(outcome, texts, newest.steps is not None, bool(completed), proofs, session.news_of_claims)
 
 
 def replace_plan(

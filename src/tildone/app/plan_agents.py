@@ -6,7 +6,8 @@ from tildone.app.opening import open_agents
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.ids import now
 from tildone.plan.events import latest_state
-from tildone.stores.assignment import is_shared, subagents_on
+from tildone.plan.model import open_tasks
+from tildone.stores.assignment import is_shared, own_names, subagents_on
 
 if TYPE_CHECKING:
     from tildone.app.settings import Settings
@@ -50,6 +51,16 @@ def plan_agents(settings: Settings, store: Store) -> PlanAgents:
     found = subagents_on(registry, settings.session, now())
     lists = [SubagentList(each, latest_state(store.history(each.agent.session)).plan) for each in found]
     return PlanAgents(shared, sharing, tuple(each for each in lists if each.plan.tasks))
+
+
+def left_for(settings: Settings, agent: Agent, plan: Plan) -> list[int]:
+    """Return the numbers of the open tasks of its plan to which an agent is not held: other conversations left them."""
+    # Late, because few agents work on such a plan.
+    from tildone.plan.holding import left_over
+
+    own = own_names(open_agents(settings), agent, is_named=settings.named_session is not None)
+    left = left_over(plan, own)
+    return [task.number for _, task in open_tasks(plan) if task.number in left]
 
 
 def _with_tasks(agents: list[Agent], store: Store, session: str) -> tuple[SharingAgent, ...]:

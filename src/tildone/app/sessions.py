@@ -14,7 +14,7 @@ from tildone.plan import codec
 from tildone.plan.events import Event, SessionInfo
 from tildone.plan.gate import RestReason
 from tildone.plan.model import Plan, next_task, progress
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 from tildone.plan.text.state import SessionFacts, SessionState, SessionWord, session_state, strip_signs, ten_words
 from tildone.stores.agents import Agent
 from tildone.stores.assignment import parent_session
@@ -157,17 +157,11 @@ def title_of(info: SessionInfo, plan: Plan) -> str:
         if not path or os.sep in agent:
             path, agent = name, ""
         project = os.path.basename(path.rstrip(os.sep)) or path
-        return f"{project} ({_short_agent(agent)})" if agent else project
+        return f"{project} ({short_agent(agent)})" if agent else project
     if not is_id(name):
         return name
     text = info.title or next((task.text for task in plan.tasks), "")
     return _clipped(text) or name[:SHORT_ID_CHARACTERS]
-
-
-def _short_agent(agent: str) -> str:
-    """An agent's identity with its conversation's id shortened: `claude 1a2b3c4d`."""
-    integration, _, own = agent.partition(":")
-    return f"{integration} {own[:SHORT_ID_CHARACTERS]}".rstrip()
 
 
 def is_id(name: str) -> bool:

@@ -18,7 +18,7 @@ from tildone.app.settings import Settings
 from tildone.base import TYPE_CHECKING, Refused
 from tildone.plan.events import Directive
 from tildone.plan.runs import LEASE_VARIABLE
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,14 +65,14 @@ def check_person(settings: Settings, act: PersonAct) -> None:
 def not_the_person(settings: Settings) -> str:
     """Return why no person acts here; empty if one does."""
     if agent := agent_here(settings):
-        return f"this is the shell of {printable(agent)}"
+        return f"this is the shell of {short_agent(agent)}"
     return _run_here()
 
 
 def not_the_persons_client(settings: Settings) -> str:
     """Return why the client of this server shows its questions to no person; empty if it does."""
     if agent := agent_of_client(settings):
-        return f"its client runs in the shell of {printable(agent)}"
+        return f"its client runs in the shell of {short_agent(agent)}"
     return _run_here()
 
 

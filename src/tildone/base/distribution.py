@@ -19,6 +19,7 @@ from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 NAME = "tildone"
 EXTRAS = {"mcp": "mcp", "run": "pydantic_ai", "postgres": "psycopg", "tui": "textual", "web": "starlette"}
@@ -42,6 +43,8 @@ class Method:
     TEMPORARY = (UVX, PIPX_RUN)
     """These install into a cache, which may be deleted at any time."""
 
+    BY_PIP = (VENV, USER, SYSTEM)
+
 
 def method() -> str:
     """Return how this copy was installed."""
@@ -61,11 +64,16 @@ def method() -> str:
 
 def checkout() -> str | None:
     """Return the root of the source checkout whose `do.py` set up this copy; None if none did."""
+    root = _sources()
+    return root if root and os.path.realpath(sys.prefix).startswith(os.path.join(root, "")) else None
+
+
+def _sources() -> str:
+    """Return the root of the source checkout that this copy runs from; empty if there is none."""
     root = os.path.realpath(__file__)
     for _ in range(4):
         root = os.path.dirname(root)
-    own = os.path.join(root, "do.py")
-    return root if os.path.exists(own) and os.path.realpath(sys.prefix).startswith(os.path.join(root, "")) else None
+    return root if os.path.exists(os.path.join(root, "do.py")) else ""
 
 
 def script() -> str | None:
@@ -89,6 +97,9 @@ def install_extra(extra: str) -> str:
         return f"python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
     # uv installs a tool anew, with what the command names and nothing else.
     kept = _installed_extras() if how == Method.UV_TOOL else set()
+    if how in Method.BY_PIP and _direct() is None and _sources():
+        # Nothing is installed under the name, and an index need not have it.
+        return _pip(f"-e {quoted(f'{_sources()}[{extra}]')}")
     return _command_with({extra, *kept}) or install_package(f"{NAME}[{extra}]")
 
 
@@ -110,27 +121,39 @@ def _command_with(extras: set[str], *added: str) -> str:
 
 
 def upgrade() -> str:
-    """Return the command that upgrades this copy."""
-    match method():
+    """Return the command that upgrades this copy, from where it came."""
+    how, source = method(), _requirement(set(), pinned=False)
+    is_named = source == NAME
+    match how:
         case Method.UV_TOOL:
             return f"uv tool upgrade {NAME}"
         case Method.UVX:
-            return f"uvx {NAME}@latest"
+            return f"uvx {NAME}@latest" if is_named else f"uvx --refresh --from {quoted(source)} {NAME}"
         case Method.PIPX:
             return f"pipx upgrade {NAME}"
         case Method.PIPX_RUN:
-            return f"pipx run --no-cache {NAME}"
+            return f"pipx run --no-cache {NAME if is_named else f'--spec {quoted(source)} {NAME}'}"
         case Method.CHECKOUT:
-            root = quoted(checkout() or "")
-            return f"git -C {root} pull && python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
-        case _:
-            return _pip(f"--upgrade {NAME}")
+            root = checkout() or ""
+            return f"git -C {quoted(root)} pull && python3 {quoted(os.path.join(root, 'do.py'))} setup"
+    folder = _folder() or (_sources() if _direct() is None else "")
+    if not folder:
+        return _pip(f"--upgrade {quoted(source)}")
+    pull = f"git -C {quoted(folder)} pull"
+    return pull if folder == _sources() else f"{pull} && {_pip(quoted(folder))}"
 
 
 def install_permanently() -> str:
     """Return the command that installs a temporary copy for good."""
     tool = "pipx install" if method() == Method.PIPX_RUN else "uv tool install"
     return f"{tool} {quoted(_requirement(set()))}"
+
+
+def install_anywhere() -> str:
+    """Return how somebody else can install a copy, on another machine, as the end of a sentence."""
+    if _folder() or _direct() is None:
+        return "in a checkout, by: uv tool install ."
+    return f"by: uv tool install {quoted(_requirement(set(), pinned=False))}"
 
 
 def has_extra(extra: str) -> bool:
@@ -211,27 +234,48 @@ def _installed_extras() -> set[str]:
     return {extra for extra in EXTRAS if has_extra(extra)}
 
 
-def _requirement(extras: set[str]) -> str:
-    """Return a requirement for this package with these extras, from the place it was installed from."""
-    url = _origin()
+def _requirement(extras: set[str], *, pinned: bool = True) -> str:
+    """Return a requirement for this package with these extras, from the place it was installed from.
+
+    It has the commit that was installed if it is `pinned`.
+    """
+    direct = _direct() or {}
+    url, version_control = direct.get("url", ""), direct.get("vcs_info")
+    if version_control:
+        commit = f"@{version_control['commit_id']}" if pinned else ""
+        url = f"{version_control['vcs']}+{url}{commit}"
     name = f"{NAME}[{','.join(sorted(extras))}]" if extras else NAME
     return f"{name} @ {url}" if url else name
 
 
-def _origin() -> str:
-    """Return the URL that this copy was installed from; empty if that was a package index."""
+def _folder() -> str:
+    """Return the folder that this copy was installed from; empty if it came from elsewhere."""
+    direct = _direct() or {}
+    if "dir_info" not in direct:
+        return ""
+    # Late, because only few hints need it.
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    return url2pathname(urlsplit(str(direct.get("url", ""))).path)
+
+
+def _direct() -> dict[str, Any] | None:
+    """Return what is noted of the place that this copy was installed from; empty if that was a package index.
+
+    None if nothing is installed under this name.
+    """
     # Late, because only few hints need it.
     from importlib.metadata import PackageNotFoundError, distribution
     from json import loads
 
     try:
         direct = loads(distribution(NAME).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return ""
-    url, version_control = direct.get("url", ""), direct.get("vcs_info")
-    if version_control:
-        return f"{version_control['vcs']}+{url}@{version_control['commit_id']}"
-    return str(url)
+    except PackageNotFoundError:
+        return None
+    except ValueError:
+        return {}
+    return direct if isinstance(direct, dict) else {}
 
 
 def _with() -> Iterator[str]:

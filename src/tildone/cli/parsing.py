@@ -70,12 +70,9 @@ def _add_word(path: list[Verb], positional: list[str], arg: str) -> None:
         return
     if verb is None:
         # Late, because only this error needs it.
-        import shlex
-
         from tildone.cli.suggestions import verb_hint
 
-        hint = f" ({parent.unknown.format(shlex.quote(arg))})" if parent.unknown else ""
-        raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}{hint}")
+        raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}{_unknown(parent, arg)}")
     path.append(verb)
 
 
@@ -108,7 +105,16 @@ def _check(args: ParsedArgs) -> None:
     if count < verb.min_args:
         raise UsageError(f"{name} requires {verb.arguments}; see {name} --help")
     if count > verb.max_args:
-        raise UsageError(f"{name} takes no argument {args.positional[verb.max_args]!r}; see {name} --help")
+        word = args.positional[verb.max_args]
+        raise UsageError(f"{name} takes no argument {word!r}; see {name} --help{_unknown(verb, word)}")
+
+
+def _unknown(verb: Verb, word: str) -> str:
+    """Return the hint of a verb for a word that is not one of its own."""
+    # Late, because only errors need it.
+    import shlex
+
+    return f" ({verb.unknown.format(shlex.quote(word))})" if verb.unknown else ""
 
 
 TABLES: Registry[VerbTable, tuple[str, str]] = Registry(

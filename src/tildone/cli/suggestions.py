@@ -63,13 +63,16 @@ SYNONYMS = {word: verbs for verbs, words in WORDS.items() for word in words.spli
 
 
 def verb_hint(path: Sequence[Verb], word: str) -> str:
-    """Return the likeliest commands for an unknown verb; if there is none, how to list the verbs."""
+    """Return the likeliest commands for an unknown verb; if there is none, how to list the verbs.
+
+    A typing error is one in a verb of the group that was named; without a group, in any verb.
+    """
     typed = word.lower()
     synonyms = [f"{path[0].name} {words}" for words in SYNONYMS.get(typed, "").split(", ") if words]
     found = (
         [*_same_word(path, typed), *synonyms]
         or _corrected(path[-1:], path, typed)
-        or _corrected(path[0].verbs, path[:1], typed)
+        or (_corrected(path[0].verbs, path, typed) if len(path) == 1 else [])
     )
     suggestions = list(dict.fromkeys(found))[:MAX_SUGGESTIONS]
     return did_you_mean(suggestions) if suggestions else f"to list the verbs: {command(path)} --help"

@@ -37,8 +37,8 @@ class Verb:
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
     `for_text` names the one that is meant if the first word contains a space, as no name of a verb does.
     A `hidden` verb is for programs: it is in no help. `aliases` are other names of the verb. `unknown` is a hint for a
-    word that names none of this verb's own verbs; `{}` is replaced by the word. With `takes_command`, everything behind
-    `--` is a command, not arguments of the verb.
+    word that names none of this verb's own verbs, or is no argument of it; `{}` is replaced by the word. With
+    `takes_command`, everything behind `--` is a command, not arguments of the verb.
     """
 
     usage: str

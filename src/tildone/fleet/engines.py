@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tildone.base import StoreError, UsageError
+from tildone.base.distribution import install_extra
 from tildone.fleet.engine import DBOS, UP, EngineFor, TableEngine, is_server
 from tildone.log.kept import Finding, Severity
 from tildone.plan.runs import Lease
@@ -21,7 +22,7 @@ def check_engine(engine: str, store: StoreAddress) -> None:
         raise UsageError("the engine dbos needs a PostgreSQL database; a SQLite file needs no engine but its own table")
     if find_spec("dbos") is None:
         raise UsageError(
-            "the engine dbos is not installed: pip install 'tildone[fleet]'; or, for all workers, set "
+            f"the engine dbos is not installed: {install_extra('fleet')}; or, for all workers, set "
             'engine = "table" in [fleet] and run: tildone fleet up'
         )
 

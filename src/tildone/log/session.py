@@ -5,6 +5,8 @@ What only some of its methods need is imported there: most hooks open a session 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from tildone.base import TYPE_CHECKING, HeadMoved, Refused, StoreError, UnknownEvent, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects import CompletedCall
@@ -28,8 +30,8 @@ from tildone.plan.events import (
     head_after_undo,
     latest_state,
 )
-from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, next_task, with_status
+from tildone.plan.gate import Asks, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
+from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, is_passed, next_task, with_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,6 +74,10 @@ def with_spending(
         return turn
     ms, usage = spent_on(upcoming[1].number, history(), agent, used if used.is_known else None, turn.at)
     return replace(turn, task=Spent(usage.cost or 0, usage.tokens or 0, ms))
+
+
+MAX_OWN_EVENTS = 50
+"""How many events are read to find out whether an agent is told of changes of its own."""
 
 
 def _nobody(_state: State) -> str:
@@ -358,6 +364,18 @@ class Session:
         return describe_held_up(held_up_by_agents(plan, lambda: self.store.history(self.name)))
 
     @property
+    def unapproved(self) -> tuple[int, ...]:
+        """The numbers of the open tasks whose checks a person has to approve; 0 if it is that of the plan."""
+        plan = self.state.plan
+        if not has_checks(plan) or self.parts.prover is None:
+            return ()
+        checks = {task.number: task.check for task in plan.tasks if task.check and task.status.is_open}
+        if plan.check and not is_passed(plan.check, plan.proof):
+            checks[0] = plan.check
+        is_allowed = self.parts.prover().is_allowed
+        return tuple(number for number, check in checks.items() if not is_allowed(check))
+
+    @property
     def held_state(self) -> State:
         """The state with the plan that the agent is held to: tasks that are `taken` by other agents count as closed."""
         return self._held(self.state)
@@ -390,7 +408,10 @@ class Session:
         if tool.whole_list and callable(steps):
             steps = self._keeping_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
-        outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
+        outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known, is_list=tool.whole_list)
+        if known_head is not None and known != outcome.before and self._is_own_since(known_head):
+            # The results of calls at the same time tell the model what they changed.
+            known = outcome.before
         elapsed, left = self._now() - started, self.left_in(outcome.after)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=elapsed, known=known, left=left)
         self._writer.seen = self._writer.last_state.head, outcome.after
@@ -574,11 +595,13 @@ class Session:
         seen_by: str = "",
         proofs: Mapping[int, Proof] | None = None,
         known: Plan | None = None,
+        *,
+        is_list: bool | None = None,
     ) -> Outcome:
         """Apply steps to the plan. If that changes it, record the change, and that the reader `seen_by` has seen it.
 
-        `known` is the plan that the model knows, if it called a tool: it gets the next task in place of one that it
-        cannot have.
+        `known` is the plan that the model knows, if it called a tool. A model keeps a list as a whole (`is_list`) with
+        some tools of ours, and always with that of its coding agent.
         """
         from tildone.plan.changing import change_plan
         from tildone.plan.guard import sets_checks
@@ -593,23 +616,34 @@ class Session:
             state: State, proofs: Mapping[int, Proof], settle: Settle = lambda _, after: after
         ) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            used, origin = rules or self.dialect.rules, lambda: self._origin(actor)
+            used, origin = self._limited(rules or self.dialect.rules, actor, state.plan), lambda: self._origin(actor)
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
             taken, left = self.parts.taken, self.left_in
             return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left)
 
-        proofs_in = self._proofs_in(change, actor, proofs)
-        claimed = self._claimed_change(actor, known)
+        claimed = self._claimed_change(actor, known, rules, is_list=is_list)
+        refused = claimed is not None and claimed.look(lambda: self.plan, steps)
+        proofs_in = self._proofs_in(change, actor, {} if refused else proofs)
         if claimed is None:
             return self._writer.record(actor, lambda state: change(state, proofs_in(state)), lambda _: seen_by)
-        claimed.start_again(lambda: self.plan, steps)
+        if not refused:
+            claimed.start_again(lambda: self.plan, steps)
 
         def write(settle: Settle, append: Callable[[str, Event, str], object]) -> Outcome:
             return self._writer.record(
                 actor, lambda state: change(state, proofs_in(state), settle), lambda _: seen_by, append
             )
 
-        return self._claimed(claimed, write, offers=call is not None and actor is Actor.AGENT and rules is None)
+        outcome, lines = claimed.told(claimed.record(write), with_numbers=self.dialect.numbered)
+        self._writer.news = "\n".join(lines)
+        return outcome
+
+    def _limited(self, rules: Rules, actor: Actor, plan: Plan) -> Rules:
+        """Return the rules without counting tasks that a person added, if an agent adds some: it plans its own work."""
+        theirs = sum(task.from_user for task in plan.tasks)
+        if rules.max_tasks is None or not theirs or self._origin(actor).by_user:
+            return rules
+        return replace(rules, max_tasks=rules.max_tasks + theirs)
 
     def _origin(self, actor: Actor) -> Origin:
         """Return where the tasks that an actor adds come from."""
@@ -619,7 +653,9 @@ class Session:
         by_user = actor in (Actor.USER, Actor.IMPORT) and not self.author_of(actor).agent
         return Origin(by_user, self.parts.source, self.author_of(actor).agent)
 
-    def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:
+    def _claimed_change(
+        self, actor: Actor, known: Plan | None, rules: Rules | None, *, is_list: bool | None
+    ) -> ClaimedChange | None:
         """Return a change that claims tasks for the agent that makes it; None if it is not an agent's."""
         claims = self.parts.claims if actor in (Actor.AGENT, Actor.USER) else None
         agent = self.author_of(actor).agent if claims is not None else ""
@@ -627,13 +663,18 @@ class Session:
             return None
         from tildone.log.claiming import ClaimedChange
 
-        return ClaimedChange(self.store, self.name, agent, claims(), self.parts.taken, known)
-
-    def _claimed(self, claimed: ClaimedChange, write: Callable[..., Outcome], *, offers: bool) -> Outcome:
-        """Make a change of an agent that claims tasks, and note what it is told of those of others."""
-        outcome = claimed.record(write, offers=offers)
-        self._writer.news = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
-        return outcome
+        by_call = actor is Actor.AGENT
+        return ClaimedChange(
+            self.store,
+            self.name,
+            agent,
+            claims(),
+            self.parts.taken,
+            known,
+            # A change under other rules than the dialect's follows the list of the coding agent.
+            is_list=by_call and rules is not None if is_list is None else is_list,
+            atomic=self.dialect.rules.atomic or not by_call,
+        )
 
     def _proofs_in(
         self,
@@ -707,9 +748,14 @@ class Session:
             held,
             self.patience,
             turn,
-            lambda: self._told(self.dialect.carry_on(held.plan), held.plan, state.plan),
+            lambda: self._told(self._go_on(held.plan, turn), held.plan, state.plan),
             lambda turn: self._with_spending(held, complete(turn)),
         )
+
+    def _go_on(self, plan: Plan, turn: Turn) -> str:
+        """Return the prompt that continues the model, and how it says that it waits, if that is in doubt."""
+        prompt = self.dialect.carry_on(plan)
+        return f"{prompt}\n{self.dialect.if_waiting}" if turn.asked is Asks.DOUBT else prompt
 
     def _with_spending(self, state: State, turn: Turn) -> Turn:
         if not self.patience.has_budget:
@@ -734,6 +780,16 @@ class Session:
 
         return with_sources(text, plan, self.parts.source, numbered=self.dialect.numbered)
 
+    def _is_own_since(self, head: str) -> bool:
+        """Return whether the agent that calls made all changes of the plan after an event, as far as they are read."""
+        own = self.author_of(Actor.AGENT).agent
+        for event in islice(self.store.history(self.name), MAX_OWN_EVENTS):
+            if event.id == head:
+                return own != ""
+            if isinstance(event.fact, PlanChanged) and event.author.agent != own:
+                return False
+        return False
+
     def _with_results(self, reply: Reply, outcome: Outcome) -> Reply:
         """Return the reply with the results of the checks that did not pass, and news of the tasks of other agents."""
         if self._writer.news:
@@ -744,7 +800,19 @@ class Session:
 
         refusals = tuple(results(outcome, numbered=self.dialect.numbered))
         told = () if self.dialect.tells_results else refusals
-        return replace(reply, text="\n".join([reply.text, *told]), refusals=refusals)
+        return replace(reply, text="\n".join([reply.text, *told, *self._proposed(outcome)]), refusals=refusals)
+
+    def _proposed(self, outcome: Outcome) -> list[str]:
+        """Say which checks that a change has set have to be approved."""
+        before = {task.number: task.check for task in outcome.before.tasks}
+        tasks = [task for task in outcome.after.tasks if task.check and task.check != before.get(task.number)]
+        if not tasks or self.parts.prover is None:
+            return []
+        from tildone.plan.text.proofs import proposed_line
+
+        prover = self.parts.prover()
+        proposed = [task for task in tasks if task.check and not prover.is_allowed(task.check)]
+        return [proposed_line(proposed, numbered=self.dialect.numbered)] if proposed else []
 
     def _logged(self, done: CompletedCall) -> CompletedCall:
         """Log the completion of the plan if the call completed it, and add the path of the log to the call."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from zlib import crc32
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.claims import started_again
+from tildone.plan.claims import named_active
 from tildone.plan.events import DirectiveSet, PlanChanged
 from tildone.plan.guard import PLAN, is_unproved, reopened
 from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed, with_tasks
@@ -196,15 +196,16 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     """
     steps = [StartNext(taken, left(state.plan)) if isinstance(step, StartNext) else step for step in steps]
     reduced = reduce(state.plan, steps, rules, proofs, model)
-    started, rewritten = started_again(reduced.before, steps), _rewritten(reduced.before, reduced.after)
+    started, rewritten = named_active(reduced.before, steps)[0], _rewritten(reduced.before, reduced.after)
     new = origin() if reduced.changed or started or rewritten else Origin()
     again = started | rewritten if new.agent else started
-    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, new))
+    after = keep_origins(reduced.before, reduced.after, new)
     taken_up = {task.number for task in reduced.before.tasks if task.number in again and task.owner != new.agent}
     if taken_up:
         after = with_tasks(after, lambda task: replace(task, owner=new.agent) if task.number in taken_up else task)
+    after = settle(reduced.before, after)
     outcome = replace(reduced, after=after)
-    if not outcome.changed and not taken_up:
+    if not outcome.changed and not any(task.number in taken_up and task.owner == new.agent for task in after.tasks):
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)
     if not state.ledger.continued:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.json import decode_record, dump
 from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, waits_for, with_status, with_tasks
-from tildone.plan.ops import Mark
+from tildone.plan.ops import Mark, Remove, Rename
 from tildone.plan.selection import resolve, task_at
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class ClaimFence:
 
     `changes` are the numbers of the tasks whose status the event changes, or that it removes, `starts` those of them
     that it starts, and `active` the tasks in progress after it: claims of other tasks are released. `beside` are tasks
-    in progress that may change the same files as those it starts, so that they must not be held by others either.
-    `lease` is in milliseconds.
+    that must not be held by others either: those whose text it changes, and those in progress that may change the same
+    files as those it starts. `lease` is in milliseconds.
     """
 
     claimant: Claimant
@@ -109,8 +109,8 @@ class Fenced(StoreError):
 
     def __init__(self, session: str, lost: Iterable[Claim], held: Iterable[Claim]) -> None:
         self.lost, self.held = tuple(lost), tuple(held)
-        tasks = {claim.task: f"#{claim.task} ({claim.agent})" for claim in (*self.lost, *self.held)}
-        super().__init__(f"other agents have tasks of {session!r}: {', '.join(tasks.values())}")
+        tasks = dict.fromkeys(f"#{claim.task}" for claim in (*self.lost, *self.held))
+        super().__init__(f"other agents have tasks of {session!r}: {', '.join(tasks)}")
 
 
 _TYPES: FieldTypes = {
@@ -240,29 +240,42 @@ class Settled:
 
     `refused` are the tasks that it would have started or changed, `conflicts` those that it would have started although
     another agent works on the task beside it, with which it shares files. `closed` are those that it would have
-    reopened although it knew them only as open ones. `instead` is the number of the task that was started in place of
-    one that was refused; 0 if none was.
+    reopened although it knew them only as open ones.
     """
 
     plan: Plan
     refused: tuple[int, ...] = ()
     conflicts: tuple[tuple[int, int], ...] = ()
-    instead: int = 0
     closed: tuple[int, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the change remains."""
+        return not (self.refused or self.conflicts or self.closed)
 
 
 def is_start(step: Step) -> bool:
     return isinstance(step, Mark) and step.status is Status.IN_PROGRESS
 
 
-def started_again(plan: Plan, steps: Iterable[Step]) -> Numbers:
-    """Return the numbers of the tasks in progress that steps are to start: such a step changes nothing in the plan."""
-    marked: set[int] = set()
+def names_tasks(step: Step) -> bool:
+    """Return whether a step changes tasks that it names."""
+    return isinstance(step, Mark | Rename | Remove)
+
+
+def named_active(plan: Plan, steps: Iterable[Step]) -> tuple[Numbers, Numbers]:
+    """Return the numbers of the tasks in progress that steps are to start, and of those that they change otherwise.
+
+    To start one changes nothing in the plan.
+    """
+    active = frozenset(task.number for task in plan.tasks if _is_active(task))
+    starts, changes = set[int](), set[int]()
     for step in steps:
-        if isinstance(step, Mark) and is_start(step):
-            spots = resolve(plan, step.target, prefer_open=True)
-            marked |= {task_at(plan, spot).number for spot in spots} if isinstance(spots, list) else set()
-    return frozenset(task.number for task in plan.tasks if task.number in marked and _is_active(task))
+        if isinstance(step, Mark | Rename | Remove):
+            spots = resolve(plan, step.target, prefer_open=not isinstance(step, Remove))
+            named = {task_at(plan, spot).number for spot in spots} if isinstance(spots, list) else set()
+            (starts if is_start(step) else changes).update(named & active)
+    return frozenset(starts), frozenset(changes - starts)
 
 
 def settled(  # noqa: PLR0913  of one caller
@@ -273,18 +286,17 @@ def settled(  # noqa: PLR0913  of one caller
     wanted: Mapping[int, int] = NOTHING,
     *,
     known: Plan | None = None,
-    offers: bool = True,
+    atomic: bool = False,
 ) -> Settled:
     """Return the plan after a change of an agent, with the tasks of other agents as they were.
 
     `others` are the claims that are known to be in the way, and `taken` returns the numbers of all tasks that others
-    hold; it is called only if a task may share files with one in progress, or if one was refused. `wanted` are tasks in
-    progress that the agent was to start and cannot have, each with a task of another agent that may change the same
-    files, or 0. `known` is the plan that the agent knows. With `offers`, the next task that is ready is started in
-    place of a refused one, unless the agent has a task in progress.
+    hold; it is called only if a task may share files with one in progress. `wanted` are tasks in progress that the
+    agent names and cannot have, each with a task of another agent that may change the same files, or 0. `known` is the
+    plan that the agent knows. Nothing remains of an `atomic` change that cannot be made as a whole.
     """
     earlier, later = _by_number(before), _by_number(after)
-    changed = {number for number in others if _status(earlier, number) is not _status(later, number)}
+    changed = {number for number in others if _differs(earlier, later, number)}
     if any(number not in later for number in changed):
         # A task cannot be put back where it was in a list that may be quite another one.
         return Settled(before, tuple(sorted(changed)))
@@ -294,7 +306,7 @@ def settled(  # noqa: PLR0913  of one caller
             plan, lambda task: _restored(task, earlier.get(task.number)) if task.number in numbers else task
         )
 
-    plan = _with_own_task(before, restored(after, changed), taken)
+    plan = _with_own_task(before, restored(after, changed | wanted.keys()), taken)
     # Closed tasks that the change reopens, although its author knows them as open.
     open_then = {task.number for task in (known.tasks if known else ()) if task.status.is_open}
     shared = earlier.keys() & later.keys() & open_then
@@ -318,13 +330,8 @@ def settled(  # noqa: PLR0913  of one caller
     }
     refused = tuple(sorted(asked | {number for number, rival in wanted.items() if not rival}))
     conflicts = (*((number, rival) for number, rival in wanted.items() if rival), *conflicts)
-    stopped = [number for number in refused if number in wanted or _is_active(later[number])]
-    stopped += [*(number for number, _ in conflicts), *closed, *early]
-    instead = next_free(plan, frozenset(others) | taken(), stopped) if stopped and offers else None
-    if instead is None:
-        return Settled(plan, refused, conflicts, closed=closed)
-    plan = with_status(plan, {instead.number}, Status.IN_PROGRESS)
-    return Settled(plan, refused, conflicts, instead.number, closed)
+    result = Settled(plan, refused, conflicts, closed)
+    return result if result.is_whole or not atomic else replace(result, plan=before)
 
 
 def fence_of(before: Plan, after: Plan, claimant: Claimant, lease: int) -> ClaimFence:
@@ -336,21 +343,19 @@ def fence_of(before: Plan, after: Plan, claimant: Claimant, lease: int) -> Claim
     known = frozenset(number for number in changes if number in earlier or number in active)
     starts = active & changes
     beside = {number for start in starts for number in conflicting(after, later[start], active - starts)}
-    return ClaimFence(claimant, lease, known, starts, active, frozenset(beside))
+    renamed = {number for number in earlier.keys() & later.keys() if earlier[number].text != later[number].text}
+    return ClaimFence(claimant, lease, known, starts, active, frozenset(beside | renamed))
 
 
-def next_free(plan: Plan, taken: Numbers, stopped: Iterable[int] = ()) -> Task | None:
-    """Return the first task that an agent can start, after those `stopped` or of the plan; None while one is active."""
+def next_free(plan: Plan, taken: Numbers, after: int = 0) -> Task | None:
+    """Return the first task that an agent can start, `after` a task if there is one; None while it has one started."""
     if any(_is_active(task) and task.number not in taken for task in plan.tasks):
         return None
-    refused, passed = set(stopped), False
-    free: list[tuple[bool, Task]] = []
-    for task in plan.tasks:
-        passed = passed or task.number in refused
-        is_free = task.status is Status.PENDING and task.number not in taken | refused and is_ready(plan, task)
-        if is_free and not conflicting(plan, task, taken):
-            free.append((not passed, task))
-    return min(free, key=lambda found: found[0])[1] if free else None
+    pending = [task for task in plan.tasks if task.status is Status.PENDING and task.number not in taken | {after}]
+    free = [task for task in pending if is_ready(plan, task) and not conflicting(plan, task, taken)]
+    numbers = [task.number for task in plan.tasks]
+    later = numbers[numbers.index(after) :] if after in numbers else numbers
+    return next((task for task in free if task.number in later), free[0] if free else None)
 
 
 def _with_own_task(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> Plan:
@@ -377,11 +382,19 @@ def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[
 
 
 def _restored(task: Task, was: Task | None) -> Task:
-    return replace(task, status=was.status, proof=was.proof) if was else replace(task, status=Status.PENDING)
+    if was is None:
+        return replace(task, status=Status.PENDING)
+    return replace(task, text=was.text, status=was.status, proof=was.proof, owner=was.owner)
 
 
 def _by_number(plan: Plan) -> dict[int, Task]:
     return {task.number: task for task in plan.tasks}
+
+
+def _differs(earlier: Mapping[int, Task], later: Mapping[int, Task], number: int) -> bool:
+    """Return whether a task has another status or text than before, or is new or gone."""
+    was, task = earlier.get(number), later.get(number)
+    return was is not task and (was is None or task is None or (was.status, was.text) != (task.status, task.text))
 
 
 def _status(tasks: Mapping[int, Task], number: int) -> Status | None:

@@ -69,6 +69,7 @@ class Bound(Enum):
     TASK_COST = "task_cost"
     TASK_TOKENS = "task_tokens"
     TASK_TIME = "task_time"
+    HOST = "host"
 
 
 class Directive(Enum):

@@ -124,6 +124,23 @@ class HasCheck:
 
 
 @value
+class NotYours:
+    """A task that an agent cannot have because of other agents; the number is 0 where tasks are known by their texts.
+
+    The agent `holder` works on it, for so many `minutes` unless it goes on; if it has `passed_on`, the agent that is
+    refused had it before. Or it may change the same files as the task `beside`, on which another agent works. Else,
+    others have closed it, which the agent did not know.
+    """
+
+    number: int
+    text: str
+    holder: str = ""
+    minutes: int = 0
+    passed_on: bool = False
+    beside: Task | None = None
+
+
+@value
 class Cycle:
     """The tasks with these numbers would wait for each other."""
 
@@ -147,6 +164,7 @@ Fault = (
     | UselessCheck
     | CheckOutside
     | HasCheck
+    | NotYours
     | Cycle
 )
 

@@ -8,8 +8,13 @@ after `Patience.hours`. A chain without progress (see `changing.progress_of`) en
 `drift`, which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none
 comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts
 since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of
-the whole plan and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
-agent at any time.
+the whole plan and of the task in progress, apply as far as it is known what was used. A coding agent that itself limits
+how often it goes on drops the nudge after the last one; the agent is let go before that. The person can pause or stop
+the agent at any time.
+
+If it is in doubt whether the agent asks the person something (`tildone.plan.questions`), it is told once how to say
+so, and may rest with the same message. The same message is in the same doubt each time: its digest, which the nudge
+keeps, is all that has to be remembered.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
 and a second process on the same session count the same nudges. A bound that is reached is recorded once, as
@@ -25,7 +30,7 @@ from tildone.plan.events import Bound, Directive, Nudged, StopFingerprint, Tripp
 from tildone.plan.model import Task, next_task, open_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tildone.plan.events import State
 
@@ -49,6 +54,14 @@ def countdown(seconds: int = 3) -> tuple[Tick, ...]:
 
 MS_PER_MINUTE = 60_000
 MS_PER_HOUR = 60 * MS_PER_MINUTE
+
+
+class Asks(Enum):
+    """Whether the agent's last message asks the person something, so that it waits for the answer."""
+
+    NO = ""
+    DOUBT = "doubt"
+    YES = "asked"
 
 
 class RestReason(Enum):
@@ -120,20 +133,23 @@ class Spent:
 class Turn:
     """The facts about a turn that ended.
 
-    `asked` means that its last message ends with a question to the person; `busy`, that something it started is still
+    `asked` tells whether its last message asks the person something; `busy`, that something it started is still
     running. `cost` is what the agents of the plan have cost so far, in dollars, and `tokens` are those they have used;
-    `task` is what the task in progress has taken. `at` is the current time, in milliseconds.
+    `task` is what the task in progress has taken. `at` is the current time, in milliseconds. `continued` is how often
+    in a row the coding agent has gone on, as it counts, and `max_continued` is how often it does, if it has a limit.
     """
 
     aborted: bool = False
     errored: bool = False
-    asked: bool = False
+    asked: Asks = Asks.NO
     busy: bool = False
     fingerprint: StopFingerprint = StopFingerprint()
     cost: float = 0
     at: int = 0
     tokens: int = 0
     task: Spent = Spent()
+    continued: int = 0
+    max_continued: int | None = None
 
 
 @value
@@ -223,7 +239,13 @@ def reason_to_rest(state: State, turn: Turn) -> RestReason | None:
         return RestReason.ERRORED
     if turn.busy:
         return RestReason.BUSY
-    return RestReason.ASKED if turn.asked else None
+    return RestReason.ASKED if turn.asked is Asks.YES or _stays_in_doubt(state, turn) else None
+
+
+def _stays_in_doubt(state: State, turn: Turn) -> bool:
+    """Whether the agent was told how to say that it waits, and has ended with the same message again."""
+    message = turn.fingerprint.message
+    return turn.asked is Asks.DOUBT and message != "" and message == state.fingerprint.message
 
 
 def _counts(state: State, fingerprint: StopFingerprint) -> tuple[int, int]:
@@ -248,6 +270,8 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
         return GiveUp(Bound.TOTAL, patience.total)
     if state.ledger.began and turn.at - state.ledger.began >= patience.hours * MS_PER_HOUR:
         return GiveUp(Bound.HOURS, patience.hours)
+    if turn.max_continued is not None and turn.continued >= turn.max_continued:
+        return GiveUp(Bound.HOST, turn.max_continued)
     return budget_reached(patience, turn)
 
 
@@ -260,110 +284,3 @@ def budget_reached(patience: Patience, turn: Turn) -> GiveUp | None:
         (Bound.TASK_TIME, patience.task_minutes, turn.task.ms // MS_PER_MINUTE),
     )
     return next((GiveUp(bound, limit) for bound, limit, used in budgets if limit is not None and used >= limit), None)
-
-
-QUESTION_MARKS = "?？؟\u037e፧⁇⁈‽"
-FULL_STOPS = ".!…。．！"
-
-QUESTION_ENDINGS = ("か", "吗", "嗎", "까요", "나요")
-"""Endings of questions in languages that often omit the question mark: Japanese, Chinese and Korean."""
-
-REQUESTS = {
-    "en": (
-        "let me know which|let me know whether|let me know what|let me know how|let me know when|let me know where|"
-        "let me know who|please confirm|please choose|please decide|please advise|please clarify|please tell me|"
-        "please provide|awaiting your|waiting for your|i need your|i need you to"
-    ),
-    "de": "bitte bestätig|bitte wähl|bitte entscheid|sag mir|sagen sie mir|warte auf deine|warte auf ihre",
-    "fr": "veuillez confirmer|merci de confirmer|dites-moi|dis-moi|j'attends votre|j'attends ta",
-    "es": "por favor confirma|por favor, confirma|dime si|dime qué|dime cuál|dígame|espero tu|espero su",
-    "pt": "por favor confirme|por favor, confirme|diga-me|me diga|aguardo sua|aguardo seu",
-    "it": "per favore conferma|dimmi se|dimmi quale|fammi sapere se|fammi sapere quale|attendo la tua",
-    "ru": "пожалуйста, подтвердите|скажите, как|дайте знать, как|жду вашего",
-    "zh": "请确认|请选择|请决定|请告诉我|请提供|等待你的|等待您的",
-    "ja": "教えてください|ご確認ください|お知らせください|ご指示ください|選んでください",
-    "ko": "알려주세요|알려 주세요|확인해 주세요|선택해 주세요",
-}
-OFFERS = (
-    "anything else|any questions|any other questions|any further questions|does that help|does this help|noch etwas|"
-    "weitere fragen|autre chose|d'autres questions|algo más|alguna pregunta|mais alguma coisa|altro da|что-нибудь ещё|"
-    "还有其他|还有什么|他に何か|다른 도움"
-)
-
-BULLETS = frozenset("-*+•|>")
-FENCES = ("```", "~~~")
-CJK_STOPS = "。！？"
-MAX_ITEM_LABEL_LENGTH = 5
-MAX_LINE_LENGTH = 2000
-
-# No regular expressions: compiling them would exceed the time budget of a hook.
-
-
-def ends_with_question(message: str) -> bool:
-    """Return whether the message ends with a question, or with a question and a list of choices.
-
-    A sentence is a question if it ends with a question mark or with an ending that marks questions in its language.
-    Requests for a decision that are not questions are recognized by set phrases. An offer of further help is not a
-    question, although it ends like one: an agent with tasks left does not wait for the answer.
-    """
-    return any(_is_question(sentence) for sentence in _last_sentences(_prose(message)))
-
-
-def _prose(message: str) -> list[str]:
-    """The lines that are neither empty nor in a code block."""
-    lines, fence = [], ""
-    for line in message.splitlines():
-        start = line.strip()[:3]
-        if fence:
-            fence = "" if start == fence else fence
-        elif start in FENCES:
-            fence = start
-        elif start:
-            lines.append(line.strip())
-    return lines
-
-
-def _last_sentences(lines: list[str]) -> Iterator[str]:
-    """The last sentence and, if it is in a list, also the last one before the list."""
-    yield from map(_last_sentence, lines[-1:])
-    items = 0
-    while items < len(lines) and _is_item(lines[-1 - items]):
-        items += 1
-    if 0 < items < len(lines) and not lines[-1 - items].startswith("#"):
-        yield _last_sentence(lines[-1 - items])
-
-
-def _is_item(line: str) -> bool:
-    label, space, _ = line.partition(" ")
-    if not space or len(label) > MAX_ITEM_LABEL_LENGTH:
-        return False
-    name = label.strip("().")
-    return label in BULLETS or (label.endswith((".", ")")) and (name.isdecimal() or len(name) == 1))
-
-
-def _last_sentence(line: str) -> str:
-    """The last sentence in the line that contains a letter or a digit. Only the end of a very long line is read."""
-    line = line[-MAX_LINE_LENGTH:]
-    sentences, begin = [], 0
-    for index, char in enumerate(line):
-        ends = char in CJK_STOPS or (char in FULL_STOPS + QUESTION_MARKS and line[index + 1 : index + 2].isspace())
-        if ends or index == len(line) - 1:
-            sentences.append(line[begin : index + 1])
-            begin = index + 1
-    return next((sentence for sentence in reversed(sentences) if any(char.isalnum() for char in sentence)), "")
-
-
-def _is_question(sentence: str) -> bool:
-    text = sentence.casefold().replace("’", "'")
-    # Without quotes, brackets or emoji at the end.
-    size = len(text)
-    while size and not (text[size - 1].isalnum() or text[size - 1] in QUESTION_MARKS + FULL_STOPS):
-        size -= 1
-    end = text[:size]
-    if end.endswith(tuple(QUESTION_MARKS)) or end.rstrip(FULL_STOPS).endswith(QUESTION_ENDINGS):
-        return not _contains_any(text, OFFERS)
-    return any(_contains_any(text, requests) for requests in REQUESTS.values())
-
-
-def _contains_any(text: str, phrases: str) -> bool:
-    return any(phrase in text for phrase in phrases.split("|"))

@@ -139,14 +139,15 @@ class McpClient:
 
     `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
-    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
-    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
-    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
-    every request, and a model needs none of them, so such a client is not told of our resources.
+    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients show the model
+    the structured content of a result in place of its text, or both, so they are sent none. Clients with
+    `resource_tools` give their model tools of their own if any server has resources. These cost two to four times as
+    much as our tool in every request, and a model needs none of them, so such a client is not told of our resources.
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object.
+    separates it from a key in its object. If `_meta` has neither, it is recognised by its arguments, which the hook
+    before the call has, too (`by_arguments`).
     """
 
     names: tuple[str, ...] = ()
@@ -157,6 +158,7 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
+    by_arguments: bool = False
 
     @property
     def knows_conversation(self) -> bool:
@@ -170,7 +172,8 @@ class Known:
 
     `executable` is its command, and `package` the npm package that it comes in. `conversation` is the variable with the
     id of the conversation in the shells that its model uses, and `marks` are others that are set there and nowhere
-    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client.
+    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client. `hook_mark` is a variable that it
+    sets for its hooks only, if it also runs those that are in the settings of other coding agents.
     """
 
     executable: str = ""
@@ -179,6 +182,7 @@ class Known:
     marks: tuple[str, ...] = ()
     unmarked: str = ""
     calls_hooks: bool = True
+    hook_mark: str = ""
     mcp: McpClient | None = None
 
 
@@ -218,14 +222,32 @@ KNOWN = {
         mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
     ),
     "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
-    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
-    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
+    "copilot": Known(
+        "copilot",
+        "@github/copilot",
+        "COPILOT_AGENT_SESSION_ID",
+        ("COPILOT_CLI",),
+        hook_mark="COPILOT_PROJECT_DIR",
+        mcp=McpClient(
+            names=("copilot",),
+            conversation_variable="COPILOT_AGENT_SESSION_ID",
+            text_only=True,
+            by_arguments=True,
+        ),
+    ),
+    "qwen": Known(
+        "qwen",
+        "@qwen-code/qwen-code",
+        "QWEN_CODE_SESSION_ID",
+        ("QWEN_CODE",),
+        mcp=McpClient(names=("qwen",), text_only=True),
+    ),
     "opencode": Known(
         "opencode",
         "opencode-ai",
         "OPENCODE_SESSION_ID",
         ("OPENCODE",),
-        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, by_arguments=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
     "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),
@@ -544,6 +566,9 @@ FORMER_NOTE = "former"
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
 
+CONTINUED_NOTE = "continued"
+"""Name of a note: a stroke for each stop since the agent began to count how often in a row it goes on."""
+
 SUBAGENT_MARK = "#sub:"
 """Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
 
@@ -700,6 +725,26 @@ class AgentRegistry:
         """Write a note about an agent, in a separate file. Raises StoreError if it cannot be written."""
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
+
+    def tally(self, agent_id: AgentId, name: str) -> int:
+        """Add a stroke to a note about an agent, and return how many it had. Raises StoreError if it can't be written.
+
+        This loads less than `set_note`, as it replaces no file.
+        """
+        from tildone.base.private import make_private_folder, open_private
+
+        path = self._path(agent_id, f".{name}")
+        try:
+            make_private_folder(self.folder)
+            file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                strokes = os.fstat(file).st_size
+                os.write(file, b"|")
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        return strokes
 
     def note_caller(self, agent_id: AgentId, pid: int) -> None:
         """Note the agent that is at work in a process. Raises StoreError if the note cannot be written."""

@@ -35,7 +35,7 @@ from tildone.stores.agents import (
     AgentRegistry,
     agent_id,
     digest,
-    is_running,
+    has_ended,
     new_reader,
     start_time,
 )
@@ -256,7 +256,7 @@ def _counts(path: str, agent: int, server: int) -> bool:
             times = file.read()
     except (OSError, ValueError):
         return False
-    return times == _start_times(agent, server) and (sys.platform == "win32" or is_running(server))
+    return times == _start_times(agent, server) and not has_ended(server, 0)
 
 
 def _remove(path: str) -> None:

@@ -25,6 +25,7 @@ from tests.stores.postgres import execute, needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.base import StoreBusy, replace, shortened
+from tildone.base.distribution import install_extra
 from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
 from tildone.cli.fleet.work import wait_and_drain
@@ -272,7 +273,7 @@ def test_a_fleet_on_postgresql_is_prepared_used_and_emptied(operator: Operator) 
 @on_postgres
 def test_without_the_package_the_table_is_the_engine(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dbos", None)
-    assert "pip install 'tildone[fleet]'" in operator.refused(2, "fleet", "up")
+    assert f"is not installed: {install_extra('fleet')}; or" in operator.refused(2, "fleet", "up")
 
     operator.configure('engine = "table"')
 

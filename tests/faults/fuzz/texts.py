@@ -20,8 +20,8 @@ from tildone.plan.formats import detection, markdown_reader, todotxt
 from tildone.plan.formats.detection import parse_file
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.formats.markdown_reader import read_checklist
-from tildone.plan.gate import ends_with_question
 from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
+from tildone.plan.questions import asks_person
 from tildone.plan.reduce import reduce
 from tildone.plan.shell.syntax import split_line as split_command
 from tildone.plan.text.safe import printable, printable_lines, single_line
@@ -152,7 +152,7 @@ def _edit_toml(text: str) -> None:
 
 def _show(text: str) -> None:
     list(markdown_rows(text, Role.TEXT))
-    ends_with_question(text)
+    asks_person(text)
     single_line(text)
     for shown in (printable(text), *printable_lines(text)):
         assert "\x1b" not in shown

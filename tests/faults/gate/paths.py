@@ -37,7 +37,7 @@ from tests.faults.gate.agents import (
     end_of,
     running_ahead,
 )
-from tests.hooks.agent import HookedAgent, Workspace, environment, new_workspace
+from tests.hooks.agent import HookedAgent, Workspace, environment, new_workspace, nudge_in
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
 from tests.suite.forking import PROGRAM
@@ -80,6 +80,7 @@ class HookedView(View):
     def do(self, action: Action) -> None:
         """Do it as the agent's model would: with a tool, in its shell, or to a file."""
         project, environ = self.agent.workspace.project, self.agent.workspace.environ | SHELL
+        self.agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash")
         match action:
             case Call(tool, arguments):
                 (self.call or self.session.call)(tool, arguments)
@@ -104,7 +105,7 @@ class HookedView(View):
         ask = self.agent.call if self.call else self.agent.report
         answer = ask(HookPoint.STOP, last_assistant_message=f"Words {self.continuations}.", **more)
         reply = answer.json if answer.out else {}
-        if reply.get("decision") == "block":
+        if nudge_in(reply):
             self.continuations += 1
             return True
         self.notices += [reply["systemMessage"]] if reply.get("systemMessage") else []

@@ -87,8 +87,8 @@ class Worker:
         time.sleep(WORK_SECONDS)
         # With the call, others may start what had to wait for this task.
         ended = time.monotonic_ns()
-        self.session.call("todo", {"done": claim.task})
-        self._write("refused" if "has passed to" in self.session.news_of_claims else "end", claim, ended)
+        reply = self.session.call("todo", {"done": claim.task})
+        self._write("refused" if "has passed to" in reply.text else "end", claim, ended)
 
     def _append_or_stop(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
         stopped = self._stopped() if fence.changes - fence.starts else None

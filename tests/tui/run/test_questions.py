@@ -282,7 +282,7 @@ async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk
         await screen.sees("g o", "#1 comes after:", "– #1 One")
         await screen.sees("escape s", "● One")
         backend.store.records.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
-        await screen.shows("held by codex:2 for 10 min")
+        await screen.shows("held by codex 2 for 10 min")
 
 
 Given = Any

@@ -560,7 +560,7 @@ def test_a_task_says_which_agent_has_it(project: Project, opened: Visitor) -> No
     store = store_at(str(project.store))
     store.records.claim(NAME, 1, Claimant(MARKUP), 600_000)
     session_in(store, NAME, BY_HAND).change([Mark(Numbered((1,)), Status.IN_PROGRESS)])
-    expect(opened.task("first")).to_contain_text("held by <img src=x oner… for ")
+    expect(opened.task("first")).to_contain_text("held by <img src=x onerror=… for ")
     store.records.lapse(NAME, MARKUP)
     store.close()
 

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from shutil import which
 
 from tildone.agents.doctor.probe import (
@@ -19,6 +20,7 @@ from tildone.agents.doctor.probe import (
     configured_launches,
     expected_launches,
     shim_without_constants,
+    what_agent_lists,
 )
 from tildone.agents.install import Inspection, Silencer, Site, edits_for
 from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile, get, is_our_server, program_in, read
@@ -26,8 +28,10 @@ from tildone.agents.integrations import Integration
 from tildone.base import Refused, UsageError, value
 from tildone.base.distribution import NAME, program, quoted, script
 from tildone.log.kept import Finding, Severity
+from tildone.plan.text.safe import printable
 
 VERSION_TIMEOUT_SECONDS = 5.0
+MAX_LINE = 300
 _VERSION = re.compile(r"(?<![\d.])\d+\.\d+\.\d+")
 _MANIFEST = "package.json"
 
@@ -47,6 +51,33 @@ def too_old(integration: Integration) -> Iterator[Finding]:
             package = integration.package
             remedy = f"npm install -g {package}@latest" if package else f"upgrade {integration.title}"
             yield Finding(Severity.WARNING, what, remedy)
+
+
+UNREACHED = ("disabled", "disconnected", "error", "fail", "not connected", "pending", "rejected")
+"""Words by which coding agents say of a server that they do not reach it, in lower case."""
+
+
+def own_listings(integrations: Sequence[Integration], project: str) -> dict[str, Finding]:
+    """Return what each of these coding agents itself says of our MCP server, if it has a command for that."""
+    asked = [integration for integration in integrations if integration.listing]
+    if not asked:
+        return {}
+    with ThreadPoolExecutor(len(asked)) as pool:
+        findings = pool.map(lambda integration: _own_listing(integration, project), asked)
+        return {integration.name: finding for integration, finding in zip(asked, findings, strict=True)}
+
+
+def _own_listing(integration: Integration, project: str) -> Finding:
+    words = (integration.executable, *integration.listing)
+    command, found = " ".join(words), which(integration.executable)
+    if found is None:
+        return Finding(
+            Severity.OK, f"{integration.title}: {words[0]} is not on the PATH, so it was not asked: {command}"
+        )
+    line, failure = what_agent_lists((found, *integration.listing), project)
+    what = printable(f"{integration.title}: {command} says: {line or failure or f'no server {NAME}'}")[:MAX_LINE]
+    reached = line != "" and not any(word in line.lower() for word in UNREACHED)
+    return Finding(Severity.OK, what) if reached else Finding(Severity.WARNING, what, command)
 
 
 def host_version(integration: Integration) -> str:
@@ -165,6 +196,11 @@ class Installed:
         return self.integration.title + ("" if self.site.for_user else " in this project")
 
     @property
+    def has_tools(self) -> bool:
+        """Whether an MCP server of ours is among what is installed."""
+        return TOOLS in _parts(self.launches)
+
+    @property
     def reinstall(self) -> str:
         words = [program(), "install", self.integration.name]
         words += [] if self.site.for_user else ["--scope", "project"]
@@ -224,6 +260,9 @@ def is_present(integration: Integration, site: Site) -> bool:
     return os.path.isdir(integration.folder(site)) or bool(integration.executable and which(integration.executable))
 
 
+SILENCED = " is silenced: "
+
+
 def report(installed: Installed, results: Mapping[Launch, ProbeResult], version: str) -> Iterator[Finding]:
     """Yield the findings about one coding agent, from the answers of its commands. `version` is that of this copy."""
     title = installed.title
@@ -247,7 +286,10 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
         message = f"the settings of {title} were written by an earlier version: {what}"
         yield Finding(Severity.WARNING, message, installed.reinstall)
     for each in installed.silencers:
-        yield Finding(Severity.WARNING, f"{title} is silenced: {each.what}", each.remedy)
+        if each.is_kept:
+            yield Finding(Severity.OK, f"{title} keeps {each.what}", each.remedy)
+        else:
+            yield Finding(Severity.WARNING, f"{title}{SILENCED}{each.what}", each.remedy)
 
 
 def _mended(installed: Installed) -> str:

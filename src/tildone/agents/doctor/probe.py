@@ -15,7 +15,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -93,7 +93,7 @@ def _launches(edit: files.Edit, content: Any) -> Iterator[Launch]:
         event = edit.entry.get("event") if isinstance(edit.entry, dict) else None
         found = [each for each in _items(content) if event is None or event == each.get("event")]
         yield from _hooks({event or edit.path[-1]: found})
-    elif edit.path == ("statusLine",) and files.is_our_hook(content):
+    elif edit.path[-1] == "statusLine" and files.is_our_hook(content):
         yield Launch(STATUS_LINE, str(content.get("command", "")), STATUS_EVENT)
     elif files.is_our_server(content):
         yield from _server(content)
@@ -209,6 +209,41 @@ def probe_all(
             for exchange in exchanges:
                 exchange.expire()
     return results
+
+
+LISTING_SECONDS = 20.0
+"""How long a coding agent may take to list its servers, each of which it starts."""
+
+_ESCAPES = re.compile(r"\x1b\[[\d;?]*[a-zA-Z]")
+
+
+def what_agent_lists(words: Sequence[str], project: str) -> tuple[str, str]:
+    """Run the command with which a coding agent lists its MCP servers.
+
+    Return the line about ours, empty if there is none, and why the command failed, empty if it did not.
+    """
+    with TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(  # noqa: S603  the coding agent of the person
+                words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=project, start_new_session=True
+            )
+        except OSError as error:
+            return "", f"it cannot be started: {error.strerror}"
+        try:
+            code = process.wait(LISTING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "", f"no answer within {LISTING_SECONDS:.0f} seconds"
+        finally:
+            _kill_group(process)
+            process.wait()
+        output.seek(0)
+        text = _ESCAPES.sub("", output.read(MAX_ANSWER_BYTES).decode("utf-8", "replace"))
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    ours = next((line for line in lines if _OUR_LINE.match(line)), "")
+    return ours, f"exit code {code}: {lines[-1] if lines else 'no output'}" if code and not ours else ""
+
+
+_OUR_LINE = re.compile(rf"^\W*{SERVER}\b")
 
 
 def probe(launch: Launch, project: str, store: str, timeout: float, exchanges: list[ProbeExchange]) -> ProbeResult:
@@ -373,11 +408,16 @@ class ProbeExchange:
         return _clipped(lines[-1].removeprefix("tildone: ").removesuffix("; the agent goes on")) if lines else ""
 
     def _kill(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        _kill_group(self._process)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that was started with a group of its own, and that group."""
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _parsed(text: str | bytes) -> Any:

@@ -5,8 +5,10 @@ error holds at most one line, and a watchdog ends the process after a few second
 agent. The person is told once (`tildone.agents.hooks.reply`). Imports happen inside the guarded functions for the same
 reason, and because they take most of a hook's time: an event loads only what it needs.
 
-There is one exception from the exit code, at the end of a session, which no hook can delay: where the agent prints what
-a failed hook wrote, and nothing else, a notice that was shown nowhere is given there.
+There are two exceptions from the exit code. Some agents show the person what a hook wrote to standard error if it ends
+with an exit code of its own (`Hooks.warnings_at`): so they are given notices. And at the end of a session, which no
+hook can delay, where the agent prints what a failed hook wrote, and nothing else, a notice that was shown nowhere is
+given there.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from _thread import LockType, allocate_lock, start_new_thread
 from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from tildone.agents.hooks.event import HookEvent
     from tildone.agents.integrations import Hooks, Integration
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 5.0
 RESERVED_SECONDS = 0.5
 """How long before the agent's own time limit a hook ends."""
+
+WARNING_EXIT_CODE = 2
+"""With which some agents show the person what a hook wrote to standard error."""
 
 MAX_ERROR_LENGTH = 300
 OPTIONS = ("store", "session", "dialect")
@@ -39,11 +45,16 @@ class HookRun:
         self.event: HookEvent | None = None
         self.pid = 0
         self.has_printed = False
+        self.exit_code = 0
         self.finished = allocate_lock()
         self.finished.acquire()
 
-    def print(self, text: str) -> None:
-        """Write a reply to standard output."""
+    def print(self, text: str, warning: str = "") -> None:
+        """Write a reply to standard output, and a warning to standard error."""
+        if warning:
+            self.has_printed = True
+            self.exit_code = WARNING_EXIT_CODE
+            os.write(2, warning.encode("utf-8", "backslashreplace"))
         remaining = text.encode("utf-8", "backslashreplace")
         while remaining:
             self.has_printed = True
@@ -80,7 +91,7 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
     words, flags = _parse(argv)
     integration, hooks = _integration(words[0] if words else "")
     payload = read(0)
-    if payload is None:
+    if payload is None or _is_run_by_another(integration.name, payload):
         return
     name = words[1] if len(words) > 1 else field_in(payload, hooks, "event")
     point = hooks.points.get(name) if isinstance(name, str) else None
@@ -112,7 +123,7 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
     if settings.untrusted and not hook.has_printed:
         from tildone.agents.hooks.reply import notice_once
 
-        hook.print(notice_once(event, hook.pid, f"tildone: {settings.trust_notice}"))
+        hook.print(*notice_once(event, hook.pid, f"tildone: {settings.trust_notice}"))
 
 
 def _integration(name: str) -> tuple[Integration, Hooks]:
@@ -127,6 +138,18 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
     if os.isatty(0):
         raise UsageError(AT_A_TERMINAL)
     return INTEGRATIONS[name], hooks
+
+
+def _is_run_by_another(name: str, payload: Mapping[str, Any]) -> bool:
+    """Return whether a coding agent runs the hook of another one, which it found in the settings of that.
+
+    It has hooks of its own, or is not to be held: two hooks would take one conversation for two agents.
+    """
+    from tildone.agents.integrations import PROBE
+    from tildone.stores.agents import KNOWN
+
+    marks = (known.hook_mark for other, known in KNOWN.items() if other != name and known.hook_mark)
+    return PROBE not in payload and any(os.environ.get(mark) for mark in marks)
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -163,21 +186,21 @@ def _report(error: BaseException, hook: HookRun) -> None:
             from tildone.agents.hooks.lease import fenced_reply
 
             if not hook.has_printed:
-                hook.print(fenced_reply(event, hook.pid))
+                hook.print(*fenced_reply(event, hook.pid))
             return
         expected = isinstance(error, TildoneError | ValueError) and str(error)
         problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
         # Where the agent shows standard error, the person would be told at every event.
-        if event is None or not (event.hooks.shows_stderr or event.ends_unattended):
+        if event is None or not (event.hooks.shows_stderr or event.ends_unattended or event.can_warn):
             _write_error(problem)
         if isinstance(error, PlanLost) and event is not None:
             from tildone.agents.hooks.fast_path import loss_reply
 
-            hook.print(loss_reply(event, hook.pid, str(error)))
+            hook.print(*loss_reply(event, hook.pid, str(error)))
         elif event is not None and not hook.has_printed:
             from tildone.agents.hooks.reply import trouble_reply
 
-            hook.print(trouble_reply(event, hook.pid, problem))
+            hook.print(*trouble_reply(event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
 
@@ -185,14 +208,14 @@ def _report(error: BaseException, hook: HookRun) -> None:
 def _end_with_notice(hook: HookRun) -> int:
     """Print the notice that was kept for the end of a session, if this is one; return the exit code."""
     if hook.event is None or not hook.event.ends_unattended:
-        return 0
+        return hook.exit_code
     try:
-        from tildone.agents.hooks.reply import EXIT_CODE_WITH_NOTICE, postponed_notice
+        from tildone.agents.hooks.reply import postponed_notice
 
         notice = postponed_notice(hook.event, hook.pid)
         if notice:
             os.write(2, f"{notice}\n".encode("utf-8", "backslashreplace"))
-            return EXIT_CODE_WITH_NOTICE
+            return WARNING_EXIT_CODE
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
     return 0

@@ -36,7 +36,7 @@ WITHOUT_REPLY = (HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS, HookPoint.CALL_TO
 """The hook points whose output is not a reply to the agent."""
 
 
-def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str], None]) -> None:
+def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[..., None]) -> None:
     """Write the reply, if there is one. A nudge that does not reach the agent does not count."""
     if event.point in WITHOUT_REPLY:
         write(_output(event, settings, pid))
@@ -50,7 +50,7 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
     tell_presence(context, why)
 
 
-def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int, write: Callable[[str], None]) -> None:
+def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int, write: Callable[..., None]) -> None:
     """Write a reply. What the model was told only counts if it could be written."""
     event = context.event
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
@@ -58,7 +58,7 @@ def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int,
     if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
         postpone_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
     try:
-        write(rendered(event, reply))
+        write(*rendered(event, reply))
     except OSError:
         session.set_seen_head(None)
         if reply.kind is ReplyKind.CONTINUE:
@@ -82,7 +82,8 @@ def _output(event: HookEvent, settings: Settings, pid: int) -> str:
 
     # Agents report their model with this event.
     note_model(event, context.agents, context.agent.id)
-    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
+    session = context.session
+    return f"{status_line(session.state, held_up=session.held_up, unapproved=session.unapproved)}\n"
 
 
 def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session, RestReason | None]:
@@ -180,6 +181,6 @@ def _call_tool(context: HookContext) -> str:
     session = open_session(context.settings, dialect_named(dialect), own.store, lambda: author, own.reader)
     session = session.using(parts=replace(session.parts, taken=own.parts.taken, prover=own.parts.prover))
     reply = session.call(tool, arguments(context.event.get("tool_input")))
-    line = status_line(session.state, held_up=session.held_up)
+    line = status_line(session.state, held_up=session.held_up, unapproved=session.unapproved)
     tell_presence(context)
     return f"{escape_json(codec.dump({'text': reply.text, 'failed': reply.is_error, 'line': line}))}\n"

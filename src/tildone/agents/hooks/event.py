@@ -33,6 +33,9 @@ MAX_EARLY_PARSES = 16
 BYTE_ORDER_MARK = "\ufeff"
 MAX_MODEL_CHARS = 100
 
+OF_HOOKS = "_harness"
+"""The end of the variable that marks the shells of models, where a coding agent sets it for its hooks, too."""
+
 OUR_TOOLS = "tildone"
 """Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
 
@@ -112,7 +115,8 @@ class HookEvent:
         """Whether a prompt appears to have been typed by a person, not by a model that runs the hook in its shell."""
         prompt = self.text("prompt").strip()
         is_own = prompt.startswith(self.hooks.own_prompts)
-        is_model = bool(self.environ.get(ANY_AGENT))
+        marked = self.environ.get(ANY_AGENT, "")
+        is_model = marked != "" and not marked.endswith(OF_HOOKS)
         return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
 
     @property
@@ -136,6 +140,17 @@ class HookEvent:
         return self.point is HookPoint.SESSION_END and self.is_unattended
 
     @property
+    def can_warn(self) -> bool:
+        """Whether the agent shows the person what a hook writes to standard error now, if it ends with a warning."""
+        return self.point in self.hooks.warnings_at
+
+    @property
+    def max_continuations(self) -> int | None:
+        """How often in a row the agent goes on because a hook asks for it; None without a limit."""
+        limit = self.hooks.continuation_limit
+        return None if limit is None else limit.read(self.environ.get(limit.variable, ""))
+
+    @property
     def will_wake(self) -> bool:
         """Whether a background task or a timer will wake the agent by itself; a subagent is not woken by subagents."""
         tasks, timers = self.get("background_tasks"), self.get("scheduled_tasks")
@@ -143,14 +158,19 @@ class HookEvent:
         running = [
             task
             for task in (tasks if isinstance(tasks, list) else ())
-            if isinstance(task, dict) and task.get("status") not in FINISHED and task.get("type", "") != ignored
+            if isinstance(task, dict) and task.get("status") not in FINISHED and _task_type(task) != ignored
         ]
         return bool(running) or (isinstance(timers, list) and bool(timers))
 
 
+def _task_type(task: Mapping[str, Any]) -> object:
+    """Return the type of a background task. Some agents tell it of no task, but the kind of agent of a subagent."""
+    return task.get("type", SUBAGENT_TASK if "agent_type" in task else "")
+
+
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
     for path in hooks.fields[field].split():
-        content = value_at(payload, path)
+        content = at_path(payload, path)
         if content is not None:
             return content
     return None
@@ -185,7 +205,8 @@ def _object(received: bytearray) -> Mapping[str, Any]:
     raise ValueError("standard input is not a JSON object")
 
 
-def value_at(payload: object, path: str) -> object:
+def at_path(payload: object, path: str) -> object:
+    """Return what is at a path such as `a.b`; None if there is nothing."""
     for name in path.split("."):
         if isinstance(payload, dict):
             payload = payload.get(name)

@@ -22,6 +22,7 @@ from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
     CLAIM_NOTE,
+    CONTINUED_NOTE,
     MODEL_NOTE,
     USAGE_NOTE,
     Agent,
@@ -83,6 +84,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
             check_space(path)
         if not is_missing:
             note_model(event, agents, agent_id)
+    if not event.text("subagent"):
+        begin_row(event, agents, agent_id)
     if pid and not agent_id.is_anonymous and _precedes_change(event, is_missing=is_missing):
         agents.note_caller(agent_id, pid)
     if not is_missing:
@@ -102,6 +105,16 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return False
     # Otherwise the store has to be told that claims go on, as above that a rest has ended.
     return not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
+
+
+def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
+    limit = event.hooks.continuation_limit
+    if limit is None:
+        return
+    is_prompt = event.point is HookPoint.PROMPT and event.from_person and not event.hooks.echoes_nudges
+    if is_prompt or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
+        agents.take_note(agent_id, CONTINUED_NOTE)
 
 
 def _precedes_change(event: HookEvent, *, is_missing: bool) -> bool:
@@ -281,13 +294,13 @@ def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
         raise PlanLost(settings.store.redacted)
 
 
-def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
+def loss_reply(event: HookEvent, pid: int, problem: str) -> tuple[str, str]:
     """Return the reply that tells person and model, if they do not know yet. An agent that stops goes on, to say it."""
     from tildone.agents.hooks.reply import postpone_notice, rendered_together
     from tildone.plan.dialects.native import PLAN_LOST
 
     if not Remembered(event.environ, event.agent_id(pid)).is_new(TOLD):
-        return ""
+        return "", ""
     notice = f"tildone: {problem} To bring back a backup: tildone restore"
     postpone_notice(event, pid, notice)
     to_model = ReplyKind.CONTINUE if event.point is HookPoint.STOP else ReplyKind.ADD_CONTEXT

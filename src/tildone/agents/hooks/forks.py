@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import dropwhile, pairwise
 
-from tildone.agents.hooks.event import value_at
+from tildone.agents.hooks.event import at_path
 from tildone.agents.integrations import HookPoint
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.json import parse
@@ -82,7 +82,7 @@ def _in_transcript(event: HookEvent) -> str:
         return ""
     for line in lines:
         try:
-            found = value_at(parse(line.decode("utf-8", "replace")), event.hooks.fork_entry)
+            found = at_path(parse(line.decode("utf-8", "replace")), event.hooks.fork_entry)
         except ValueError:
             continue
         if isinstance(found, str) and found:

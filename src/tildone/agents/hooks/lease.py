@@ -26,8 +26,8 @@ UNCHECKED = (HookPoint.SESSION_END, HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS
 
 def note_transcript(event: HookEvent) -> None:
     """Note where the transcript of the conversation is, for the worker, which keeps its end for the successor."""
-    note, transcript = os.environ.get(TRANSCRIPT_VARIABLE), event.payload.get("transcript_path")
-    if not note or not isinstance(transcript, str) or not transcript:
+    note, transcript = os.environ.get(TRANSCRIPT_VARIABLE), event.text("transcript")
+    if not note or not transcript:
         return
     try:
         file_number = open_private(note, os.O_RDWR | os.O_CREAT)
@@ -55,15 +55,15 @@ def check_lease(event: HookEvent, settings: Settings) -> None:
         raise RunFenced(fence.run)
 
 
-def fenced_reply(event: HookEvent, pid: int) -> str:
+def fenced_reply(event: HookEvent, pid: int) -> tuple[str, str]:
     """Return the reply that tells the agent to stop; empty where it is about to, or where it accepts no reply."""
     if event.point is HookPoint.CALL_TOOL:
-        return f"{codec.dump({'text': _words(event, pid), 'failed': True, 'line': ''})}\n"
+        return f"{codec.dump({'text': _words(event, pid), 'failed': True, 'line': ''})}\n", ""
     if can_reply(event, ReplyKind.HALT):
         return rendered(event, HookReply(ReplyKind.HALT, _words(event, pid)))
     if can_reply(event, ReplyKind.ADD_CONTEXT) and _words(event, pid) == FENCED:
         return rendered(event, HookReply(ReplyKind.ADD_CONTEXT, FENCED))
-    return ""
+    return "", ""
 
 
 def _words(event: HookEvent, pid: int) -> str:

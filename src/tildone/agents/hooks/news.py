@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from tildone.plan.reduce import Outcome
 
 MAX_CONTEXT_LENGTH = 4000
-"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
+"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed.
+
+A dialect that names tasks by their numbers keeps to it by itself: its model could not name those of another list.
+"""
 
 ECHO_LENGTH = 100
 """How much of a nudge is compared with a prompt."""
@@ -59,7 +62,8 @@ def remind(context: HookContext) -> HookReply | None:
         return None
     session.set_seen_head(state.head)
     text = text or ""
-    text = text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or ""
+    if len(text) > MAX_CONTEXT_LENGTH and not session.dialect.numbered:
+        text = plan_context(state.plan) or ""
     return HookReply(ReplyKind.ADD_CONTEXT, "\n".join(filter(None, (text, left))))
 
 

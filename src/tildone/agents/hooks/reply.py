@@ -1,7 +1,7 @@
 """The replies of hooks as JSON, the gate that makes an agent with open tasks continue, and notices to the person.
 
 `tildone.plan.gate` decides whether an agent that stops continues. This module collects its input: how the turn ended,
-whether the last message asks the person a question, a fingerprint of that message and of the project's files, and the
+whether the last message asks the person something, a fingerprint of that message and of the project's files, and the
 cost so far. Some agents report these in earlier events; they are stored as notes about the agent until it stops.
 
 A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once; if
@@ -26,11 +26,11 @@ from tildone.app.settings import Settings, load_valid
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan import codec
 from tildone.plan.dialects.native import NATIVE, by_command, user_tasks
-from tildone.plan.events import StopFingerprint
-from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
+from tildone.plan.events import Bound, StopFingerprint
+from tildone.plan.gate import Asks, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.plan.model import Plan, has_checks, open_tasks, progress
 from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
-from tildone.stores.agents import Agent, AgentId, AgentRegistry, digest, runs_program
+from tildone.stores.agents import CONTINUED_NOTE, Agent, AgentId, AgentRegistry, digest, runs_program
 from tildone.stores.assignment import has_tools
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
     from tildone.agents.integrations import Template
     from tildone.log.session import Session
+
+    Output = tuple[str, str]
+    """What a hook writes to standard output, and what it writes to standard error as a warning."""
 
 
 @value
@@ -51,20 +54,29 @@ class HookReply:
 
 def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
     """Return whether the agent accepts a reply of this kind to this event."""
-    return _template(event, kind) is not None
+    return _template(event, kind) is not None or _warns(event, kind)
 
 
-def rendered(event: HookEvent, reply: HookReply) -> str:
-    """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
+def rendered(event: HookEvent, reply: HookReply) -> Output:
+    """Return the reply as JSON, or as a warning; empty if the agent accepts no reply of this kind."""
     return rendered_together(event, {reply.kind: reply.text})
 
 
-def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> str:
+def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> Output:
     """Return replies of several kinds as one JSON; those that the agent does not accept are left out."""
     merged: dict[str, Any] = {}
+    warning = ""
     for kind, text in texts.items():
-        merged |= _filled(_template(event, kind) or {}, sanitized(text), event.name)
-    return f"{codec.dump(merged)}\n" if merged else ""
+        if _warns(event, kind):
+            warning = f"{sanitized(text)}\n"
+        else:
+            merged |= _filled(_template(event, kind) or {}, sanitized(text), event.name)
+    return f"{codec.dump(merged)}\n" if merged else "", warning
+
+
+def _warns(event: HookEvent, kind: ReplyKind) -> bool:
+    """Return whether the agent shows replies of this kind if they are written to standard error."""
+    return kind is ReplyKind.NOTIFY and event.can_warn
 
 
 def sanitized(text: str) -> str:
@@ -90,6 +102,8 @@ def _filled(template: object, text: str, event: str) -> Any:
         return {name: _filled(item, text, event) for name, item in template.items()}
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template
 
+
+HOLD_AGAIN = "To hold it to them again: tildone resume"
 
 MAX_NUDGES = 1
 """How often a model without our tools is told the command before the plan changes."""
@@ -124,9 +138,7 @@ ERROR_STATUSES = frozenset({"error", "errored", "failed"})
 ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 
 MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
-"""Notes about an agent: the digest of its last message and whether that is a question; the length of its output."""
-
-QUESTION = "asked"
+"""Notes about an agent: the digest of its last message and the value of `Asks` for it; the length of its output."""
 
 
 def agent_stopped(
@@ -161,12 +173,13 @@ def agent_stopped(
                 "tildone lets the agent go: its model has no todo tool, because "
                 f"{title} runs no MCP server of tildone. To find the cause: {program()} doctor {name}"
             )
-            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)}"), None
+            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)} {HOLD_AGAIN}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
             from tildone.plan.text.amounts import describe_bound
 
-            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
+            how = _after_own_limit(event) if bound is Bound.HOST else HOLD_AGAIN
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)} {how}"
             return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
             return None, RestReason.ABORTED
@@ -199,29 +212,56 @@ def with_origins(text: str, session: Session) -> str:
 def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Note what the gate needs to know about a message, for agents that do not repeat it when they stop."""
     message = event.text("last_message")
-    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {_asked(message).value}")
+
+
+def _asked(message: str) -> Asks:
+    # Late, because few events have a message.
+    from tildone.plan.questions import asks_person
+
+    return asks_person(message)
 
 
 def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
     """Return what is known about the turn that has ended, without the fingerprint of the files."""
     message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
-    words, is_question = (digest(message) if message else "", ends_with_question(message))
-    if not message:
+    if message:
+        words, asked = digest(message), _asked(message)
+    else:
         words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
-        is_question = noted == QUESTION
+        asked = next((each for each in Asks if each.value == noted), Asks.NO)
     return Turn(
         aborted=status in ABORT_STATUSES,
         errored=status in ERROR_STATUSES,
-        asked=is_question,
+        asked=asked,
         busy=event.will_wake,
         fingerprint=StopFingerprint(message=words),
         cost=agents.cost(agent_id),
+        continued=_continued(event, agents, agent_id),
+        max_continued=event.max_continuations,
     )
+
+
+def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> int:
+    """Return how often in a row the agent has gone on, as it counts: so often it stopped before in this row.
+
+    Hooks of others count, too: an agent that has stopped and is still in its turn went on because some hook asked it.
+    """
+    if event.max_continuations is None:
+        return 0
+    if event.get("stop_hook_active") is not True:
+        agents.take_note(agent_id, CONTINUED_NOTE)
+    return agents.tally(agent_id, CONTINUED_NOTE)
 
 
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     """Return the agent's message in this turn, also if the agent reports all messages since the person's prompt."""
     message = event.text("last_message")
+    if not message and event.hooks.transcript is not None:
+        # Late, because most agents send the message.
+        from tildone.agents.hooks.transcript import last_message
+
+        message = last_message(event, event.hooks.transcript)
     if not event.hooks.cumulative_messages:
         return message
     noted = agents.note(agent_id, LENGTH_NOTE) if event.get("stop_hook_active") is True else ""
@@ -229,16 +269,21 @@ def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     return message[int(noted) if noted.isdecimal() else 0 :].strip() or message
 
 
+def _after_own_limit(event: HookEvent) -> str:
+    """Return how an agent goes on that has reached a limit of its own, and what raises the limit, if anything does."""
+    limit = event.hooks.continuation_limit
+    can_be_raised = limit is not None and event.environ.get(limit.variable, "") != limit.raised
+    raised = f" To raise the limit: {limit.variable}={limit.raised}" if limit and can_be_raised else ""
+    return f"To go on, send it a prompt.{raised}"
+
+
 def _work_left(plan: Plan) -> str:
     count = len(open_tasks(plan))
-    return f"{count} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"
+    return f"{count} of {progress(plan).total} tasks are open."
 
 
 PENDING = "pending"
 """The name of a notice that is kept for the end of the session."""
-
-EXIT_CODE_WITH_NOTICE = 2
-"""With which an agent prints the standard error of a hook at the end of a session."""
 
 FULL_DISK = ("the disk is full", os.strerror(errno.ENOSPC))
 """How errors of stores and of other files say that the disk is full."""
@@ -247,23 +292,23 @@ SILENT_POINTS = (HookPoint.SESSION_END, HookPoint.CALL_TOOL, HookPoint.OFFER_TOO
 """The points at which an agent shows no notice."""
 
 
-def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
+def trouble_reply(event: HookEvent, pid: int, problem: str) -> Output:
     """Return the reply that tells the person of a problem; empty if they know of it or cannot be told now."""
     if event.point is HookPoint.STATUS_LINE:
-        return f"tildone does not work: {problem}\n"
+        return f"tildone does not work: {problem}\n", ""
     notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
     return notice_once(event, pid, notice, _kind(problem))
 
 
-def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> str:
+def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> Output:
     """Return the reply that gives the person a notice; empty if they had one of this kind or cannot be told now."""
     if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not can_reply(event, ReplyKind.NOTIFY):
-        return ""
+        return "", ""
     remembered = _remembered(event, pid)
     is_new = None if remembered is None else remembered.is_new(f"told-{kind or digest(notice)}")
     # What cannot be remembered is told when the session starts, which happens once.
     if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
-        return ""
+        return "", ""
     postpone_notice(event, pid, notice)
     return rendered(event, HookReply(ReplyKind.NOTIFY, notice))
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from time import time_ns
 
 from tildone.agents.hooks.event import HookEvent
+from tildone.agents.hooks.fast_path import begin_row
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings
@@ -58,7 +59,10 @@ def probe_reply(settings: Settings) -> str:
 def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: Settings, process: int) -> bool | None:
     """Return whether a subagent's event was handled; None if it is to be handled like one of its parent."""
     if event.point is HookPoint.STOP:
+        if event.hooks.subagent_stop not in ("", event.name):
+            return True
         return _is_free_to_stop(event, agents, subagent_id(parent, event.text("subagent")), settings)
+    begin_row(event, agents, subagent_id(parent, event.text("subagent")))
     if event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool:
         _announce(event, agents, parent, process)
     return None if event.point in _LIKE_AN_AGENTS else True

@@ -159,14 +159,18 @@ class Site:
 
 @value
 class Silencer:
-    """What keeps the coding agent from running our tools or hooks, and what the person can do about it."""
+    """What keeps the coding agent from running our tools or hooks, and what the person can do about it.
+
+    What `is_kept` is a setting of the person's that an installation leaves alone, in place of ours.
+    """
 
     what: str
     remedy: str
+    is_kept: bool = False
 
 
 class Inspection:
-    """Reads the settings of a coding agent for one site, and collects what silences us."""
+    """Reads the settings of a coding agent for one site, and collects what silences us, or stands in place of ours."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -175,6 +179,9 @@ class Inspection:
 
     def silenced(self, what: str, remedy: str) -> None:
         self.found.append(Silencer(what, remedy))
+
+    def kept(self, what: str, remedy: str) -> None:
+        self.found.append(Silencer(what, remedy, is_kept=True))
 
     def get(self, file: str, *path: str) -> Any:
         """Return the setting at a path in a JSON or TOML file; None if there is none."""

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         "tool",
         "tool_input",
         "tool_response",
+        "transcript",
         "trigger",
         "usage",
     ]
@@ -117,12 +118,44 @@ class ReplyKind(Enum):
     NOTIFY = "notify"
 
 
+@value
+class Transcript:
+    """Where an agent's transcript, a file with one JSON object in each line, has the messages of its model.
+
+    A line with all of `message` (values by path, as in `Hooks.fields`) is a message; its text, or the list of its
+    parts, is at `text`. A line with all of `prompt` begins a turn: messages before it are old. Lines of a subagent have
+    its id at `subagent`. An agent that may write a message after it has called the hook writes a line after it that has
+    at the first path of `mark` what the event has at the second.
+    """
+
+    message: Mapping[str, str]
+    text: str
+    prompt: Mapping[str, str] = {}
+    subagent: str = ""
+    mark: tuple[str, str] = ("", "")
+
+
 class TaskAction(Enum):
     """What a native tool for single tasks does."""
 
     CREATE = "create"
     UPDATE = "update"
     LIST = "list"
+
+
+@value
+class ContinuationLimit:
+    """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
+
+    The row begins with a prompt, and again with every tool call unless the limit is `per_prompt`. `variable` is the
+    environment variable that sets the limit, if there is one, and `raised` its value after an installation. `read`
+    returns the limit by the text of the variable, which is empty if it is not set; None means that there is no limit.
+    """
+
+    read: Callable[[str], int | None]
+    variable: str = ""
+    raised: str = ""
+    per_prompt: bool = False
 
 
 @value
@@ -145,10 +178,14 @@ class Hooks:
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
-    that succeeds without a reply writes there.`own_prompts` are the
-    beginnings of prompts that no person typed. `fork_entry` is the path, in the entries of a transcript, to the
-    conversation that this one was forked from; `fork_options` are the option of the command line that forks a
-    conversation, and those that precede its id.
+    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    `transcript` is for an agent whose events do not have the last message. `warnings_at` are the points at which it
+    shows the person what a hook writes to standard error if the exit code is 2; notices are given there in this way.
+    `subagent_stop` is the event of a subagent that stops, for an agent that also sends its own one then, in vain.
+    `echoes_nudges` means that what makes it continue is reported as a prompt that a person could have typed.
+    `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
+    `fork_entry` is the path, in the entries of a transcript, to the conversation that this one was forked from;
+    `fork_options` are the option of the command line that forks a conversation, and those that precede its id.
     """
 
     points: Mapping[str, HookPoint]
@@ -168,6 +205,11 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
+    transcript: Transcript | None = None
+    warnings_at: tuple[HookPoint, ...] = ()
+    subagent_stop: str = ""
+    echoes_nudges: bool = False
+    continuation_limit: ContinuationLimit | None = None
     fork_entry: str = ""
     fork_options: tuple[str, ...] = ()
 
@@ -178,6 +220,7 @@ class Integration:
 
     It counts as installed if `folder` exists or its executable is on the PATH. `tried` is the version that the
     tests install and run; `min_versions` are the first versions with a gate and with the tool in every request.
+    `listing` are the arguments with which it lists its MCP servers and says whether it reaches them, without a model.
 
     `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
     to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
@@ -198,6 +241,7 @@ class Integration:
     task_tools: Mapping[TaskAction, str] = {}
     tried: str = ""
     min_versions: Mapping[str, str] = {}
+    listing: tuple[str, ...] = ()
     after_install: str = ""
     prompts: Mapping[str, tuple[str, ...]] = {}
     silencers: Callable[[Inspection], None] | None = None
@@ -268,6 +312,7 @@ FIELDS: Mapping[Field, str] = {
     "tool": "tool_name",
     "tool_input": "tool_input",
     "tool_response": "tool_response",
+    "transcript": "transcript_path",
     "trigger": "trigger",
     "usage": "usage",
 }

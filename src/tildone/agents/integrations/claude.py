@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from tildone.agents.integrations import (
-    BLOCK,
     CONTEXT,
     DENY,
     END_TURN,
@@ -13,6 +12,7 @@ from tildone.agents.integrations import (
     MESSAGE,
     SUBAGENT_POINTS,
     TIMEOUT_SECONDS,
+    ContinuationLimit,
     HookPoint,
     Hooks,
     Integration,
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+DEFAULT_CAP, RAISED_CAP = 8, "100"
+"""More than our own bounds allow without a tool call, so that these decide; a broken hook of others still ends."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 """Settings of an organization, which no other settings override."""
@@ -45,8 +49,7 @@ Plan this with the todo tool, a few steps at a time, then work through the plan 
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    folder = _user_folder(site) if site.for_user else os.path.join(site.project, ".claude")
-    settings = os.path.join(folder, "settings.json")
+    settings = _settings_file(site)
     if site.mcp:
         servers = _state_file(site) if site.for_user else os.path.join(site.project, ".mcp.json")
         installation.set_member(servers, ("mcpServers", "tildone"), _server(site))
@@ -54,8 +57,18 @@ def _configure(installation: Installation) -> None:
     if site.hooks:
         for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
-        line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
+        installation.set_member(settings, ("env", CAP_VARIABLE), RAISED_CAP, yields=True)
+        line = {"type": "command", "command": _status_line(site)}
         installation.set_member(settings, ("statusLine",), line, yields=True)
+
+
+def _settings_file(site: Site) -> str:
+    folder = _user_folder(site) if site.for_user else os.path.join(site.project, ".claude")
+    return os.path.join(folder, "settings.json")
+
+
+def _status_line(site: Site) -> str:
+    return site.hook_command("claude", "StatusLine")
 
 
 def _user_folder(site: Site) -> str:
@@ -80,6 +93,10 @@ def _silencers(inspection: Inspection) -> None:
         file = inspection.lists(files, "tildone", "disabledMcpjsonServers")
         if file:
             inspection.silenced(f"the server is rejected in {file}", "remove tildone from disabledMcpjsonServers there")
+    settings = _settings_file(site)
+    line, hooks = inspection.get(settings, "statusLine"), inspection.get(settings, "hooks")
+    if line is not None and "tildone" not in str(line) and "tildone" in str(hooks):
+        inspection.kept("your own status line", f"to show the plan in it, give its input to: {_status_line(site)}")
     if inspection.lists([_state_file(site)], "tildone", "projects", site.project, "disabledMcpServers"):
         inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
 
@@ -91,6 +108,15 @@ def _server(site: Site) -> dict[str, Any]:
 
 def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
+
+
+def _continuations(cap: str) -> int | None:
+    """Return how often the agent goes on before it drops what a stop hook asks: as often as the cap says."""
+    try:
+        count = int(cap)
+    except ValueError:
+        count = DEFAULT_CAP
+    return count if count > 0 else None
 
 
 def _plugin(installation: Installation, folder: str) -> str:
@@ -109,8 +135,9 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     tried="2.1.197",
-    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
-    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
+    listing=("mcp", "list"),
+    # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
+    min_versions={"gate": "2.1.163", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
     prompts={
@@ -129,8 +156,8 @@ INTEGRATION = Integration(
             "StatusLine": HookPoint.STATUS_LINE,
         },
         fields=FIELDS,
-        # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
-        continue_reply=BLOCK,
+        # With BLOCK, versions from 2.1.325 on tell the model the reason twice.
+        continue_reply=CONTEXT,
         context_replies=dict.fromkeys(
             (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
         ),
@@ -146,6 +173,7 @@ INTEGRATION = Integration(
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,
+        continuation_limit=ContinuationLimit(_continuations, CAP_VARIABLE, RAISED_CAP),
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
         # `/branch` writes the transcript first; `--fork-session` writes it later, and names nobody in it.

@@ -79,6 +79,7 @@ INTEGRATION = Integration(
     name="codex",
     title="Codex",
     tried="0.166.0",
+    listing=("mcp", "list"),
     min_versions={"gate": "0.125.0"},
     folder=lambda site: os.path.join(site.home, ".codex"),
     configure=_configure,

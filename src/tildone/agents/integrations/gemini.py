@@ -86,6 +86,7 @@ INTEGRATION = Integration(
     name="gemini",
     title="Gemini CLI",
     tried="0.61.0",
+    listing=("mcp", "list"),
     min_versions={"gate": "0.26.0"},
     folder=lambda site: os.path.dirname(_user_file(site)),
     configure=_configure,

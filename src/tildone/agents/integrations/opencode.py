@@ -53,6 +53,7 @@ INTEGRATION = Integration(
     name="opencode",
     title="opencode",
     tried="1.18.18",
+    listing=("mcp", "list"),
     min_versions={"gate": "1.0.0"},
     folder=user_folder,
     configure=configure,

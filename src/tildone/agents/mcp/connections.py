@@ -268,7 +268,9 @@ def registry_stamp(folder: str) -> int | None:
     return changed if time_ns() - changed > resolution else None
 
 
-def subagent_in_call(agents: AgentRegistry, agent: AgentId, params: Mapping[str, object]) -> CallingSubagent | None:
+def subagent_in_call(
+    agents: AgentRegistry, agent: AgentId, pid: int, params: Mapping[str, object]
+) -> CallingSubagent | None:
     """Return the subagent of `agent` that makes a call: the call names it, or a hook has announced it."""
     client, meta, arguments = CLIENTS.get(agent.integration), params.get("_meta"), params.get("arguments")
     if client is None or "name" not in params:
@@ -279,8 +281,8 @@ def subagent_in_call(agents: AgentRegistry, agent: AgentId, params: Mapping[str,
     if client.call_meta:
         call = _text(meta, client.call_meta)
         return announced_caller(agents, agent.integration, call) if call else None
-    if client.process_variable and agent.is_anonymous:
-        key = call_key("", agent.pid, arguments if isinstance(arguments, dict) else {})
+    if client.by_arguments:
+        key = call_key("", pid, arguments if isinstance(arguments, dict) else {})
         return announced_caller(agents, agent.integration, key)
     return None
 
@@ -344,7 +346,7 @@ def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) 
         named = _conversation_in_request(request, process)
         agent = named or in_environment(request.client) or AgentId(pid=process)
         pid, session = agent.pid or process, settings.named_session
-        subagent = subagent_in_call(agents, agent, request.params)
+        subagent = subagent_in_call(agents, agent, pid, request.params)
         if subagent is not None:
             return Caller(subagent.parent, pid, session, certain=True, client=request.client, subagent=subagent.own)
         return Caller(agent, pid, session, certain=named is not None, client=request.client)

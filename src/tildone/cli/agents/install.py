@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 
-from tildone.agents.doctor import examine, is_present, report, too_old
+from tildone.agents.doctor import SILENCED, examine, is_present, report, too_old
 from tildone.agents.doctor.probe import probe_all
 from tildone.agents.install import PROJECT, USER, Installation, Site, diff_lines, edits_for, files
 from tildone.agents.install.files import Backups, SettingsChange
@@ -137,7 +137,7 @@ def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], fold
     return 0
 
 
-NEEDED_BY_OTHERS = "Everyone who uses these files needs tildone on their PATH, for example by: uv tool install tildone"
+NEEDED_BY_OTHERS = "Everyone who uses these files needs tildone on their PATH, for example"
 SET_UP_ALREADY = "is set up already"
 
 
@@ -200,10 +200,12 @@ def _show(
     works = not any(finding.severity is Severity.ERROR for finding in found)
     if changes and works:
         put(f"Next: restart {agent.title}. {agent.after_install}".rstrip())
-        for prompt in agent.prompts.get(site.scope, ()):
+        # What silences it now is what it asks about, and has been told.
+        is_told = any(SILENCED in finding.what for finding in found)
+        for prompt in () if is_told else agent.prompts.get(site.scope, ()):
             put(f"{agent.title} will ask {prompt}.")
         if not site.for_user:
-            put(NEEDED_BY_OTHERS)
+            put(f"{NEEDED_BY_OTHERS} {distribution.install_anywhere()}")
 
 
 NOTHING = "has no tildone in its settings"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tildone.app.opening import open_agents, open_session, open_store, session_title
-from tildone.app.plan_agents import plan_agents
+from tildone.app.plan_agents import left_for, plan_agents
 from tildone.app.settings import Settings
 from tildone.app.who import STEERED, steer_sessions
 from tildone.base import UsageError, replace, value
@@ -11,20 +11,19 @@ from tildone.base.ids import now
 from tildone.cli.opening import no_tasks, open_to_read, settings_for, with_session
 from tildone.cli.output import columns, put, put_spans
 from tildone.cli.output.prompts import put_data
-from tildone.cli.output.titles import MAX_NAME_CHARACTERS, agent_name, sharing_data, subagent_line
+from tildone.cli.output.titles import sharing_data, subagent_line
 from tildone.cli.table import ParsedArgs
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Directive, State
-from tildone.plan.holding import left_over
 from tildone.plan.model import next_task, number_ranges, open_tasks, progress
 from tildone.plan.text.amounts import describe_bound, format_count
 from tildone.plan.text.lists import plan_lines
-from tildone.plan.text.safe import status_line
+from tildone.plan.text.safe import short_agent, status_line
 from tildone.plan.text.styles import Span
 from tildone.stores.agents import Agent
-from tildone.stores.assignment import is_shared, own_names, set_shared
+from tildone.stores.assignment import is_shared, set_shared
 
 
 @value
@@ -95,9 +94,8 @@ def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], 
 
 def agent_line(settings: Settings, agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
     """An active agent, as a line of a list; on a shared plan, with the numbers of the tasks that it has started."""
-    who, still_open = agent_name(agent.id, MAX_NAME_CHARACTERS), [task.number for _, task in open_tasks(state.plan)]
-    own = own_names(open_agents(settings), agent, is_named=settings.named_session is not None)
-    others = left_over(state.plan, own).intersection(still_open)
+    who, still_open = short_agent(str(agent.id)), [task.number for _, task in open_tasks(state.plan)]
+    others = left_for(settings, agent, state.plan)
     left = f"; not held to {number_ranges(others, '#', ' ')} of an earlier conversation" if others else ""
     works = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
     return f"  {who}: {len(still_open)} of {len(state.plan.tasks)} tasks open{works}{left}"
@@ -114,7 +112,10 @@ def status(args: ParsedArgs) -> int:
     states = {session.name: session.state for session in sessions}
     asides = {session.name: session.held_up for session in sessions}
     state = states[settings.session]
-    lines = {name: status_line(each, held_up=asides[name]) for name, each in states.items()}
+    lines = {
+        each.name: status_line(states[each.name], held_up=asides[each.name], unapproved=each.unapproved)
+        for each in sessions
+    }
     line = lines[settings.session]
     if args.has("json"):
         data = _status_data(settings.session, state, asides[settings.session], agents, lines)
@@ -200,6 +201,6 @@ def _tell_exceptions(settings: Settings, *, shared: bool) -> None:
     exceptions = [agent for agent in agents if agent.session != settings.project] if shared else on_project[1:]
     if not exceptions:
         return
-    names = ", ".join(agent_name(agent.id) for agent in (exceptions if shared else on_project))
+    names = ", ".join(short_agent(str(agent.id)) for agent in (exceptions if shared else on_project))
     kept = "have plans of their own" if shared else "share the project's plan"
     put(f"At work already, and unchanged until they start a new conversation: {names}, which {kept}.")

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from shlex import quote
 from shutil import disk_usage
 
-from tildone.agents.doctor import examine_all, is_present, report, too_old
+from tildone.agents.doctor import examine_all, is_present, own_listings, report, too_old
 from tildone.agents.doctor.probe import probe_all
 from tildone.agents.integrations import INTEGRATIONS
 from tildone.app.opening import open_store
@@ -410,12 +410,16 @@ def coding_agents(context: CheckContext) -> Iterator[Finding]:
     results = probe_all(
         launches, project, lambda done, total: context.progress("checking the agents", done, total, "commands")
     )
+    with_tools = [agent for agent in agents if any(each.has_tools for each in installed[agent.name])]
+    listings = own_listings(with_tools, project)
     this = version("tildone")
     for agent in agents:
         for each in installed[agent.name]:
             yield from report(each, results, this)
         if installed[agent.name]:
             yield from too_old(agent)
+        if agent.name in listings:
+            yield listings[agent.name]
         if not installed[agent.name] and (context.agents or is_present(agent, here[0])):
             where = "is here" if is_present(agent, here[0]) else "is not here"
             remedy = f"{program()} install {agent.name}"

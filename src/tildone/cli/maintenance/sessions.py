@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from tildone.app.sessions import title_of
-from tildone.app.who import PersonAct, check_person
 from tildone.base import TYPE_CHECKING, HeadMoved, StoreError, UsageError, value
 from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, open_to_read, settings_for, with_session
@@ -111,6 +110,9 @@ def run_prune(args: ParsedArgs) -> int:
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
     if not args.has("dry-run"):
+        # Late, because `tildone sessions` does not use it.
+        from tildone.app.who import PersonAct, check_person  # noqa: PLC0415  see above
+
         check_person(settings, PersonAct.DELETE)
     store = open_existing_store(settings, read_only=args.has("dry-run"))
     try:

@@ -11,7 +11,7 @@ from tildone.cli.output import columns, max_columns, on_terminal
 from tildone.log.kept import Finding, Severity
 from tildone.plan.events import latest_state
 from tildone.plan.model import progress
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 from tildone.plan.text.styles import Role, Span, clip_line, clip_text, wrap_text
 
 if TYPE_CHECKING:
@@ -21,18 +21,8 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.plan.events import SessionInfo
     from tildone.plan.model import Plan
-    from tildone.stores.agents import AgentId
 
     Line = tuple[Span, ...]
-
-ID_CHARACTERS = 8
-MAX_NAME_CHARACTERS = 36
-
-
-def agent_name(agent: AgentId, id_characters: int = ID_CHARACTERS) -> str:
-    """An agent as a person knows it: the coding agent, and the beginning of its conversation's id."""
-    parts = (agent.integration[:MAX_NAME_CHARACTERS], agent.own[:id_characters])
-    return " ".join(printable(part) for part in parts if part)
 
 
 def sharing_lines(found: PlanAgents, columns: int | None) -> list[Line]:
@@ -71,7 +61,7 @@ def sharing_data(found: PlanAgents) -> dict[str, object]:
 
 def _with_tasks(sharing: SharingAgent) -> str:
     tasks = " ".join(f"#{number}" for number in sharing.tasks)
-    return agent_name(sharing.agent.id) + (f" ({tasks})" if tasks else "")
+    return short_agent(str(sharing.agent.id)) + (f" ({tasks})" if tasks else "")
 
 
 SIGNS = {Severity.OK: ("✓", Role.SUCCESS), Severity.WARNING: ("!", Role.WARNING), Severity.ERROR: ("✗", Role.ERROR)}

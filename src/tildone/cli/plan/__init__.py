@@ -202,6 +202,7 @@ TODO: VerbTable = Registry(
             ),
             options=(JSON,),
             examples=("EDITOR=nano tildone todo edit",),
+            unknown="to change the text of a task: tildone todo rename {} TEXT",
         ),
         "changing:undo": Verb(
             "undo [N]",

@@ -30,7 +30,7 @@ from tildone.plan.guard import PLAN
 from tildone.plan.model import DEFAULT_SECONDS, Check, Plan, Proof, Result, Task
 from tildone.plan.text.lists import STALE
 from tildone.plan.text.proofs import check_caution, check_text, program_words, proof_words
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 
 
 @value
@@ -283,7 +283,7 @@ def _details(each: NamedCheck) -> list[str]:
     if check.watches:
         lines.append(f"watches {', '.join(check.watches)}")
     if proof is not None and proof.at:
-        by = f" by {proof.by}" if proof.by else ""
+        by = f" by {short_agent(proof.by) if ':' in proof.by else proof.by}" if proof.by else ""
         lines.append(f"last run {local_time(proof.at)}{by}, {proof.milliseconds / 1000:.1f} s")
     if proof is not None and proof.program:
         lines.append(f"ran {program_words(proof)}")

@@ -16,7 +16,7 @@ from tildone.plan.claims import Claim, next_free
 from tildone.plan.guard import is_unproved
 from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, next_task, open_tasks, waiting_tasks
 from tildone.plan.text.lists import task_lines
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 
 MAX_LINES = 5
 NOTHING_READY = "Nothing is ready for you: other agents have what is left, or it waits for them."
@@ -70,7 +70,7 @@ def _put_claimed(plan: Plan, claims: list[Claim]) -> None:
     tasks = {task.number: task for task in plan.tasks}
     shown = [claim for claim in claims if claim.task in tasks]
     for claim in shown[:MAX_LINES]:
-        put(f"Claimed: #{claim.task} {printable(tasks[claim.task].text)} (by {printable(claim.agent)})")
+        put(f"Claimed: #{claim.task} {printable(tasks[claim.task].text)} (by {short_agent(claim.agent)})")
     if len(shown) > MAX_LINES:
         put(f"Claimed: {len(shown) - MAX_LINES} more")
 

@@ -23,7 +23,7 @@ def launch(context: AgentContext) -> AgentLaunch:
     ours = settings_of(context, "claude")
     commands = ["Bash"] if context.allows_anything else [f"Bash({pattern})" for pattern in context.allow]
     permissions = {"allow": ["mcp__tildone", *EDITS, *commands]}
-    settings = {"hooks": ours["hooks"], "permissions": permissions}
+    settings = {"env": ours["env"], "hooks": ours["hooks"], "permissions": permissions}
     arguments = ["claude", "-p", context.prompt, "--settings", json.dumps(settings)]
     arguments += ["--setting-sources", "user", "--permission-mode", "acceptEdits"]
     arguments += ["--mcp-config", json.dumps({"mcpServers": ours["mcpServers"]}), "--strict-mcp-config"]

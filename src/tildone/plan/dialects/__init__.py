@@ -278,8 +278,8 @@ class Dialect:
     """The tools of one family of models, and all other text about the plan that these models read.
 
     `refuse` replies to a call with invalid arguments, which changes nothing. `context` returns the text that is added
-    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue. `phrasing` lets the
-    shell driver use the dialect.
+    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue, and `if_waiting` is
+    added to it if the model may wait for an answer. `phrasing` lets the shell driver use the dialect.
 
     `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
     contain the plan: hosts add it to the results (see `tildone.plan.dialects`).
@@ -304,6 +304,7 @@ class Dialect:
     refuse: Callable[[Tool, Sequence[SchemaProblem], object], Reply]
     context: Callable[[Plan], str | None]
     carry_on: Callable[[Plan], str]
+    if_waiting: str = "If you wait for the user's answer, end your turn with that question."
     recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = recover
     phrasing: Phrasing | None = None
     completes: Callable[[CompletedCall], bool] = lambda _: False

@@ -249,7 +249,7 @@ def _messages(fault: Fault, *, inserting: bool) -> tuple[str, str]:
             message = "no todos exist"
         case faults.UnknownValue(field, word):
             message = f"unknown {field} '{word}'"
-        case faults.HasCheck():
+        case faults.HasCheck() | faults.NotYours():
             message = describe_fault(fault)
         case other:
             raise AssertionError(other)

@@ -41,7 +41,12 @@ def by_command(command: str, options: str = "") -> Dialect:
 
     Both are quoted for a shell.
     """
-    return replace(BY_HAND, name="by command", carry_on=lambda plan: _nudge(plan, command, options))
+    return replace(
+        BY_HAND,
+        name="by command",
+        carry_on=lambda plan: _nudge(plan, command, options),
+        if_waiting=f'If you wait for the user\'s answer: {command} block N "why it waits"{options}',
+    )
 
 
 def _nudge(plan: Plan, command: str, options: str) -> str:

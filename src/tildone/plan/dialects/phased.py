@@ -7,7 +7,7 @@ import re
 from tildone.base import TYPE_CHECKING
 from tildone.base.schema import SchemaProblem, schema_problems
 from tildone.plan.dialects import TEXT, Dialect, Phrasing, Reply, Tool, array, enumeration, record, safe_dialect
-from tildone.plan.faults import DuplicateTask, EmptyNote, HasCheck, MissingField, PhaseMissing, TaskMissing
+from tildone.plan.faults import DuplicateTask, EmptyNote, HasCheck, MissingField, NotYours, PhaseMissing, TaskMissing
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.formats.markdown import bounded_checklist
 from tildone.plan.model import Focus, Phase, Plan, Rules, Status, Task, newly_completed, tasks_with_phase
@@ -330,7 +330,7 @@ def sentence(fault: Fault) -> str:
             return f'Phase "{_shown(name)}" not found'
         case DuplicateTask(text):
             return f'Task "{_shown(text)}" already exists'
-        case HasCheck():
+        case HasCheck() | NotYours():
             return describe_fault(fault)
         case other:
             raise AssertionError(other)

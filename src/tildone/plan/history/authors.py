@@ -10,7 +10,7 @@ from itertools import islice
 
 from tildone.base import TYPE_CHECKING
 from tildone.plan.events import Actor, PlanChanged
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import printable, short_agent
 from tildone.plan.text.styles import clip_text
 
 if TYPE_CHECKING:
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from tildone.plan.events import Author, Event
 
 MAX_NAME_COLUMNS = 20
-MAX_AGENT_COLUMNS = 60
-MAX_WHOLE_ID = 8
-"""How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
-
-SHORT_ID_LENGTH = 4
+MAX_MODEL_COLUMNS = 60
 MAX_EVENTS_READ = 50
 MAX_AUTHORS_LISTED = 4
 
@@ -67,20 +63,10 @@ def of_several_people(events: Iterable[Event]) -> bool:
     return len({event.author.name for event in events if event.author.agent}) > 1
 
 
-def short_agent(agent: str) -> str:
-    """Return an agent id as a person reads it: `claude 5f0c`, `gemini pid 4711`."""
-    product, colon, own = agent.partition(":")
-    if not colon:
-        return _clipped(agent)
-    own = own.replace(":", " ")
-    short = own if len(own) <= MAX_WHOLE_ID or own.startswith("pid ") else own[-SHORT_ID_LENGTH:]
-    return f"{_clipped(product)} {_clipped(short)}"
-
-
 def describe_author(author: Author) -> str:
-    agent = _clipped(author.agent, MAX_AGENT_COLUMNS)
+    agent = short_agent(author.agent)
     if agent and author.model:
-        agent += f" ({_clipped(author.model, MAX_AGENT_COLUMNS)})"
+        agent += f" ({_clipped(author.model, MAX_MODEL_COLUMNS)})"
     return " for ".join(part for part in (agent, _clipped(author.name)) if part)
 
 

@@ -6,9 +6,12 @@ from tildone.base import TYPE_CHECKING, value
 from tildone.plan.events import PlanChanged
 from tildone.plan.history.authors import describe_author, of_several_people, who
 from tildone.plan.history.changes import (
+    ENDING_KINDS,
     Change,
     ChangeKind,
     describe_change,
+    finished_durations,
+    in_progress_since,
     match_plans,
     removal,
     removed_locations,
@@ -17,7 +20,7 @@ from tildone.plan.history.changes import (
     task_locations,
 )
 from tildone.plan.model import Plan, Task, numbered
-from tildone.plan.text.amounts import ENDING_KINDS, elapsed, finished_durations, in_progress_since
+from tildone.plan.text.amounts import elapsed
 from tildone.plan.text.lists import task_line
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import INDENT, Role, Span, clip_line, hanging_lines
@@ -26,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tildone.plan.events import Call, Event
-    from tildone.plan.history.changes import Location, PlanMatch
-    from tildone.plan.text.amounts import StartTimes
+    from tildone.plan.history.changes import Location, PlanMatch, StartTimes
     from tildone.plan.text.styles import Line, TextAndSuffix
 
 

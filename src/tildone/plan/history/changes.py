@@ -1,4 +1,7 @@
-"""The changes between two plans: which tasks of both are the same, what differs as facts, and these as sentences."""
+"""The changes between two plans: which tasks of both are the same, what differs as facts, and these as sentences.
+
+Also how long tasks were in progress.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from tildone.plan.model import Phase
 
     Pairs = list[tuple[int, int]]
+    StartTimes = dict["Location", int]
     Chain = tuple[int, "Chain | None"]
 
 Location = tuple[int, int]
@@ -418,3 +422,30 @@ def changes_by_others(
 
 def _key(change: Change) -> tuple[ChangeKind, int | str]:
     return change.kind, change.number or change.subject
+
+
+ENDING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
+ENDING_KINDS |= {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.PAUSED}
+"""The kinds of change that end a task's time in progress."""
+
+
+def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
+    """Return the known start times of the tasks in progress; `earlier` are those of the earlier plan."""
+    found: StartTimes = {}
+    for location in task_locations(match.after):
+        if task_at(match.after, location).status is Status.IN_PROGRESS:
+            earlier_task = match.earlier(location)
+            started = earlier_task is None or earlier_task.status is not Status.IN_PROGRESS
+            since = at if started else earlier.get(match.origins[location])
+            if since is not None:
+                found[location] = since
+    return found
+
+
+def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
+    """Return, by later location, the known times in progress of tasks that no longer are; none if a clock went back."""
+    return {
+        location: at - earlier[origin]
+        for location, origin in match.origins.items()
+        if earlier.get(origin, at + 1) <= at and task_at(match.after, location).status is not Status.IN_PROGRESS
+    }

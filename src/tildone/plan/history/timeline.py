@@ -7,11 +7,20 @@ from enum import Enum
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, PlanFact, Tripped, by_id, labels
 from tildone.plan.history.authors import of_several_people, who
-from tildone.plan.history.changes import changes_in, describe_change, grouped_sentences, match_plans, task_at
+from tildone.plan.history.changes import (
+    ENDING_KINDS,
+    changes_in,
+    describe_change,
+    finished_durations,
+    grouped_sentences,
+    in_progress_since,
+    match_plans,
+    task_at,
+)
 from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
 from tildone.plan.model import Plan, Status, number_ranges
 from tildone.plan.runs import fact_name
-from tildone.plan.text.amounts import ENDING_KINDS, describe_bound, elapsed, finished_durations, in_progress_since
+from tildone.plan.text.amounts import describe_bound, elapsed
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, display_width, hanging_lines
 from tildone.plan.text.views_runs import describe_run_fact
@@ -21,8 +30,8 @@ if TYPE_CHECKING:
 
     from tildone.plan.events import Author, Event
     from tildone.plan.history.blame import TaskHistory, TaskStep
+    from tildone.plan.history.changes import StartTimes
     from tildone.plan.runs import RunFact
-    from tildone.plan.text.amounts import StartTimes
     from tildone.plan.text.styles import Line, TextAndSuffix
 
     When = Callable[[int], str]

@@ -1,44 +1,8 @@
-"""Amounts for people: durations, ages, sizes, tokens and money, how long tasks were in progress, bounds of nudges."""
+"""Amounts for people: durations, ages, sizes, tokens and money, bounds of nudges."""
 
 from __future__ import annotations
 
-from tildone.base import TYPE_CHECKING
 from tildone.plan.events import Bound
-from tildone.plan.history.changes import ChangeKind, task_at, task_locations
-from tildone.plan.model import Status
-
-if TYPE_CHECKING:
-    from tildone.plan.history.changes import Location, PlanMatch
-
-    StartTimes = dict[Location, int]
-
-
-ENDING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
-ENDING_KINDS |= {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.PAUSED}
-"""The kinds of change that end a task's time in progress."""
-
-
-def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """Return the known start times of the tasks in progress; `earlier` are those of the earlier plan."""
-    found: StartTimes = {}
-    for location in task_locations(match.after):
-        if task_at(match.after, location).status is Status.IN_PROGRESS:
-            earlier_task = match.earlier(location)
-            started = earlier_task is None or earlier_task.status is not Status.IN_PROGRESS
-            since = at if started else earlier.get(match.origins[location])
-            if since is not None:
-                found[location] = since
-    return found
-
-
-def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """Return, by later location, the known times in progress of tasks that no longer are; none if a clock went back."""
-    return {
-        location: at - earlier[origin]
-        for location, origin in match.origins.items()
-        if earlier.get(origin, at + 1) <= at and task_at(match.after, location).status is not Status.IN_PROGRESS
-    }
-
 
 _SIZE_UNITS = ("KB", "MB", "GB", "TB", "PB")
 _BYTES_PER_UNIT = 1024
@@ -187,6 +151,7 @@ _BOUNDS = {
     Bound.TASK_COST: "the task in progress has cost {dollars}",
     Bound.TASK_TOKENS: "the task in progress has used {tokens} tokens",
     Bound.TASK_TIME: "the task in progress has taken {limit} minutes",
+    Bound.HOST: "told to go on {times}, the limit of the coding agent",
 }
 
 

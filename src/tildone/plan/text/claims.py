@@ -2,67 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from tildone.base import TYPE_CHECKING
+from tildone.plan.claims import next_free
+from tildone.plan.model import Status
+from tildone.plan.text.faults import describe_fault, task_name
+from tildone.plan.text.safe import clipped, short_agent, shown_text
 
-from tildone.base import value
-from tildone.plan.claims import Claim
-from tildone.plan.model import Plan, Task
-from tildone.plan.text.safe import clipped, printable, shown_text
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-MAX_TEXT = 80
-MAX_AGENT = 16
-"""How much of the name of an agent a person sees: `claude:5f0c1234…`."""
+    from tildone.plan.claims import Claim
+    from tildone.plan.faults import NotYours
+    from tildone.plan.model import Plan, Task
 
 MAX_NOTES, MAX_NOTE = 3, 300
 MS_PER_MINUTE = 60_000
 
 
-@value
-class ClaimNews:
-    """What a change of an agent could not do, because of the tasks of others.
-
-    `others` are the claims that were in the way, and `lost` those of tasks that the agent had. `refused` are the tasks
-    that it could not change, `conflicts` those that it could not start, each with the task of another agent that may
-    change the same files, `closed` those that were closed before it could start them, and `instead` is the task that
-    was started in place of them; 0 if none was.
-    """
-
-    others: Mapping[int, Claim]
-    lost: tuple[Claim, ...] = ()
-    refused: tuple[int, ...] = ()
-    conflicts: tuple[tuple[int, int], ...] = ()
-    instead: int = 0
-    closed: tuple[int, ...] = ()
+def fault_line(fault: NotYours) -> str:
+    """Return what an agent is told of a task that stays as it is."""
+    text = describe_fault(fault)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def claim_lines(plan: Plan, news: ClaimNews, *, numbered: bool) -> list[str]:
-    """Return what an agent is told of the tasks of others after a change: one line for each that it could not have."""
-    tasks = {task.number: task for task in plan.tasks}
-
-    def name(number: int) -> str:
-        return _name(tasks[number], numbered=numbered) if number in tasks else f"task {number}"
-
-    others, passed_on = news.others, {claim.task: claim for claim in news.lost}
-    lines = [
-        f"{name(number)} has passed to {shown_text(claim.agent)}: yours was silent for too long. "
-        "Your change of it was not made."
-        for number, claim in passed_on.items()
-    ]
-    for number in news.refused:
-        if number not in passed_on:
-            minutes = -(-others[number].remaining // MS_PER_MINUTE)
-            left = f" (for {minutes} min unless it goes on)" if minutes else ""
-            lines.append(f"{name(number)} is with {shown_text(others[number].agent)}{left}. Leave it to that agent.")
-    lines += [
-        f"{name(number)} was not started: it may change the same files as {name(rival)}, on which another agent works."
-        for number, rival in news.conflicts
-    ]
-    lines += [f"{name(number)} was closed by others meanwhile. It stays so." for number in news.closed]
-    if news.instead:
-        lines.append(f"Started instead: {name(news.instead)}")
-    elif lines and not any(task.status.is_actionable and task.number not in others for task in plan.tasks):
-        lines.append("No other task is ready.")
-    return lines
+def free_line(plan: Plan, taken: frozenset[int], after: int, *, numbered: bool) -> list[str]:
+    """Say which task an agent can start that cannot have another one; nothing if it has one in progress."""
+    task = next_free(plan, taken, after)
+    if task is not None:
+        return [f"Free: {_name(task, numbered=numbered)}"]
+    active = any(each.status is Status.IN_PROGRESS and each.number not in taken for each in plan.tasks)
+    return [] if active else ["No other task is ready."]
 
 
 def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> list[str]:
@@ -75,7 +44,9 @@ def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> li
             continue
         tree = f" in {shown_text(before.worktree)}" if before.worktree else ""
         branch = f" on branch {shown_text(before.branch)}" if before.branch else ""
-        lines.append(f"{_name(task, numbered=numbered)} was begun by {shown_text(before.agent)}{tree}{branch}.")
+        lines.append(
+            f"{_name(task, numbered=numbered)} was begun by {shown_text(short_agent(before.agent))}{tree}{branch}."
+        )
         lines += [f"  note: {clipped(shown_text(note), MAX_NOTE)}" for note in task.notes[-MAX_NOTES:]]
     return lines
 
@@ -84,17 +55,12 @@ def holder_text(claim: Claim, now: int) -> str:
     """Return who works on a task, for how long from `now` in ms it is reserved, and from whom it was taken over."""
     minutes = -(-(claim.until - now) // MS_PER_MINUTE)
     if minutes > 0:
-        held = f"held by {_short_name(claim.agent)} for {minutes} min"
+        held = f"held by {short_agent(claim.agent)} for {minutes} min"
     else:
-        held = f"left by {_short_name(claim.agent)}: others can take it over"
-    before = f", taken over from {_short_name(claim.before.agent)}" if claim.before else ""
+        held = f"left by {short_agent(claim.agent)}: others can take it over"
+    before = f", taken over from {short_agent(claim.before.agent)}" if claim.before else ""
     return held + before
 
 
-def _short_name(agent: str) -> str:
-    return printable(clipped(agent, MAX_AGENT))
-
-
 def _name(task: Task, *, numbered: bool) -> str:
-    text = f"“{clipped(shown_text(task.text), MAX_TEXT)}”"
-    return f"#{task.number} {text}" if numbered else text
+    return task_name(task.number if numbered else 0, task.text)

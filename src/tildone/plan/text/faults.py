@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING
 from tildone.plan import faults
 from tildone.plan.model import open_tasks
-from tildone.plan.text.safe import clipped, printable, shown_text
+from tildone.plan.text.safe import clipped, printable, short_agent, shown_text
 
 if TYPE_CHECKING:
     from tildone.plan.model import Plan, Task
@@ -48,10 +48,32 @@ def describe_fault(fault: faults.Fault) -> str:
             return "the plan has a check: only a person can empty the plan or change the check"
         case faults.HasCheck(_, text):
             return f"“{printable(text)}” has a check: only a person can remove the task or change the check"
+        case faults.NotYours():
+            return _why_not(fault)
         case faults.Cycle(numbers):
             return f"these tasks would wait for each other: {', '.join(map(str, numbers))}"
         case faults.UnknownValue(field, word):  # exhaustive
             return f"unknown {field} “{printable(word)}”"
+
+
+def _why_not(fault: faults.NotYours) -> str:
+    name = task_name(fault.number, fault.text)
+    if fault.beside is not None:
+        rival = task_name(fault.number and fault.beside.number, fault.beside.text)
+        return f"{name} may change the same files as {rival}, on which another agent works"
+    if not fault.holder:
+        return f"{name} was closed by others meanwhile and stays so"
+    holder = shown_text(short_agent(fault.holder))
+    if fault.passed_on:
+        return f"{name} has passed to {holder}, because yours was silent for too long"
+    left = f" (for {fault.minutes} min unless it goes on)" if fault.minutes else ""
+    return f"{name} is with {holder}{left}: leave it to that agent"
+
+
+def task_name(number: int, text: str) -> str:
+    """Return a task as a sentence names it: by its number, unless that is 0, and its text."""
+    quoted = f"“{_short(text)}”"
+    return f"#{number} {quoted}" if number else quoted
 
 
 MAX_TASKS_LISTED, MAX_SOURCES_LISTED = 5, 5

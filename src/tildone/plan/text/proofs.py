@@ -66,15 +66,22 @@ def results(outcome: Outcome, *, numbered: bool) -> list[str]:
     return found
 
 
+def proposed_line(tasks: Sequence[Task], *, numbered: bool) -> str:
+    """Say which checks that a model has set are not approved, and so not run."""
+    return f"Only proposed until the user approves it: the check of {_listed(tasks, numbered)}"
+
+
 def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> str:
     """Return a prompt about `plan` with its checks and order; what is done in the `recorded` one only is stale."""
     done = {task.number for task in recorded.tasks if task.status is Status.COMPLETED}
     active = [task for task in plan.tasks if task.check is not None and task.status is Status.IN_PROGRESS]
     stale = [task for task in active if task.number in done]
-    failed = [task for task in active if task.proof is not None and task.proof.result is Result.FAILED]
-    others = [task for task in active if task not in stale and task not in failed]
+    # A list with numbers has the checks and their results.
+    told = active if not numbered else []
+    failed = [task for task in told if task.proof is not None and task.proof.result is Result.FAILED]
+    others = [task for task in told if task not in stale and task not in failed]
     lines = [
-        f"{opening}: {_listed(tasks, numbered)}"
+        f"{opening}: {_listed(tasks, numbered, with_commands=not numbered)}"
         for opening, tasks in ((_FAILED, failed), (_STALE, stale), (_UNPROVED, others))
         if tasks
     ]
@@ -154,9 +161,10 @@ def _tail(proof: Proof) -> list[str]:
     return [safe_text(proof.tail), *([f"(all of it: {shown_text(proof.output)})"] if is_cut and proof.output else [])]
 
 
-def _listed(tasks: Sequence[Task], numbered: bool) -> str:  # noqa: FBT001  of one caller
+def _listed(tasks: Sequence[Task], numbered: bool, *, with_commands: bool = True) -> str:  # noqa: FBT001  of one caller
     names = [
-        _name(task, numbered=numbered) + (f" ({command_quote(task.check)})" if task.check is not None else "")
+        _name(task, numbered=numbered)
+        + (f" ({command_quote(task.check)})" if task.check is not None and with_commands else "")
         for task in tasks[:MAX_TASKS_LISTED]
     ]
     more = f" and {len(tasks) - MAX_TASKS_LISTED} more" if len(tasks) > MAX_TASKS_LISTED else ""

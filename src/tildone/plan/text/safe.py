@@ -60,6 +60,12 @@ MAX_HOOK_REPLY = 10_000
 MAX_FRAME = 1_000
 """Of the words around a list: what a prompt or a result has besides the tasks."""
 
+MAX_AGENT_NAME = 20
+MAX_WHOLE_ID = 8
+"""How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
+
+SHORT_ID_LENGTH = 4
+
 ELLIPSIS = "…"
 _MARKS = "- [ ] " * 4
 """What the marks of a task and its notes may take in a list."""
@@ -312,6 +318,14 @@ def printable(text: str) -> str:
     return _defused(line if _is_visible(line) else _replaced(line, _symbol))
 
 
+def short_agent(agent: str) -> str:
+    """Return an agent id as people and models read it: `claude 5f0c`, `gemini pid 4711`."""
+    product, colon, own = agent.partition(":")
+    own = own.replace(":", " ")
+    short = own if len(own) <= MAX_WHOLE_ID or own.startswith("pid ") else own[-SHORT_ID_LENGTH:]
+    return " ".join(clipped(printable(part), MAX_AGENT_NAME) for part in ((product, short) if colon else (product,)))
+
+
 def printable_lines(text: str) -> list[str]:
     """Return the lines of a text for a screen, each made `printable`."""
     return [printable(line) for line in text.replace("\r\n", "\n").split("\n")]
@@ -396,25 +410,44 @@ def _numbered_entry(position: int, task: Task) -> Entry:
 
 
 MAX_TASK_CHARS = 60
-ICON, SEPARATOR, NEEDS_YOU = "✓", " · ", "needs you"
+BEGUN, UNTOUCHED = "✓", "☐"
+SEPARATOR, NEEDS_YOU, LET_GO = " · ", "needs you", "let go"
 
 DIRECTIVE_TEXTS = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
-def status_line(state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = "") -> str:
-    """Return the progress, the next task, the directive unless GO, and what an agent has `held_up`, if anything."""
+def status_line(
+    state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = "", unapproved: Sequence[int] = ()
+) -> str:
+    """Return the progress, the next task, the directive unless GO, that the agent was let go, and what needs a person.
+
+    That is what an agent has `held_up`, and the tasks whose checks are `unapproved`, by number; 0 is the plan itself.
+    """
     done = progress(state.plan)
     upcoming = next_task(state.plan)
-    parts = [f"{ICON} {done.closed}/{done.total}"] if done.total else []
+    parts = [f"{BEGUN if done.closed else UNTOUCHED} {done.closed}/{done.total}"] if done.total else []
     if upcoming is not None:
         task = upcoming[1]
         text = clipped(printable(task.text), max_chars)
         parts.append(f"#{task.number} {text}" if task.number else text)
     if DIRECTIVE_TEXTS[state.directive]:
         parts.append(DIRECTIVE_TEXTS[state.directive])
-    if held_up:
-        parts.append(f"{NEEDS_YOU}: {held_up}")
+    if state.tripped:
+        parts.append(LET_GO)
+    if needs := [*filter(None, (held_up, approve_command(unapproved)))]:
+        parts.append(f"{NEEDS_YOU}: {'; '.join(needs)}")
     return SEPARATOR.join(parts)
+
+
+MAX_APPROVED = 3
+
+
+def approve_command(unapproved: Sequence[int]) -> str:
+    """Return what a person types to approve checks, or to list them if that of the plan is among them, or many are."""
+    if not unapproved:
+        return ""
+    numbers = unapproved if all(unapproved) and len(unapproved) <= MAX_APPROVED else ()
+    return " ".join(["tildone approve", *map(str, numbers)])
 
 
 def status_text(plan: Plan) -> str | None:

@@ -147,6 +147,7 @@ _REACHED = {
     Bound.TASK_COST: "the task has cost ${:,.2f}",
     Bound.TASK_TOKENS: "the task has used {:,} tokens",
     Bound.TASK_TIME: "the task has taken {} minutes",
+    Bound.HOST: "told {} times, its agent's limit",
 }
 
 

@@ -14,7 +14,8 @@ from tildone.log.presence import Presence
 from tildone.log.session import Session
 from tildone.plan.dialects.native import STOPPED
 from tildone.plan.events import Directive
-from tildone.plan.gate import Rest, RestReason, Turn, decide, ends_with_question
+from tildone.plan.gate import Asks, Rest, RestReason, Turn, decide
+from tildone.plan.questions import asks_person
 from tildone.plan.text.proofs import doing
 from tildone.run import events
 from tildone.run.extension import BlockCall, ConversationEnd, ConversationStart, SubagentTurn, ToolCallRequest
@@ -82,14 +83,14 @@ class PresenceTeller:
         self._turn = Turn(
             aborted=reason is StopReason.ABORTED,
             errored=reason is StopReason.ERROR,
-            asked=last is not None and ends_with_question(text_of(last)),
+            asked=asks_person(text_of(last)) if last is not None else Asks.NO,
         )
 
     def rest(self, _event: events.AgentSettled, ctx: ExtensionContext) -> None:
         """Tell why the agent rests; until it works again, it gives no more signs of life."""
         if self._session is None:
             return
-        asked = self._turn.asked and not (self._turn.aborted or self._turn.errored)
+        asked = self._turn.asked is Asks.YES and not (self._turn.aborted or self._turn.errored)
         with suppress(StoreError):
             why = RestReason.ASKED if asked else self._reason(self._session)
             self._change(ctx, "", why=why.value)
@@ -103,9 +104,11 @@ class PresenceTeller:
         self._is_told = False
 
     def _reason(self, session: Session) -> RestReason:
-        """Return why the agent rests. One that could go on was interrupted, or a bound was reached."""
+        """Return why the agent rests. One that could go on may have asked, was interrupted, or reached a bound."""
         decision = decide(session.state, session.patience, self._turn)
-        return decision.why if isinstance(decision, Rest) else RestReason.ABORTED
+        if isinstance(decision, Rest):
+            return decision.why
+        return RestReason.ASKED if self._turn.asked is Asks.DOUBT else RestReason.ABORTED
 
     def _change(self, ctx: ExtensionContext, what: str, why: str = "") -> None:
         now = ctx.now()

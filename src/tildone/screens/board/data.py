@@ -39,6 +39,7 @@ from tildone.plan.history.timeline import HeadRelation, TimelineRow, newest_even
 from tildone.plan.model import WORD_FIELDS, Check, Plan, Proof, Status, Task, in_the_way, progress, waits_for
 from tildone.plan.text.amounts import usage_text
 from tildone.plan.text.proofs import check_caution, check_text, program_words
+from tildone.plan.text.safe import short_agent
 from tildone.plan.text.state import SessionWord
 
 Data = dict[str, object]
@@ -151,8 +152,10 @@ def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
     return {
         str(claim.task): {
             "agent": claim.agent,
+            "name": short_agent(claim.agent),
             "until": claim.until,
             "before": claim.before.agent if claim.before else None,
+            "before_name": short_agent(claim.before.agent) if claim.before else None,
         }
         for claim in claims
         if claim.task in active

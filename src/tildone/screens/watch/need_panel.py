@@ -15,9 +15,8 @@ from tildone.app.answering import caution_of
 from tildone.app.sessions import SessionRow
 from tildone.base import value
 from tildone.log.needs import Need
-from tildone.plan.history.authors import short_agent
 from tildone.plan.text.amounts import short_age, token_count
-from tildone.plan.text.safe import printable, printable_lines
+from tildone.plan.text.safe import printable, printable_lines, short_agent
 from tildone.plan.text.state import SessionWord, signs_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width, wrap_text
 from tildone.screens.widgets.keys import Line, Palette, padded, painted, spread, width_of

@@ -6,10 +6,9 @@ What only a call needs is imported by the first one: hooks use the words of a di
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
-from tildone.plan.dialects import INTEGER, TEXT, Dialect, Phrasing, Reply, Tool, array, record, safe_dialect
+from tildone.plan.dialects import TEXT, Dialect, Phrasing, Reply, Tool, array, record, safe_dialect
 from tildone.plan.model import (
     BY_VERB,
-    WORD_FIELDS,
     Phase,
     Plan,
     Rules,
@@ -19,7 +18,7 @@ from tildone.plan.model import (
     numbered,
     waits_for,
 )
-from tildone.plan.text.safe import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, safe_text, shown_text
+from tildone.plan.text.safe import MAX_FRAME, MAX_RESULT, bounded_plan, clipped, safe_text, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from tildone.base.schema import SchemaProblem
     from tildone.plan.dialects import CompletedCall, ToolCall
     from tildone.plan.faults import Fault
-    from tildone.plan.model import Task
+    from tildone.plan.model import Check, Proof, Task
     from tildone.plan.reduce import Outcome, Step
 
 
@@ -42,8 +41,12 @@ USER_MARK = "*"
 MAX_TASKS_LISTED = 3
 """How many tasks a nudge lists: the model wrote most of them, and can list them all."""
 
-OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
-OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
+MAX_LISTED = 3_500 + 2 * MAX_FRAME
+"""Of a list in the model's context, with its frame: hooks add no more than 4,000 characters."""
+
+OPEN_WORDS = {Status.PENDING: "", Status.IN_PROGRESS: "started ", Status.BLOCKED: "blocked "}
+"""What a line begins with, before the number: no text can imitate it, and no agent escapes it."""
+
 CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
 CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 _RESULTS = {"failed": "check failed", "inconclusive": "check inconclusive", "refused": "check not approved"}
@@ -53,7 +56,9 @@ def reply(call: CompletedCall) -> Reply:
     """Confirm a call in a few tokens; include the list, or the next task, only if the model cannot know it."""
     outcome = call.outcome
     if outcome.faults:
-        return _reply("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
+        asked = sum(max(1, len(given)) if op in BY_VERB else 1 for op, *given in call.params["ops"])
+        whole = ["nothing was changed"] if asked > 1 else []
+        return _reply("; ".join([*(_refusal(each, outcome.before) for each in outcome.faults), *whole]), is_error=True)
     if not call.params["ops"]:
         return _reply(listing(outcome.after))
     failed = _results(outcome)
@@ -96,7 +101,7 @@ def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    return f"Your plan:\n{listing(plan, MAX_CONTEXT)}" if any(task.status.is_open for task in plan.tasks) else None
+    return f"Your plan:\n{listing(plan, MAX_LISTED)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:
@@ -202,17 +207,28 @@ def _line(task: Task, user_mark: str = "", plan: Plan = Plan()) -> str:  # noqa:
     mark = user_mark if task.from_user else ""
     reasons = [*_reasons(task, plan)]
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    return f"{task.number}{mark}{OPEN_SIGNS[task.status]} {shown_text(task.text)}{why}"
+    return f"{OPEN_WORDS[task.status]}{task.number}{mark} {shown_text(task.text)}{why}"
 
 
 def _reasons(task: Task, plan: Plan) -> Iterator[str]:
-    """Say in a few words why the task is not done yet: what it waits for, and the result of its check."""
+    """Say in a few words why the task is not done yet: what it waits for, and its check, with the result."""
     if task.after and (first := waits_for(plan, task)):
         yield f"after {_ranges(first)}"
+    if task.check is not None:
+        yield _check(task.check, task.proof)
     if task.proof is not None and task.proof.result.value in _RESULTS:
-        yield _RESULTS[task.proof.result.value]
-    elif task.status is Status.BLOCKED and task.notes:
+        return
+    if task.status is Status.BLOCKED and task.notes:
         yield shown_text(task.notes[-1])
+
+
+def _check(check: Check, proof: Proof | None) -> str:
+    """Say which check a task has, and that it was run without success, if it was."""
+    # Late, because few plans have checks.
+    from tildone.plan.text.proofs import command_quote
+
+    state = _RESULTS.get(proof.result.value, "check") if proof is not None else "check"
+    return f"{state} {command_quote(check)}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -244,14 +260,9 @@ def _refusal(fault: Fault, plan: Plan) -> str:
 
 
 RULES = Rules(max_tasks=200, max_text=2000)
-PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "add": array(TEXT),
-        **dict.fromkeys(BY_VERB, INTEGER),
-        **dict.fromkeys(("move", "note", "block", "check", "after", *WORD_FIELDS), TEXT),
-    },
-}
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {"add": array(TEXT), "do": TEXT}}
+"""Two fields of the plainest types, which every provider and every validator of an agent takes. In other fields, which
+are not declared and so not validated, `interpret` reads what models write of themselves: `{"done": [2, 3]}`."""
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
@@ -279,9 +290,8 @@ DIALECT = safe_dialect(
                 name="todo",
                 label="Todo",
                 description=(
-                    "Your plan: add steps; done ID starts the next; {} lists. "
-                    'block "ID why it waits", note "ID text", move "ID before ID", '
-                    'check "ID command", after "ID IDs", touches "ID globs"'
+                    "Your plan: add steps; {} lists; do lines: start ID, done IDs (starts the next), drop IDs, "
+                    "block ID why, note ID text, move ID before ID, check ID command, after ID IDs, touches ID globs"
                 ),
                 parameters=PARAMETERS,
                 steps=_steps,
@@ -294,6 +304,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
+        if_waiting='If you wait for the user\'s answer, block that task: block "ID why it waits".',
         phrasing=Phrasing(mark),
         numbered=True,
         marks_origins=True,

@@ -1,4 +1,7 @@
-"""Normalizes the arguments of a call, which models write in many forms, and translates them into changes of a plan.
+r"""Normalizes the arguments of a call, which models write in many forms, and translates them into changes of a plan.
+
+The declared form is `{"add": [TEXT…], "do": "done 1,2\nnote 3 TEXT"}`. Fields that are named after ops are read as
+well, with any ids: `{"done": [1, 2]}`.
 
 The normal form is `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
 number or a task's exact text. Ambiguous arguments are refused. A check without a command completes its task, because
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
 ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")
 NUMBER = "#?([0-9]{1,9})"
-NUMBERS = f"{NUMBER}(?:[ ,;]+{NUMBER})*"
+NUMBERS = f"{NUMBER}(?:(?:[ ,;]+(?:and )?| ?[-–] ?){NUMBER})*"
+MAX_RANGE = 1_000
 _NUMBER_AND_TEXT = rf"\s*{NUMBER}(?![0-9.])[\s:,)\-–—]*(.*)"
 
 
@@ -85,9 +89,16 @@ def _flat(given: object) -> Iterator[object]:
             for item in items:
                 yield from _flat(item)
         case str(text):
-            yield from map(int, re.findall("[0-9]+", text))
+            yield from _numbers(text)
         case _:
             yield given
+
+
+def _numbers(text: str) -> Iterator[int]:
+    """Yield the numbers in a text of numbers, with those of ranges."""
+    for first, last in re.findall("([0-9]+)(?: ?[-–] ?#?([0-9]+))?", text):
+        start, end = int(first), int(last or first)
+        yield from range(start, min(end, start + MAX_RANGE) + 1) if start <= end else (start, end)
 
 
 def _attribute_pairs(op: str, given: object) -> Iterator[tuple[object, object]]:
@@ -128,7 +139,7 @@ def _words(op: str, value: object) -> list[Any]:
         text = re.sub(r"(?i)\b(after|and)\b", " ", text).strip(" ,;")
         if not re.fullmatch(NUMBERS.replace("[ ,;]", "[\\s,;]"), text):
             raise AmbiguousArguments(f"after takes {FORMS[op]}, in numbers")
-        return [*map(int, re.findall(NUMBER, text))]
+        return [*_numbers(text)]
     return words if words is not None else re.split(r"[\s,]+", text.strip())
 
 
@@ -149,15 +160,17 @@ OPS = {word: op for op, words in WORDS.items() for word in words.split()}
 READ_WORDS = frozenset({"list", "show", "read", "view", "get"})
 TEXT_KEYS = ("text", "content", "subject", "title", "description", "task", "name", "step", "note", "reason", "why")
 WHY_KEYS = ("reason", "why")
-OPS_KEYS = ("ops", "operations", "actions")
+DO = "do"
+OPS_KEYS = (DO, "ops", "operations", "actions")
 OP_NAME_KEYS = ("op", "action", "command", "status", "state")
+WILL_DO = '{"do":"done 3"} will do'
 FINISHING = ("done", "drop", "block")
 """Ops after which an agent may be finished with the task in progress."""
 
-NUMBERS_ONLY = "IDs are numbers"
-
 _BULLET = r"(?:[-*+•]|[0-9]{1,3}[.)])\s+(?:\[[ xX/-]?\]\s*)?"
 _COMMAND = r"\s*([a-z_]+)\b[:\s]*(.*)"
+_WITH_TEXT = ("add", "note", "block")
+"""Ops whose text may have several lines, and semicolons."""
 
 
 def interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
@@ -175,8 +188,8 @@ def _ops(given: object, hints: list[str]) -> Iterator[Op]:
         case None:
             return
         case str(text):
-            for line in text.splitlines():
-                yield from _command(line)
+            for command in _commands(text):
+                yield from _command(command)
         case list(entries):
             for entry in entries:
                 yield from _ops(entry, hints)
@@ -187,17 +200,17 @@ def _ops(given: object, hints: list[str]) -> Iterator[Op]:
 
 
 def _object(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
-    ops = _pop_first(fields, OPS_KEYS)
-    if ops is not None and not fields:
-        hints.append('{"done":3} will do')
-        yield from _ops(ops, hints)
+    key = next((key for key in OPS_KEYS if key in fields), DO)
+    if key != DO and len(fields) == 1:
+        hints.append(WILL_DO)
+        yield from _ops(fields[key], hints)
         return
     word = _pop_first(fields, OP_NAME_KEYS)
     if not isinstance(word, str):
         yield from _ops_by_field(fields, hints)
         return
     op = _op(word)
-    hints.append(f'{{"{op or "done"}":…}} will do')
+    hints.append(WILL_DO)
     if word.lower() in READ_WORDS:
         return
     if op is None:
@@ -215,7 +228,10 @@ def _ops_by_field(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
     """Interpret an object with one field for each op, the usual form."""
     why = _pop_first(fields, WHY_KEYS)
     for word, given in fields.items():
-        if word.lower() in READ_WORDS or given is None or given == []:
+        if word.lower() in READ_WORDS or given is None or given in ([], ""):
+            continue
+        if word.lower() == DO:
+            yield from _ops(given, hints)
             continue
         op = _op(word)
         if op is None:
@@ -223,9 +239,35 @@ def _ops_by_field(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
         if op != word:
             hints.append(f"{op}, not {word:.20}")
         if op == "block" and why is not None and not isinstance(given, dict):
-            yield ["block", _id(given, hints), _text(why)]
+            yield ["block", _id(given), _text(why)]
         else:
             yield from _single_op(op, given, hints)
+
+
+def _commands(text: str) -> Iterator[str]:
+    """Split commands at the ends of lines; a line that begins with no op goes on with the text of the one before."""
+    pending = ""
+    for line in text.splitlines():
+        op = _op_of(line)
+        if pending and op is None and _op_of(pending) in _WITH_TEXT:
+            pending += f"\n{line}"
+            continue
+        yield from _separate(pending)
+        pending = line
+    yield from _separate(pending)
+
+
+def _separate(line: str) -> Iterator[str]:
+    """Split one line at semicolons before ops, unless it has a text or a command, and leave out empty parts."""
+    parts = [line]
+    if _op_of(line) not in (*_WITH_TEXT, "check"):
+        parts = re.split(f";\\s*(?=(?:{'|'.join(OPS)})\\b)", line)
+    yield from (part for part in parts if part.strip())
+
+
+def _op_of(line: str) -> str | None:
+    parsed = re.match(_COMMAND, line)
+    return _op(parsed[1]) if parsed else None
 
 
 def _command(line: str) -> Iterator[Op]:
@@ -246,16 +288,16 @@ def _single_op(op: str, given: object, hints: list[str]) -> Iterator[Op]:
             yield ["add", *texts]
         case "note" | "block":
             for task, text in _pairs(op, given):
-                yield [op, _id(task, hints), text]
+                yield [op, _id(task), text]
         case "move":
             task, before = _move_arguments(given)
-            yield ["move", _id(task, hints), None if before is None else _id(before, hints)]
+            yield ["move", _id(task), None if before is None else _id(before)]
         case _ if op in ATTRIBUTES:
             for name, task, *rest in attribute_op(op, given):
-                yield [name, _id(task, hints), *rest]
+                yield [name, _id(task), *rest]
                 hints += ["done, not check"] if name == "done" else []
         case _:
-            yield [op, *_ids(given, hints)]
+            yield [op, *_ids(given)]
 
 
 def _op(word: str) -> str | None:
@@ -278,19 +320,18 @@ def _texts(given: object) -> Iterator[str]:
             raise AmbiguousArguments("add needs texts")
 
 
-def _ids(given: object, hints: list[str]) -> Iterator[int | str]:
+def _ids(given: object) -> Iterator[int | str]:
     match given:
         case list(items) if items:
             for item in items:
-                yield from _ids(item, hints)
+                yield from _ids(item)
         case str(text) if re.fullmatch(NUMBERS, text.strip()):
-            hints.append(NUMBERS_ONLY)
-            yield from map(int, re.findall("[0-9]+", text))
+            yield from _numbers(text)
         case _:
-            yield _id(given, hints)
+            yield _id(given)
 
 
-def _id(given: object, hints: list[str]) -> int | str:
+def _id(given: object) -> int | str:
     match given:
         case bool():
             raise AmbiguousArguments("which task?")
@@ -299,14 +340,13 @@ def _id(given: object, hints: list[str]) -> int | str:
         case float(number) if number.is_integer():
             return int(number)
         case str(text) if re.fullmatch(NUMBER, text.strip()):
-            hints.append(NUMBERS_ONLY)
             return int(text.strip().lstrip("#"))
         case str(text) if text.strip():
             return text
         case [one]:
-            return _id(one, hints)
+            return _id(one)
         case dict(fields):
-            return _id(next((fields[key] for key in ID_KEYS if key in fields), None), hints)
+            return _id(next((fields[key] for key in ID_KEYS if key in fields), None))
         case _:
             raise AmbiguousArguments("which task?")
 

@@ -10,10 +10,6 @@ import { span } from "./time.js";
 export const WORD_FIELDS = JSON.parse(document.documentElement.dataset.fields || "[]");
 
 const listed = (numbers) => numbers.map((number) => `#${number}`).join(", ");
-const agent = (name) => {
-  const shown = harmless(name);
-  return shown.length > 16 ? `${shown.slice(0, 15)}…` : shown;
-};
 const quoted = (glob) => (/[\s"]/.test(glob) ? `"${glob}"` : glob);
 
 // What is below the text of a task, before its check. `texts` are the texts of the tasks by number, and `told` is how
@@ -46,9 +42,9 @@ export const orderWords = (task, claim) =>
 export const claimText = (claim) =>
   `${
     claim.until > Date.now()
-      ? `held by ${agent(claim.agent)} for ${span(Math.max(60e3, claim.until - Date.now()))}`
-      : `left by ${agent(claim.agent)}: others can take it over`
-  }${claim.before ? `, taken over from ${agent(claim.before)}` : ""}`;
+      ? `held by ${claim.name} for ${span(Math.max(60e3, claim.until - Date.now()))}`
+      : `left by ${claim.name}: others can take it over`
+  }${claim.before_name ? `, taken over from ${claim.before_name}` : ""}`;
 
 // Asks for one line; `parse` returns what it means, or throws an error with a sentence. Resolves with that, or null.
 /** @param {string} title @param {{label: string, hint: string, value: string, placeholder: string, parse: (line: string) => any[], more?: Node | null}} options */

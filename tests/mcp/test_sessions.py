@@ -233,6 +233,19 @@ async def test_a_cleared_conversation_keeps_its_session(project: Project) -> Non
     assert project.texts() == ["One", "Two"]
 
 
+async def test_calls_of_a_fork_are_not_those_of_its_parent_which_has_ended(project: Project) -> None:
+    """After `/branch` the hooks of Claude Code report a new id, and the parent keeps the session of its own."""
+    parent = assign_session(project.agents, AgentId.parse("claude:old"), OURS, now(), "own")
+    async with in_claude(project, "old").client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        await until_saved(client)
+        project.agents.release(parent)
+        assign_session(project.agents, AgentId.parse("claude:new"), OURS, now(), "fork")
+        await client.call_tool("todo", {"add": ["Two"]})
+
+    assert [project.texts(name) for name in ("own", "fork")] == [["One"], ["Two"]]
+
+
 @every_mode
 async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Project, mode: str) -> None:
     """Hooks record when its context was compacted, and when they have shown it the plan."""

@@ -250,6 +250,25 @@ KNOWN = {
         mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, announces_calls=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
+    "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),
+    "droid": Known("droid", "droid", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("droid", "factory"))),
+    "auggie": Known("auggie", "@augmentcode/auggie", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("auggie",))),
+    "kilo": Known(
+        "kilo",
+        "@kilocode/cli",
+        marks=("KILO",),
+        mcp=McpClient(names=("kilo",), process_variable="KILO_PID", resource_tools=True),
+    ),
+    "cline": Known("cline", "cline", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("cline",))),
+    "crush": Known(
+        "crush", "@charmland/crush", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("crush",))
+    ),
+    "amp": Known(
+        "amp", "@sourcegraph/amp", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("amp",))
+    ),
+    "junie": Known(
+        "junie", "@jetbrains/junie", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("junie",))
+    ),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
     "vscode": Known(
         "code",
@@ -381,6 +400,15 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
+def command_line(pid: int) -> list[str]:
+    """Return the program of a process as it was called, and its arguments; nothing without `/proc`."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).split("\0")[:-1]
+    except OSError:
+        return []
+
+
 def processes_above() -> list[int]:
     """Return the processes that have started this one, the nearest first; none without `/proc`."""
     return list(_ancestors(os.getppid())) if os.path.exists("/proc/self/stat") else []
@@ -500,14 +528,8 @@ def _program(pid: int) -> str:
 
 def _program_arguments(pid: int) -> list[str]:
     """The program as it was called, and its first argument that is no option."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            arguments = os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return []
-    program, *rest = arguments
-    script = next((argument for argument in rest if not argument.startswith("-")), "")
-    return [program, script]
+    words = command_line(pid)
+    return [*words[:1], *[word for word in words[1:] if not word.startswith("-")][:1]]
 
 
 def _link(path: str) -> str:

@@ -445,7 +445,8 @@ class CallingAgent:
             return Agent(agent_id, session)
         record = self.agents.get(agent_id)
         if record is None or not self._is_current(record):
-            known_id = agent_id if noted or record else self._id_from_hooks()
+            # An agent that has ended may have left its process to another: Claude Code forks a conversation so.
+            known_id = agent_id if noted or (record and record.pid) else self._id_from_hooks()
             pid = self._caller.pid or (record.pid if record else 0)
             try:
                 record = assign_session(self.agents, known_id, pid, now(), session)

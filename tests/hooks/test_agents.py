@@ -191,7 +191,7 @@ def test_a_session_that_was_never_told_of_ends_without_a_store(workspace: Worksp
 
     modules = loaded(agent, HookPoint.SESSION_END, reason="exit")
 
-    assert "tildone.stores.sqlite_summary" not in modules
+    assert "apsw" not in modules
     assert not os.path.exists(workspace.settings.store.location)
 
 

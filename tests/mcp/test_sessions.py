@@ -357,15 +357,16 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1")])
-def test_a_call_without_an_id_is_recognised_by_its_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("qwen", "s1"), AgentId("copilot", "s1")])
+def test_a_call_may_be_recognised_by_process_and_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+    """The server of opencode knows the process only, and that of Qwen Code the conversation."""
     parent = AgentId(caller.integration, "s1")
-    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "ses_2")
+    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "s2")
 
     others = {"name": "todo", "arguments": {"add": ["Two"]}}
     assert subagent_in_call(agents, caller, 7, others) is None
     assert subagent_in_call(agents, caller, 8, call()) is None
-    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "ses_2")
+    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "s2")
     assert subagent_in_call(agents, caller, 7, call()) is None
 
 

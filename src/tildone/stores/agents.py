@@ -146,8 +146,8 @@ class McpClient:
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object. If `_meta` has neither, it is recognised by its arguments, which the hook
-    before the call has, too (`by_arguments`).
+    separates it from a key in its object. Otherwise, if it `announces_calls`, a hook before the call knows whose it is,
+    and the two meet by the agent's process and the arguments.
     """
 
     names: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
-    by_arguments: bool = False
+    announces_calls: bool = False
 
     @property
     def knows_conversation(self) -> bool:
@@ -232,7 +232,7 @@ KNOWN = {
             names=("copilot",),
             conversation_variable="COPILOT_AGENT_SESSION_ID",
             text_only=True,
-            by_arguments=True,
+            announces_calls=True,
         ),
     ),
     "qwen": Known(
@@ -240,14 +240,14 @@ KNOWN = {
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(names=("qwen",), text_only=True),
+        mcp=McpClient(names=("qwen",), text_only=True, announces_calls=True),
     ),
     "opencode": Known(
         "opencode",
         "opencode-ai",
         "OPENCODE_SESSION_ID",
         ("OPENCODE",),
-        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, by_arguments=True),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, announces_calls=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
     "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),

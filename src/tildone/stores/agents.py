@@ -240,7 +240,7 @@ KNOWN = {
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(names=("qwen",), text_only=True, by_arguments=True),
+        mcp=McpClient(names=("qwen",), conversation_variable="QWEN_CODE_SESSION_ID", text_only=True, by_arguments=True),
     ),
     "opencode": Known(
         "opencode",

@@ -727,11 +727,13 @@ class Session:
 
     def left_in(self, plan: Plan) -> frozenset[int]:
         """Return the numbers of the tasks that agents of other conversations left."""
-        if not any(task.owner for task in plan.tasks):
+        owners = {task.owner for task in plan.tasks} - {""}
+        own = self.parts.own() if owners else None
+        if own is None or owners <= own:
             return frozenset()
         from tildone.plan.holding import left_over
 
-        return left_over(plan, self.parts.own())
+        return left_over(plan, own)
 
     def _verdict(
         self, state: State, turn: Turn, complete: Callable[[Turn], Turn] = lambda turn: turn

@@ -250,9 +250,7 @@ def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> in
     """
     if event.max_continuations is None:
         return 0
-    if event.get("stop_hook_active") is not True:
-        agents.take_note(agent_id, CONTINUED_NOTE)
-    return agents.tally(agent_id, CONTINUED_NOTE)
+    return agents.tally(agent_id, CONTINUED_NOTE, anew=event.get("stop_hook_active") is not True)
 
 
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:

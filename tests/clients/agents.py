@@ -164,7 +164,22 @@ def claude(sandbox: Sandbox, task: str) -> Launch:
     return Launch(command, environ)
 
 
-def opencode(sandbox: Sandbox, task: str) -> Launch:
+def kimi(sandbox: Sandbox, task: str) -> Launch:
+    environ = {
+        "KIMI_MODEL_NAME": "scripted",
+        "KIMI_MODEL_PROVIDER_TYPE": "openai",
+        "KIMI_MODEL_BASE_URL": f"{sandbox.model}/v1",
+        "KIMI_MODEL_API_KEY": "none",
+        "KIMI_CODE_NO_AUTO_UPDATE": "1",
+    }
+    return Launch(["kimi", "-p", task], environ)
+
+
+def kilo(sandbox: Sandbox, task: str) -> Launch:
+    return opencode(sandbox, task, "kilo")
+
+
+def opencode(sandbox: Sandbox, task: str, name: str = "opencode") -> Launch:
     options = {"baseURL": f"{sandbox.model}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted": {}}}
     settings = {
@@ -174,9 +189,10 @@ def opencode(sandbox: Sandbox, task: str) -> Launch:
         "share": "disabled",
         "permission": {"*": "allow"},
     }
-    _write(sandbox.work / "opencode.json", settings)
-    environ = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    return Launch(["opencode", "run", task], environ)
+    _write(sandbox.work / f"{name}.json", settings)
+    prefix = name.upper()
+    environ = {f"{prefix}_DISABLE_AUTOUPDATE": "1", f"{prefix}_DISABLE_MODELS_FETCH": "1"}
+    return Launch([name, "run", task], environ)
 
 
 def copilot(sandbox: Sandbox, task: str) -> Launch:
@@ -204,5 +220,7 @@ AGENTS: Mapping[str, Callable[[Sandbox, str], Launch]] = {
     "opencode": opencode,
     "copilot": copilot,
     "qwen": qwen,
+    "kimi": kimi,
+    "kilo": kilo,
 }
 WITH_SERVERS = ("codex", "gemini", "claude", "opencode", "qwen", "copilot")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.agents import TIMEOUT_SECONDS, Sandbox
 from tests.clients.inside import CLIENTS as INSIDE
-from tests.clients.inside import TASK, InstalledClient, PatientModel, Server, install, last_message, serving
+from tests.clients.inside import OPENCODES, TASK, InstalledClient, PatientModel, Server, install, last_message, serving
 from tests.clients.inside import WAIT as HEADLESS_WAIT
 from tests.clients.install import CLIENTS
 from tests.clients.model import Model
@@ -131,7 +131,7 @@ def conversation(client: InstalledClient, mode: str, *, again: bool = False) -> 
     if mode == TERMINAL:
         with at_terminal(client, *RUN_COMMANDS.get(client.name, ()), again=again) as screen:
             yield partial(_type, screen)
-    elif client.name == "opencode":
+    elif client.name in OPENCODES:
         with serving(client) as server:
             yield partial(_send, server)
     else:

@@ -23,6 +23,9 @@ from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi", "qwen", "copilot")
+OPENCODES = ("opencode", "kilo")
+"""Clients whose agents work in a server."""
+
 TASK = "Do all of it."
 GO_ON = "is not done"
 """Part of every text that tells a model to continue."""
@@ -198,8 +201,8 @@ def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient
     """Install tildone into a client that only knows the address of its model."""
     start = AGENTS[name](sandbox, TASK)
     client = InstalledClient(name, sandbox, start, scope)
-    if name == "opencode":
-        for folder in (sandbox.home / ".config" / "opencode", sandbox.work / ".opencode"):
+    if name in OPENCODES:
+        for folder in (sandbox.home / ".config" / name, sandbox.work / f".{name}"):
             as_after_a_first_start(folder)
     client.tildone("install", name, "--scope", scope)
     return client
@@ -208,7 +211,8 @@ def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient
 def as_after_a_first_start(folder: Path) -> None:
     """On its first start opencode downloads the types of its plugins; this pretends that it has."""
     (folder / "node_modules").mkdir(parents=True)
-    lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    packages = dict.fromkeys(("@opencode-ai/plugin", "@kilocode/plugin"), "*")
+    lock = {"packages": {"": {"dependencies": packages}}}
     (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 
@@ -238,8 +242,8 @@ def last_message(request: ReceivedRequest) -> str:
 @contextlib.contextmanager
 def serving(client: InstalledClient) -> Iterator["Server"]:
     """The server of opencode, as its terminal, desktop and web clients use it."""
-    assert client.name == "opencode"
-    with client.supervised(["opencode", "serve", "--port", "0"]) as process:
+    assert client.name in OPENCODES
+    with client.supervised([client.name, "serve", "--port", "0"]) as process:
         assert process.stdout
         for line in process.stdout:
             if b"http://" in line:
@@ -285,6 +289,11 @@ class Server:
     def begin(self) -> str:
         session: str = self._post("/session", {})["id"]
         return session
+
+    def fork(self, message: str = "") -> str:
+        """Fork this conversation, at a message if one is named."""
+        forked: str = self._post(f"/session/{self.session}/fork", {"messageID": message} if message else {})["id"]
+        return forked
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         request = urllib.request.Request(  # noqa: S310  loopback

@@ -39,7 +39,10 @@ class Package:
 
 
 AGENTS = ("pi", "codex", "gemini", "claude", "opencode", "qwen", "copilot")
-RUN_SCRIPTS = ("claude", "opencode")
+OTHERS = ("kimi", "kilo")
+"""Agents that are tried in a few situations."""
+
+RUN_SCRIPTS = ("claude", "opencode", "kilo")
 
 
 def _agent(name: str) -> Package:
@@ -49,7 +52,7 @@ def _agent(name: str) -> Package:
 
 
 CLIENTS: Mapping[str, Package] = {
-    **{name: _agent(name) for name in AGENTS},
+    **{name: _agent(name) for name in (*AGENTS, *OTHERS)},
     "inspector": Package("@modelcontextprotocol/inspector", "0.15.0"),
     "conformance": Package("@modelcontextprotocol/conformance", "0.1.16"),
 }

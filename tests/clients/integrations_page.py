@@ -45,9 +45,11 @@ PROJECT_SCOPE = """\
 With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project. When
 opencode starts with a plugin for the first time, it downloads a package, which requires network access.
 
-## Not tested in the coding agent itself
+## Tried in part, or not in the coding agent itself
 
-These coding agents cannot be run without an account or a screen. Their integrations follow their documentation.
+Those with a version were run in a few situations: the first request offers the tool, an agent that stops early is
+continued, it may stop when its plan is done, a new conversation has the plan, and an edit during the work reaches the
+model. The others cannot be run without an account or a screen; their integrations follow their documentation.
 """
 
 
@@ -127,12 +129,14 @@ def _marks(results: Results, situation: str, client: str, numbers: Mapping[tuple
 
 def _documented() -> Iterator[str]:
     """Yield a table of the integrations that are not tested in the program itself, from their records."""
-    yield "| coding agent | `tildone install` | tools | gate | follows its own list | status line |"
-    yield "|---|---|---|---|---|---|"
+    yield "| coding agent | `tildone install` | version tried | tools | gate | follows its own list | status line |"
+    yield "|---|---|---|---|---|---|---|"
     for integration in all_integrations():
         if integration.name not in CLIENTS:
-            row = (YES if can else NONE for can in _capabilities(integration))
-            yield f"| {integration.title} | `{integration.name}` | {' | '.join(row)} |"
+            row = [YES if can else NONE for can in _capabilities(integration)]
+            if "held" in integration.notes:
+                row[1] += f" ({integration.notes['held']})"
+            yield f"| {integration.title} | `{integration.name}` | {' | '.join([integration.tried or NONE, *row])} |"
 
 
 def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:

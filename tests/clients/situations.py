@@ -43,6 +43,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "compaction by the person": "the plan is known after the person compacts the conversation",
         "automatic compaction": "the plan is known after the agent compacts the conversation",
         "restart": "the plan is known after a restart and in a resumed conversation",
+        "fork": "a forked conversation has a copy of the plan, and each goes its own way",
         "killed client": "the plan survives `kill -9` of the agent",
         "killed server": "the agent goes on after `kill -9` of the MCP server",
     },
@@ -78,6 +79,7 @@ CONTINUATIONS: Mapping[str, int] = {
 
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "native list": ("pi", "copilot"),
+    "fork": ("gemini",),
     "checked native list": ("pi", "copilot"),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),

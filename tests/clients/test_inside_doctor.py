@@ -12,6 +12,7 @@ import pytest
 from tests.clients.driving import HELLO, MakeSandbox, in_every_client
 from tests.clients.inside import GO_ON, WAIT, InstalledClient, PatientModel, install, last_message
 from tests.clients.model import Model, offered_tools
+from tests.clients.test_inside_gate import trusted
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
 
@@ -93,7 +94,7 @@ GEMINI = ".gemini/settings.json"
 HOOKS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "claude": (".claude/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini": (GEMINI, {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
-    "copilot": (".copilot/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
+    "copilot": ("../work/.github/copilot/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini, one hook": (GEMINI, {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled"),
 }
 TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
@@ -112,7 +113,8 @@ TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 def test_a_client_with_disabled_hooks_or_a_disabled_server_is_silenced(case: str, make_sandbox: MakeSandbox) -> None:
     file, settings, what = {**HOOKS_OFF, **TOOLS_OFF}[case]
     with PatientModel(*([ADD, HELLO] if case in HOOKS_OFF else [HELLO])) as model:
-        client = install(case.partition(",")[0], make_sandbox(model))
+        name = case.partition(",")[0]
+        client = install(name, trusted(name, make_sandbox(model)))
         merge(client.sandbox.home / file, settings)
         client.run()
 

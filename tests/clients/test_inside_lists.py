@@ -13,6 +13,7 @@ from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
 from tests.clients.conversations import prompt_and_wait
 from tests.clients.driving import (
     ALL,
+    FINISH,
     HEADLESS,
     STOP,
     ActingModel,
@@ -291,14 +292,14 @@ def test_a_subagent_has_a_list_of_its_own_and_cannot_close_the_tasks_of_the_plan
         {"tool": "todo", "args": {"add": MAIN}},
         *STARTS[name],
         {"text": "I stop."},
-        {"tool": "todo", "args": {"done": [1, 2]}},
+        FINISH,
         ALL,
     ]
     sub: list[Turn] = [
         {"tool": "todo", "args": {"add": SUB}},
-        {"tool": "todo", "args": {"done": [1]}},
+        {"tool": "todo", "args": {"done": 1}},
         *nudged,
-        {"tool": "todo", "args": {"done": [2]}},
+        {"tool": "todo", "args": {"done": 2}},
         {"text": "I looked around."},
     ]
     with FamilyModel({TASK: main, SUBTASK: sub}, wait_in(mode, name)) as model:
@@ -328,6 +329,7 @@ NATIVE: Mapping[str, Turn] = {
         "tool": "todowrite",
         "args": {"todos": [{"content": "Sub one", "status": "pending", "priority": "high"}]},
     },
+    "qwen": {"tool": "todo_write", "args": {"todos": [{"id": "1", "content": "Sub one", "status": "pending"}]}},
 }
 
 
@@ -343,14 +345,12 @@ def test_a_subagents_own_todo_tool_writes_to_its_own_list_too(name: str, make_sa
         {"tool": "todo", "args": {"add": MAIN}},
         start,
         *waits,
-        {"tool": "todo", "args": {"done": [1, 2]}},
+        FINISH,
         ALL,
     ]
     sub: list[Turn] = [NATIVE[name], {"text": "Which one first?"}]
     with FamilyModel({TASK: main, SUBTASK: sub}, WAIT.get(name)) as model:
-        client = install(name, make_sandbox(model))
-        if name == "codex":
-            client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
+        client = with_its_list(install(name, make_sandbox(model)), name)
         with conversation(client, HEADLESS) as say:
             say(TASK, ALL["text"])
 

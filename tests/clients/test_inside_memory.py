@@ -15,6 +15,7 @@ from tests.clients.driving import (
     FINISH,
     FIRST,
     HEADLESS,
+    OPEN,
     PLAN,
     SECOND,
     STOP,
@@ -36,10 +37,12 @@ from tests.clients.inside import (
     WAIT,
     InstalledClient,
     PatientModel,
+    Tasks,
     TwoAgentModel,
     install,
     last_message,
     serving,
+    typed,
     without_tools,
 )
 from tests.clients.model import Model
@@ -49,6 +52,9 @@ from tests.clients.tui import at_terminal
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
+
+PLANNED = "1 Write the parser\\n2 Wire it up"
+"""How a request recalls the plan of these tests."""
 
 TWO_ERRANDS: dict[str, list[Turn]] = {
     FIRST: [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
@@ -209,6 +215,76 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_san
     plans = client.sessions()
     assert plans.pop(str(client.sandbox.work)) == [("Ours", "completed")]
     assert list(plans.values()) == [[("Theirs", "pending")]]
+
+
+ADD: Turn = {"tool": "todo", "args": {"add": ["Only here"]}}
+WORK: Turn = {"tool": "todo", "args": {"done": 1}}
+MORE = [("Only here", "pending")]
+AHEAD = [("Write the parser", "completed"), ("Wire it up", "in_progress")]
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+@proves("fork")
+def test_a_forked_conversation_has_a_copy_of_the_plan(name: str, make_sandbox: MakeSandbox) -> None:
+    with PatientModel(PLAN, ASKS, ADD, ASKS, wait=WAIT.get(name)) as model:
+        client = install(name, make_sandbox(model))
+        result = client.run()
+        command = typed(name, client.start.command, "The other way.", resume=False)
+        parent = client.events()[0].author.agent.partition(":")[2]
+        forks = {"claude": [*command, "--resume", parent, "--fork-session"]}
+        with client.supervised(forks.get(name) or [*command[:-1], "fork", parent, command[-1]]) as fork:
+            out, err = fork.communicate()
+
+    assert (result.code, fork.returncode) == (0, 0), (result, out, err)
+    check_forks(client, OPEN, [*OPEN, *MORE])
+
+
+@proves("fork", client="opencode")
+def test_forks_in_opencode_have_copies_of_the_plan_at_their_points(make_sandbox: MakeSandbox) -> None:
+    """A fork of the whole conversation, one at its second message, and a fork of a fork."""
+    with Model(PLAN, ASKS, WORK, ASKS, ADD, ASKS, ASKS, ADD, ASKS) as model:
+        client = install("opencode", make_sandbox(model))
+        with serving(client) as server:
+            for prompt in (TASK, "Go on."):
+                server.say(prompt)
+                server.until("session.idle")
+            prompts = [each["info"]["id"] for each in json.loads(server.messages()) if each["info"]["role"] == "user"]
+            forks = server.fork(), server.fork(prompts[1])
+            for server.session in forks:
+                server.say("The other way.")
+                server.until("session.idle")
+            server.session = server.fork()
+            server.say("Yet another way.")
+            server.until("session.idle")
+
+    assert recalled(without_tools(model.requests[6])) == recalled(without_tools(model.requests[7])) == PLANNED
+    check_forks(client, AHEAD, [*AHEAD, *MORE], OPEN, [*OPEN, *MORE])
+
+
+@proves("fork", client="pi")
+def test_forks_in_pi_have_copies_of_the_plan_at_their_points(make_sandbox: MakeSandbox) -> None:
+    with ActingModel("pi", HEADLESS, PLAN, ASKS, WORK, ASKS, ADD, ASKS, ADD, ASKS) as model:
+        client = install("pi", make_sandbox(model))
+        command = [word for word in client.start.command if word not in ("-p", TASK)]
+        with talking([*command, "--approve", "--mode", "rpc"], cwd=client.sandbox.work, env=client.environ) as pi:
+            prompt_and_wait(pi, TASK)
+            prompt_and_wait(pi, "Go on.")
+            prompts = pi.ask("get_fork_messages")["data"]["messages"]
+            parent = pi.ask("get_state")["data"]["sessionFile"]
+            pi.ask("clone")
+            prompt_and_wait(pi, "The other way.")
+            pi.ask("switch_session", sessionPath=parent)
+            pi.ask("fork", entryId=prompts[1]["entryId"])
+            prompt_and_wait(pi, "The other way.")
+
+    assert recalled(without_tools(model.requests[6])) == PLANNED
+    check_forks(client, AHEAD, [*AHEAD, *MORE], [*OPEN, *MORE])
+
+
+def check_forks(client: InstalledClient, parent: Tasks, *forks: Tasks) -> None:
+    plans = client.sessions()
+    assert plans.pop(str(client.sandbox.work)) == parent
+    assert sorted(plans.values()) == sorted(forks)
 
 
 def recalled(request: str) -> str:

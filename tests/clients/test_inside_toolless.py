@@ -18,7 +18,15 @@ from tests.clients.driving import (
     kill_server,
     shell,
 )
-from tests.clients.inside import GO_ON, TASK, InstalledClient, install, last_message, serving, without_tools
+from tests.clients.inside import (
+    GO_ON,
+    TASK,
+    InstalledClient,
+    install,
+    last_message,
+    serving,
+    without_tools,
+)
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
@@ -68,7 +76,7 @@ def test_a_model_whose_server_was_killed_finishes_its_plan_by_command(
 
 @proves("compaction by the person", client="opencode")
 def test_a_summary_of_opencode_is_not_the_end_of_a_turn(make_sandbox: MakeSandbox) -> None:
-    """The person's request for it does not wake the agent."""
+    """The person's request for it does not wake the agent. The next request contains the plan once."""
     with ActingModel("opencode", HEADLESS, PLAN, ASKS, ASKS) as model:
         client = install("opencode", make_sandbox(model))
         with serving(client) as server:
@@ -82,6 +90,7 @@ def test_a_summary_of_opencode_is_not_the_end_of_a_turn(make_sandbox: MakeSandbo
 
     told = [last_message(request) for request in model.requests]
     assert [GO_ON in message for message in told] == [False] * 3, told
+    assert without_tools(model.requests[2]).count("Wire it up") == 1
     assert len(model.summaries) == 1
 
 

@@ -24,6 +24,9 @@ SCRIPT: list[Turn] = [
 MAX_SCHEMA = {"claude": 152, "codex": 182, "gemini": 207, "opencode": 160, "pi": 152, "copilot": 160}
 """Gemini CLI adds a parameter to every tool, and Codex a namespace."""
 
+MAX_CONTEXT = {"copilot": 100}
+"""Copilot CLI tells the model the time and the folder of the conversation, which differ."""
+
 OWN_TOOLS = ("codex",)
 """Clients that add tools for resources because of any MCP server, whether it has resources or not."""
 
@@ -37,6 +40,6 @@ def test_a_client_adds_our_tool_to_its_requests_and_little_else(name: str, tmp_p
 
     assert 0 < added.schema <= MAX_SCHEMA[name]
     assert (added.own_tools > 0) == (name in OWN_TOOLS)
-    assert added.context <= 15
+    assert added.context <= MAX_CONTEXT.get(name, 15)
     assert (added.nudges, added.requests) == (0, 5)
     assert "all done" in json.dumps(requests[-1])

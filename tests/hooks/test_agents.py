@@ -20,22 +20,28 @@ from tests.hooks.agent import (
     GEMINI,
     OPENCODE,
     PI,
+    WITH_HOOKS,
     HookedAgent,
     Workspace,
+    in_subprocess,
     new_workspace,
     nudge_in,
+    plan_of,
     tasks_of,
+    to_json,
 )
 from tests.hooks.agent import OPEN as TWO_OPEN
 from tests.hooks.test_fast_path import loaded
+from tests.suite.forking import PROGRAM
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_session
 from tildone.base import replace
 from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.plan.dialects import dialect_named
-from tildone.plan.events import AgentUsage, Author, Directive, Nudged, PlanChanged
+from tildone.plan.events import AgentUsage, Author, Directive, Labelled, Nudged, PlanChanged
 from tildone.plan.gate import RestReason
+from tildone.plan.ops import Write
 from tildone.stores.agents import CALLER_NOTE, Agent, AgentId, agent_process, start_time
 from tildone.stores.assignment import set_shared, subagents_on
 
@@ -476,3 +482,144 @@ def test_the_tokens_that_a_plugin_reports_are_recorded(workspace: Workspace) -> 
     agent.stops()
 
     assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5, 0.25))
+
+
+PLANNED = [("Write the parser", "in_progress"), ("Wire it up", "pending")]
+AHEAD = [("Write the parser", "completed"), ("Wire it up", "in_progress")]
+
+
+@pytest.fixture
+def parent(workspace: Workspace) -> HookedAgent:
+    """An agent of opencode at work on the project's plan, with a fork that was not reported yet."""
+    workspace.plan(*TWO_OPEN)
+    parent = HookedAgent(workspace, OPENCODE, "main")
+    parent.is_told(HookPoint.SESSION_START)
+    return parent
+
+
+def tasks_in(agent: HookedAgent) -> list[tuple[str, str]]:
+    record = agent.record
+    assert record is not None
+    return tasks_of(agent.workspace.session_of(record.session).plan)
+
+
+def test_a_fork_begins_with_a_copy_of_its_parents_plan_and_then_goes_its_own_way(parent: HookedAgent) -> None:
+    """Also a fork of a fork, and one whose parent has ended, or whose own record is gone; a label names the parent."""
+    fork, again = replace(parent, id="fork"), replace(parent, id="again")
+
+    told = fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
+    calls(parent.workspace, parent.key, done=1)
+    parent.report(HookPoint.SESSION_END)
+    parent.workspace.agents.remove(AgentId.parse(fork.key))
+    fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
+    told_again = again.is_told(HookPoint.SESSION_START, forkedFrom="fork")
+
+    session = parent.workspace.session_of(f"{parent.workspace.settings.session}#{fork.key}")
+    assert told.startswith("Your plan:\n1> Write the parser\n2 Wire it up")
+    assert told_again == told
+    assert (parent.workspace.tasks, tasks_in(fork), tasks_in(again)) == (AHEAD, PLANNED, PLANNED)
+    assert [event.author.agent for event in session.store.events(session.name)] == [fork.key] * 2
+    assert next(event.fact for event in session.store.history(session.name)) == Labelled(
+        next(session.store.events(session.name)).id, f"fork of {parent.key}"
+    )
+
+
+def test_a_fork_before_a_message_has_the_plan_of_that_time(parent: HookedAgent) -> None:
+    calls(parent.workspace, parent.key, done=1)
+    before = next(parent.workspace.session.store.history(parent.workspace.settings.session)).at
+    earliest, early, late = (replace(parent, id=name) for name in ("earliest", "early", "late"))
+
+    assert earliest.is_told(HookPoint.SESSION_START, forkedFrom="main", forkedBefore=1) == ""
+    early.is_told(HookPoint.SESSION_START, forkedFrom="main", forkedBefore=before)
+    late.is_told(HookPoint.SESSION_START, forkedFrom="main")
+
+    assert (tasks_in(earliest), tasks_in(early), tasks_in(late)) == ([], PLANNED, AHEAD)
+
+
+def test_a_fork_of_an_agent_without_a_plan_has_none(parent: HookedAgent) -> None:
+    """And one in a project whose plan is shared works on that."""
+    second, fork, shares = (replace(parent, id=name) for name in ("second", "fork", "shares"))
+    second.is_told(HookPoint.SESSION_START)
+
+    assert fork.is_told(HookPoint.SESSION_START, forkedFrom="second") == ""
+    assert tasks_in(fork) == []
+    set_shared(parent.workspace.agents, shared=True)
+    shares.is_told(HookPoint.SESSION_START, forkedFrom="main")
+    assert shares.record is not None
+    assert shares.record.session == parent.workspace.settings.session
+
+
+def at_work_beside_another(workspace: Workspace, agent: str) -> HookedAgent:
+    """An agent with a plan of its own, because another one works on the project's."""
+    parent = HookedAgent(workspace, WITH_HOOKS[agent], "main")
+    workspace.plan(("Theirs", "pending"))
+    replace(parent, id="first").is_told(HookPoint.SESSION_START)
+    parent.is_told(HookPoint.SESSION_START)
+    assert parent.record is not None
+    workspace.session_of(parent.record.session).change((Write(plan_of(TWO_OPEN).phases),))
+    return parent
+
+
+@pytest.mark.parametrize(
+    ("agent", "entry"),
+    [
+        ("claude", {"type": "user", "forkedFrom": {"sessionId": "main", "messageUuid": "m"}}),
+        ("codex", {"type": "session_meta", "payload": {"id": "fork", "forked_from_id": "main"}}),
+    ],
+)
+def test_a_transcript_names_the_parent_of_a_fork(workspace: Workspace, agent: str, entry: dict[str, Any]) -> None:
+    """A fork whose transcript names nobody, or is missing, has a copy of the project's plan."""
+    parent = at_work_beside_another(workspace, agent)
+    named, unnamed = workspace.home / "named.jsonl", workspace.home / "unnamed.jsonl"
+    named.write_text(f"no JSON\n{{}}\n{json.dumps(entry)}\n", encoding="utf-8")
+    unnamed.write_text("{}\n", encoding="utf-8")
+    forks = {name: replace(parent, id=name) for name in ("named", "unnamed", "missing")}
+
+    for name, fork in forks.items():
+        path = str(workspace.home / f"{name}.jsonl")
+        fork.is_told(HookPoint.SESSION_START, source="fork", transcript_path=path)
+
+    assert tasks_in(forks["named"]) == PLANNED
+    assert [tasks_in(forks[name]) for name in ("unnamed", "missing")] == [[("Theirs", "pending")]] * 2
+
+
+AGENT = """
+import subprocess, sys
+hook = subprocess.run([sys.argv[1], "hook", "claude"], input=sys.stdin.buffer.read(), stdout=subprocess.PIPE)
+sys.stdout.buffer.write(hook.stdout)
+"""
+"""A coding agent that calls a hook, with pipes of its own."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command line of a process is read from /proc")
+@pytest.mark.parametrize(
+    ("options", "is_fork"),
+    [
+        (["--resume", "main", "--fork-session"], True),
+        (["--fork-session", "-r", "main"], True),
+        (["--resume", "main"], False),
+    ],
+)
+def test_a_command_line_names_the_parent_of_a_fork(workspace: Workspace, options: list[str], *, is_fork: bool) -> None:
+    """Older versions of Claude Code do not call it a fork: the first event of the new conversation is a prompt."""
+    fork = replace(at_work_beside_another(workspace, "claude"), id="fork")
+    answer = in_subprocess(
+        options,
+        to_json(fork.payload("UserPromptSubmit", {"prompt": "Go on"})),
+        workspace.environ,
+        (sys.executable, "-c", AGENT, PROGRAM),
+    )
+
+    assert (answer.code, answer.err) == (0, "")
+    assert ("1> Write the parser" in answer.out) is is_fork
+    assert tasks_in(fork) == (PLANNED if is_fork else [])
+
+
+def test_a_fork_is_held_to_what_its_parent_was_held_to(parent: HookedAgent) -> None:
+    """Tasks that the parent's model added are the fork's."""
+    calls(parent.workspace, parent.key, add=["Measure it"])
+    fork = replace(parent, id="fork")
+
+    fork.is_told(HookPoint.SESSION_START, forkedFrom="main")
+
+    assert "3 Measure it" in fork.stops(status="completed")

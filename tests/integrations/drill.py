@@ -64,8 +64,17 @@ JSONC = (
     '// top\n{\n  // why\n  "a": 1, // one\n  "b": [1, 2,],\n}\n',
     '{\n  /* servers */\n  "mcpServers": {\n    // none yet\n  },\n  "a": 1\n}\n',
 )
-WITH_COMMENTS = ("gemini", "opencode", "zed", "vscode")
-SERVERS_AT = {"opencode": "mcp", "zed": "context_servers", "vscode": "servers"}
+WITH_COMMENTS = ("gemini", "opencode", "kilo", "zed", "vscode")
+SERVERS_AT = {
+    "opencode": "mcp",
+    "kilo": "mcp",
+    "crush": "mcp",
+    "amp": "amp.mcpServers",
+    "zed": "context_servers",
+    "vscode": "servers",
+}
+USER_ONLY = ("claude-desktop", "cline")
+ONE_ARRAY = '[[hooks]]\nevent = "Stop"\ncommand = "say tildone"\n\n[tools]\nweb = 1\n'
 
 
 @dataclass
@@ -92,7 +101,7 @@ class Drill:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        return (USER,) if self.name == "claude-desktop" else (USER, PROJECT)
+        return (USER,) if self.name in USER_ONLY else (USER, PROJECT)
 
     def settings(self, scope: str) -> list[str]:
         """The settings files of others that an installation edits, below a home."""
@@ -111,6 +120,8 @@ class Drill:
                         write(home / file, text)
 
     def forms(self, file: str) -> Sequence[str | None]:
+        if self.name == "kimi" and file.endswith(".toml"):
+            return [text for text in TOML if "hooks" not in (text or "")] + [ONE_ARRAY]
         return TOML if file.endswith(".toml") else JSON + (JSONC if self.name in WITH_COMMENTS else ())
 
     def install(self) -> None:
@@ -165,11 +176,14 @@ class Drill:
         """A command of the coding agent, or a start of it, which writes a file anew."""
         file = self.random.choice([file for scope in self.scopes for file in self.settings(scope)] or [""])
         verb, name = self.random.choice(("add", "add", "remove", "start")), self.random.choice(SERVERS)
+        if self.name == "kimi" and file.endswith(".toml"):
+            # No command of it adds a server there.
+            return
         # The first start of opencode adds nothing to an empty file.
         if not file or (self.name == "opencode" and verb == "start" and not (read(self.theirs / file) or "").strip()):
             return
         self.note(f"the agent: {verb} {name} in {file}")
-        self.change(file, lambda text: host_rewrite(self.name, verb, text, name), create=verb != "remove")
+        self.change(file, lambda text: host_rewrite(self.name, verb, text, name, file), create=verb != "remove")
         self.rewritten.add(file)
 
     def person(self) -> None:
@@ -236,9 +250,9 @@ class Drill:
         self.log.append(what)
 
 
-def host_rewrite(name: str, verb: str, text: str, server: str) -> str:
+def host_rewrite(name: str, verb: str, text: str, server: str, file: str) -> str:
     """What a command of a coding agent makes of a settings file."""
-    if name == "codex":
+    if file.endswith(".toml"):
         return {"add": rewrites.codex_add, "remove": rewrites.codex_remove, "start": rewrites.codex_start}[verb](
             text, server
         )

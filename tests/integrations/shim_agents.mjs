@@ -1,6 +1,7 @@
 // Simulated coding agents for the shims that `tildone install` writes: `node shim_agents.mjs AGENT FILE`.
 // Standard input is a list of steps, standard output the result of each and the calls that the shim made to the agent.
 
+import { writeFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 
 const [host, file] = process.argv.slice(2)
@@ -22,12 +23,13 @@ async function run(work) {
 }
 
 async function opencode() {
-  const sessions = { child: { parentID: "main" } }
+  const sessions = { child: { parentID: "main" }, fork: { metadata: { theirs: 1, tildone: "main" } } }
   let last = {}
   let refuses = false
   const session = {
     get: async ({ path }) => ({ data: sessions[path.id] ?? {} }),
-    messages: async () => ({ data: [last] }),
+    messages: async ({ path }) => ({ data: path.id === "fork" ? [] : [last] }),
+    update: ask("update"),
     prompt: async (given) => {
       calls.push(["prompt", given])
       if (refuses) throw new Error("the session is busy")
@@ -37,7 +39,8 @@ async function opencode() {
   }
   const client = { session, tui: { showToast: ask("toast") } }
   const hooks = await module.Tildone({ client, directory: "/project" })
-  for (const { hook, given, last: message, refuses: refusal } of steps) {
+  for (const { hook, given, last: message, refuses: refusal, writes } of steps) {
+    if (writes) writeFileSync(...writes)
     if (message) last = message
     refuses = refusal ?? false
     await run(async () => (await hooks[hook](...given), hook === "event" ? null : given[1]))

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.person import Person
+from tests.integrations.drill import USER_ONLY
 from tests.integrations.test_checks import check
 from tests.suite.forking import PROGRAM
 from tildone.agents import doctor as host_version
@@ -456,7 +457,7 @@ def test_a_value_of_the_wrong_type_on_the_path_is_named() -> None:
         append_jsonc('{"a": {}}', ("a",), 1)
 
 
-WITH_PROJECT = [name for name in INTEGRATIONS if name != "claude-desktop"]
+WITH_PROJECT = [name for name in INTEGRATIONS if name not in USER_ONLY]
 
 
 def warnings(person: Person, name: str) -> list[tuple[str, str]]:

@@ -377,20 +377,45 @@ def completed(text: str) -> dict[str, Any]:
 
 
 def test_a_summary_of_opencode_contains_the_plan(opencode: Shim) -> None:
-    """The model that writes the summary knows the plan; if it leaves the plan out, it is added. Other texts stay."""
+    """Once, also if the model repeats the summary before, so no later event adds it. Other texts stay."""
     opencode.set_reply("session.created", {"context": PLAN})
-    ends = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": SESSION}}]}
-    kept = f"A summary. {PLAN}"
+    compacted, ends = (json.loads(json.dumps(STOP).replace("idle", name)) for name in ("compacted", "idle"))
+    summary = {"text": f"A summary.\n\n{PLAN}"}
 
-    [told, added, *others], _ = opencode.run(
-        compacting(), completed("A summary."), completed("I work."), compacting(), completed(kept)
+    [told, added, _, other, *again], _ = opencode.run(
+        compacting(), completed("A summary."), compacted, completed("I work."), compacting(), completed(summary["text"])
     )
+    calls = [words.split()[-1] for words, _ in opencode.calls]
     [*_, after_a_failure], _ = opencode.run(compacting(), ends, completed("I work."))
 
-    assert told == {"context": [PLAN]}
-    assert added == {"text": f"A summary.\n\n{PLAN}"}
-    assert others == [{"text": "I work."}, {"context": [PLAN]}, {"text": kept}]
+    assert (told, added, other) == ({"context": []}, summary, {"text": "I work."})
+    assert again == [{"context": []}, summary]
+    assert calls == ["session.created"] * 2
     assert after_a_failure == {"text": "I work."}
+    assert [words.split()[-1] for words, _ in opencode.calls][-2:] == ["session.created", "session.compacted"]
+
+
+def test_a_plan_that_has_changed_is_not_in_a_summary_of_opencode_any_more(opencode: Shim) -> None:
+    opencode.set_reply("session.created", {"context": PLAN})
+    repeats = completed(f"A summary.\n\n{PLAN}")
+    new = "Your plan:\n2 Wire it up"
+    changed = {"writes": [str(opencode.program.with_name("session.created.answer")), json.dumps({"context": new})]}
+
+    [*_, summary], _ = opencode.run(compacting(), completed("A summary."), {**compacting(), **changed}, repeats)
+
+    assert summary == {"text": f"A summary.\n\n{new}"}
+
+
+def test_a_fork_in_opencode_is_reported_with_its_parent(opencode: Shim) -> None:
+    """Its metadata, which other programs may use too, is a copy of the parent's, with our note in it."""
+    message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
+    step = {"hook": "chat.message", "given": [{"sessionID": "fork"}, message]}
+
+    _, updates = opencode.run({**step, "last": {"info": {"role": "user", "time": {"created": 7}}}}, step)
+
+    reported = [fields for words, fields in opencode.calls if words.endswith("session.created")]
+    assert [(fields["forkedFrom"], fields["forkedBefore"]) for fields in reported] == [("main", 7)]
+    assert updates == [["update", {"path": {"id": "fork"}, "body": {"metadata": {"theirs": 1, "tildone": "fork"}}}]]
 
 
 def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(pi: Shim) -> None:

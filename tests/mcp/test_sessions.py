@@ -233,6 +233,19 @@ async def test_a_cleared_conversation_keeps_its_session(project: Project) -> Non
     assert project.texts() == ["One", "Two"]
 
 
+async def test_calls_of_a_fork_are_not_those_of_its_parent_which_has_ended(project: Project) -> None:
+    """After `/branch` the hooks of Claude Code report a new id, and the parent keeps the session of its own."""
+    parent = assign_session(project.agents, AgentId.parse("claude:old"), OURS, now(), "own")
+    async with in_claude(project, "old").client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        await until_saved(client)
+        project.agents.release(parent)
+        assign_session(project.agents, AgentId.parse("claude:new"), OURS, now(), "fork")
+        await client.call_tool("todo", {"add": ["Two"]})
+
+    assert [project.texts(name) for name in ("own", "fork")] == [["One"], ["Two"]]
+
+
 @every_mode
 async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Project, mode: str) -> None:
     """Hooks record when its context was compacted, and when they have shown it the plan."""
@@ -344,15 +357,16 @@ def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
     assert subagent_in_call(agents, CODEX, 7, forked) is None
 
 
-@pytest.mark.parametrize("caller", [OPENCODE, AgentId("copilot", "s1")])
-def test_a_call_without_an_id_is_recognised_by_its_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+@pytest.mark.parametrize("caller", [OPENCODE, AgentId("qwen", "s1"), AgentId("copilot", "s1")])
+def test_a_call_may_be_recognised_by_process_and_arguments(agents: AgentRegistry, caller: AgentId) -> None:
+    """The server of opencode knows the process only, and that of Qwen Code the conversation."""
     parent = AgentId(caller.integration, "s1")
-    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "ses_2")
+    announce_call(agents, caller.integration, call_key("", 7, ARGUMENTS), parent, "s2")
 
     others = {"name": "todo", "arguments": {"add": ["Two"]}}
     assert subagent_in_call(agents, caller, 7, others) is None
     assert subagent_in_call(agents, caller, 8, call()) is None
-    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "ses_2")
+    assert subagent_in_call(agents, caller, 7, call()) == CallingSubagent(parent, "s2")
     assert subagent_in_call(agents, caller, 7, call()) is None
 
 

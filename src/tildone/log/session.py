@@ -558,10 +558,17 @@ class Session:
         self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
         return Outcome(before.plan, self.plan)
 
-    def label(self, event_id: str, name: str) -> None:
+    def begin_with(self, plan: Plan, directive: Directive, label: str) -> None:
+        """Begin the session with a plan from elsewhere, as it is, under a label. One that has begun stays."""
+        begun, fact = self.state.head, PlanChanged(plan, directive=directive)
+        if begun is None:
+            self._writer.record(Actor.IMPORT, lambda state: (None, None if state.head else fact))
+            self.label(self.last_state.head or "", label, Actor.IMPORT)
+
+    def label(self, event_id: str, name: str, actor: Actor = Actor.USER) -> None:
         """Label an event; an empty name removes its label. Raises UnknownEvent if there is no such event."""
         target = next(self.store.history(self.name, event_id)).id
-        self._writer.record(Actor.USER, lambda _: (None, Labelled(target, name)))
+        self._writer.record(actor, lambda _: (None, Labelled(target, name)))
 
     def renew_claims(self, agent: str) -> None:
         """Renew the claims of an agent that is at work, if it is time. Failure is harmless: they lapse later."""
@@ -727,11 +734,13 @@ class Session:
 
     def left_in(self, plan: Plan) -> frozenset[int]:
         """Return the numbers of the tasks that agents of other conversations left."""
-        if not any(task.owner for task in plan.tasks):
+        owners = {task.owner for task in plan.tasks} - {""}
+        own = self.parts.own() if owners else None
+        if own is None or owners <= own:
             return frozenset()
         from tildone.plan.holding import left_over
 
-        return left_over(plan, self.parts.own())
+        return left_over(plan, own)
 
     def _verdict(
         self, state: State, turn: Turn, complete: Callable[[Turn], Turn] = lambda turn: turn

@@ -20,7 +20,7 @@ def left_over(plan: Plan, own: frozenset[str] | None) -> frozenset[int]:
 
     None means that the agent adopts the whole plan. A process id does not tell which conversation an agent had.
     """
-    if own is None or not any(task.owner for task in plan.tasks):
+    if own is None:
         return frozenset()
     strangers = {task.owner for task in plan.tasks if not task.from_user} - own
     strangers = {owner for owner in strangers if owner and not _is_process(owner)}

@@ -146,8 +146,8 @@ class McpClient:
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object. If `_meta` has neither, it is recognised by its arguments, which the hook
-    before the call has, too (`by_arguments`).
+    separates it from a key in its object. Otherwise, if it `announces_calls`, a hook before the call knows whose it is,
+    and the two meet by the agent's process and the arguments.
     """
 
     names: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class McpClient:
     resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
-    by_arguments: bool = False
+    announces_calls: bool = False
 
     @property
     def knows_conversation(self) -> bool:
@@ -232,7 +232,7 @@ KNOWN = {
             names=("copilot",),
             conversation_variable="COPILOT_AGENT_SESSION_ID",
             text_only=True,
-            by_arguments=True,
+            announces_calls=True,
         ),
     ),
     "qwen": Known(
@@ -240,16 +240,35 @@ KNOWN = {
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(names=("qwen",), text_only=True),
+        mcp=McpClient(names=("qwen",), text_only=True, announces_calls=True),
     ),
     "opencode": Known(
         "opencode",
         "opencode-ai",
         "OPENCODE_SESSION_ID",
         ("OPENCODE",),
-        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, by_arguments=True),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True, announces_calls=True),
     ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
+    "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),
+    "droid": Known("droid", "droid", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("droid", "factory"))),
+    "auggie": Known("auggie", "@augmentcode/auggie", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("auggie",))),
+    "kilo": Known(
+        "kilo",
+        "@kilocode/cli",
+        marks=("KILO",),
+        mcp=McpClient(names=("kilo",), process_variable="KILO_PID", resource_tools=True),
+    ),
+    "cline": Known("cline", "cline", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("cline",))),
+    "crush": Known(
+        "crush", "@charmland/crush", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("crush",))
+    ),
+    "amp": Known(
+        "amp", "@sourcegraph/amp", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("amp",))
+    ),
+    "junie": Known(
+        "junie", "@jetbrains/junie", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("junie",))
+    ),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
     "vscode": Known(
         "code",
@@ -381,6 +400,15 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
+def command_line(pid: int) -> list[str]:
+    """Return the program of a process as it was called, and its arguments; nothing without `/proc`."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).split("\0")[:-1]
+    except OSError:
+        return []
+
+
 def processes_above() -> list[int]:
     """Return the processes that have started this one, the nearest first; none without `/proc`."""
     return list(_ancestors(os.getppid())) if os.path.exists("/proc/self/stat") else []
@@ -500,14 +528,8 @@ def _program(pid: int) -> str:
 
 def _program_arguments(pid: int) -> list[str]:
     """The program as it was called, and its first argument that is no option."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            arguments = os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return []
-    program, *rest = arguments
-    script = next((argument for argument in rest if not argument.startswith("-")), "")
-    return [program, script]
+    words = command_line(pid)
+    return [*words[:1], *[word for word in words[1:] if not word.startswith("-")][:1]]
 
 
 def _link(path: str) -> str:

@@ -158,7 +158,12 @@ def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, *, su
 
 def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int) -> str:
     taken = not is_shared(agents) and any(agent.session == agents.project for agent in agents.active(now))
-    return f"{agents.project}#{agent_id}" if taken else agents.project
+    return own_session(agents, agent_id) if taken else agents.project
+
+
+def own_session(agents: AgentRegistry, agent_id: AgentId) -> str:
+    """Return the name of the session that an agent has for itself, if it has one."""
+    return f"{agents.project}#{agent_id}"
 
 
 ANY_AGENT = 0

@@ -32,10 +32,12 @@ TOOLS, HOOKS, STATUS_LINE = "tools", "hooks", "status line"
 
 STATUS_EVENT = "StatusLine"
 _SHIM_CONSTANT = re.compile(
-    r'^const (PROGRAM|ARGUMENTS|PARTS)(?:: \w+)? = ("(?:[^"\\]|\\.)*"|[\[{].*[\]}]);?', re.MULTILINE
+    r'^const (PROGRAM|ARGUMENTS|PARTS|AGENT)(?:: \w+)? = ("(?:[^"\\]|\\.)*"|[\[{].*[\]}]);?', re.MULTILINE
 )
 _SHIM_AGENT = re.compile(r"`tildone hook (\w+)`")
-_SHIM_EVENTS = {"opencode": "session.idle", "pi": "agent_before_settle"}
+"""Where the shims of earlier versions name their agent."""
+
+_SHIM_EVENTS = {"opencode": "session.idle", "kilo": "session.idle", "pi": "agent_before_settle"}
 _OFFER_TOOLS = "tools"
 
 
@@ -88,7 +90,9 @@ def _launches(edit: files.Edit, content: Any) -> Iterator[Launch]:
         except InvalidJson as error:
             raise Refused(f"{edit.file} cannot be parsed: {error}") from error
     elif isinstance(edit, files.ArrayItem):
-        yield from _hooks({edit.path[-1]: content})
+        event = edit.entry.get("event") if isinstance(edit.entry, dict) else None
+        found = [each for each in _items(content) if event is None or event == each.get("event")]
+        yield from _hooks({event or edit.path[-1]: found})
     elif edit.path[-1] == "statusLine" and files.is_our_hook(content):
         yield Launch(STATUS_LINE, str(content.get("command", "")), STATUS_EVENT)
     elif files.is_our_server(content):
@@ -125,19 +129,19 @@ def _whole_file(file: str, text: str) -> Iterator[Launch]:
 
 def _shim(text: str) -> Iterator[Launch]:
     constants = {name: _parsed(literal) for name, literal in _SHIM_CONSTANT.findall(text)}
-    agent = _SHIM_AGENT.search(text)
+    agent = constants.get("AGENT") or next(iter(_SHIM_AGENT.findall(text)), None)
     program, arguments = constants.get("PROGRAM"), _items(constants.get("ARGUMENTS"))
-    if agent is None or not isinstance(program, str):
+    if agent not in _SHIM_EVENTS or not isinstance(program, str):
         return
     parts = constants.get("PARTS")
     wanted = parts if isinstance(parts, dict) else {"mcp": False, "hooks": True}
     events = {
         TOOLS: _OFFER_TOOLS if wanted.get("mcp") else "",
-        HOOKS: _SHIM_EVENTS[agent[1]] if wanted["hooks"] else "",
+        HOOKS: _SHIM_EVENTS[agent] if wanted["hooks"] else "",
     }
     for part, event in events.items():
         if event:
-            yield Launch(part, (program, "hook", agent[1], event, *map(str, arguments[1:])), event)
+            yield Launch(part, (program, "hook", agent, event, *map(str, arguments[1:])), event)
 
 
 def shim_without_constants(text: str) -> str:

@@ -28,7 +28,7 @@ from tildone.plan.dialects.native import NATIVE
 from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
 from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
-from tildone.stores.assignment import assign_session, own_names
+from tildone.stores.assignment import assign_session, is_shared, own_names, own_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -174,16 +174,34 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     """Register the agent, and open the session that it works on."""
     agents = open_agents(settings)
     successor = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
-    agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
+    named, parent = settings.named_session, _parent(event, agents, pid)
+    if parent is not None and named is None and not is_shared(agents):
+        named = own_session(agents, event.agent_id(pid))
+    agent = assign_session(agents, event.agent_id(pid), pid, now(), named, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
     names = once(lambda: own_names(agents, agent, is_named=settings.named_session is not None))
     session = session.using(parts=replace(session.parts, taken=once(session.parts.taken), own=names))
+    if parent is not None and agent.session == own_session(agents, agent.id):
+        from tildone.agents.hooks.forks import copy_plan
+
+        copy_plan(event, agents, agent, session, parent)
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
+
+
+def _parent(event: HookEvent, agents: AgentRegistry, pid: int) -> str | None:
+    """Return the conversation that this one was forked from, if it is new; empty if that is unknown."""
+    may_be_fork = event.is_fork or (event.point is HookPoint.PROMPT and event.hooks.fork_options)
+    if not may_be_fork or agents.get(event.agent_id(pid)) is not None:
+        return None
+    # Late, because forks are rare.
+    from tildone.agents.hooks.forks import parent_of
+
+    return parent_of(event)
 
 
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:

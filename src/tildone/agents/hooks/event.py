@@ -45,6 +45,12 @@ PERSON_SOURCES = ("user", "sdk", "")
 FINISHED = ("completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled")
 """The statuses of a background task that no longer runs."""
 
+PLANNING = ("plan", "spec")
+"""The permission modes in which an agent writes a plan, in Factory Droid under the second name."""
+
+FORK = "fork"
+"""The source of a conversation that was forked from another one."""
+
 SUBAGENT_TASK = "subagent"
 """The type of a background task that is a subagent."""
 
@@ -114,9 +120,14 @@ class HookEvent:
         return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
 
     @property
+    def is_fork(self) -> bool:
+        """Whether the event says that the conversation began as a copy of another one."""
+        return self.text("source") == FORK or self.text("forked_from") != ""
+
+    @property
     def in_plan_mode(self) -> bool:
         """Whether the agent is planning, and therefore not working on the plan."""
-        return self.text("permission_mode") == "plan"
+        return self.text("permission_mode") in PLANNING
 
     @property
     def is_unattended(self) -> bool:

@@ -90,7 +90,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         agents.note_caller(agent_id, pid)
     if not is_missing:
         _note_usage(event, agents, agent_id)
-    agent = _agent(agents, agent_id, pid, settings)
+    agent = _agent(event, agents, agent_id, pid, settings)
     if agent is None:
         return False
     if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
@@ -156,13 +156,13 @@ def _note_usage(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> N
         agents.set_note(agent_id, USAGE_NOTE, usage_text(usage))
 
 
-def _agent(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> Agent | None:
+def _agent(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> Agent | None:
     """Return the agent, with the session that it works on; None if one has to be assigned to it first."""
     agent = agents.get(agent_id)
     if agent is not None:
         fresh = agent.is_fresh(pid, _now())
         return agent if fresh and settings.named_session in (None, agent.session) else None
-    return Agent(agent_id, settings.session) if agents.is_empty() else None
+    return Agent(agent_id, settings.session) if agents.is_empty() and not event.is_fork else None
 
 
 def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:

@@ -173,13 +173,13 @@ def agent_stopped(
                 "tildone lets the agent go: its model has no todo tool, because "
                 f"{title} runs no MCP server of tildone. To find the cause: {program()} doctor {name}"
             )
-            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.plan)} {HOLD_AGAIN}"), None
+            return HookReply(ReplyKind.NOTIFY, f"{notice}. {_work_left(session.held_state.plan)} {HOLD_AGAIN}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
             from tildone.plan.text.amounts import describe_bound
 
             how = _after_own_limit(event) if bound is Bound.HOST else HOLD_AGAIN
-            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)} {how}"
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.held_state.plan)} {how}"
             return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
             return None, RestReason.ABORTED

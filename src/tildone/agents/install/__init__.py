@@ -82,8 +82,8 @@ class Installation:
     def write_json(self, file: str, data: object) -> None:
         self.write_file(file, json.dumps(data, indent=2) + "\n")
 
-    def write_shim(self, file: str, shim: str) -> None:
-        """Write one of our shims, with its placeholders replaced."""
+    def write_shim(self, file: str, shim: str, agent: str) -> None:
+        """Write one of our shims for a coding agent, with its placeholders replaced."""
         with open(os.path.join(SHIMS, shim), encoding="utf-8") as opened:
             text = opened.read()
         parts = {"mcp": self.site.mcp, "hooks": self.site.hooks}
@@ -91,6 +91,7 @@ class Installation:
             "PROGRAM": self.site.program,
             "ARGUMENTS": list(self.site.arguments),
             "PARTS": parts,
+            "AGENT": agent,
         }
         for placeholder, setting in filled.items():
             text = text.replace(f'"%{placeholder}%"', json.dumps(setting))

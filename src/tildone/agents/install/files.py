@@ -135,13 +135,17 @@ def hooks_of(group: object) -> list[Any]:
 
 
 def places(items: object, entry: object) -> Iterator[Path]:
-    """Yield the paths of our hooks below an array, or of the very permission that an installation adds."""
+    """Yield the paths of our hooks below an array, or of the very permission that an installation adds.
+
+    If the hooks of all events are in one array, only those for the event of the entry.
+    """
     for index, item in enumerate(items if isinstance(items, list) else []):
         if not isinstance(entry, dict):
             if item == entry:
                 yield (index,)
         elif is_our_hook(item):
-            yield (index,)
+            if item.get("event") == entry.get("event"):
+                yield (index,)
         else:
             for number, hook in enumerate(hooks_of(item)):
                 if is_our_hook(hook):

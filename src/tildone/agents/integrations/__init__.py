@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         "cost",
         "cwd",
         "event",
+        "forked_before",
+        "forked_from",
         "last_message",
         "model",
         "permission_mode",
@@ -182,6 +184,8 @@ class Hooks:
     `subagent_stop` is the event of a subagent that stops, for an agent that also sends its own one then, in vain.
     `echoes_nudges` means that what makes it continue is reported as a prompt that a person could have typed.
     `continuation_limit` is the agent's own limit: the gate lets an agent go before a nudge would be dropped.
+    `fork_entry` is the path, in the entries of a transcript, to the conversation that this one was forked from;
+    `fork_options` are the option of the command line that forks a conversation, and those that precede its id.
     """
 
     points: Mapping[str, HookPoint]
@@ -206,6 +210,8 @@ class Hooks:
     subagent_stop: str = ""
     echoes_nudges: bool = False
     continuation_limit: ContinuationLimit | None = None
+    fork_entry: str = ""
+    fork_options: tuple[str, ...] = ()
 
 
 @value
@@ -287,6 +293,8 @@ FIELDS: Mapping[Field, str] = {
     "cost": "cost.total_cost_usd",
     "cwd": "cwd workspace.current_dir",
     "event": "hook_event_name",
+    "forked_before": "forked_before",
+    "forked_from": "forked_from",
     "last_message": "last_assistant_message",
     # The status line's event has an object, the others that name the model have its id.
     "model": "model.id model",
@@ -326,6 +334,8 @@ SHIM_FIELDS: Mapping[Field, str] = {
     "conversation": "sessionID",
     "cwd": "directory",
     "event": "event",
+    "forked_before": "forkedBefore",
+    "forked_from": "forkedFrom",
     "last_message": "text",
     "prompt": "text",
     "tool": "tool",

@@ -176,6 +176,9 @@ INTEGRATION = Integration(
         continuation_limit=ContinuationLimit(_continuations, CAP_VARIABLE, RAISED_CAP),
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
+        # `/branch` writes the transcript first; `--fork-session` writes it later, and names nobody in it.
+        fork_entry="forkedFrom.sessionId",
+        fork_options=("--fork-session", "--resume", "-r"),
     ),
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},

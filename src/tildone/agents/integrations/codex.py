@@ -102,6 +102,7 @@ INTEGRATION = Integration(
         continues_subagents=True,
         starts_servers=True,
         time_limits={"SessionEnd": SESSION_END_SECONDS},
+        fork_entry="payload.forked_from_id",
     ),
     list_tools={"update_plan": ("plan", "step")},
     notes={

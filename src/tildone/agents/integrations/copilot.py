@@ -66,10 +66,9 @@ def _user_folder(site: Site) -> str:
 
 
 def _silencers(inspection: Inspection) -> None:
-    site = inspection.site
-    shared = os.path.join(site.project, ".github", "copilot")
-    files = [os.path.join(_user_folder(site), "settings.json")]
-    files += [os.path.join(shared, name) for name in ("settings.json", "settings.local.json")]
+    # The setting of that name in the person's own file disables nothing, although the program's help says so.
+    shared = os.path.join(inspection.site.project, ".github", "copilot")
+    files = [os.path.join(shared, name) for name in ("settings.json", "settings.local.json")]
     disabled, file = inspection.last(files, "disableAllHooks")
     if disabled is True:
         inspection.silenced(f"all hooks are disabled in {file}", "remove disableAllHooks there")

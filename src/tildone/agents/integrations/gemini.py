@@ -111,6 +111,7 @@ INTEGRATION = Integration(
     notes={
         "native list": "`write_todos`.",
         "subagents": "Its hooks do not tell a subagent from the agent that started it: both work on one plan.",
+        "fork": "Gemini CLI forks no conversation: `/chat resume` continues it under its id.",
         "status line": "Gemini CLI lets no program write to its status line.",
     },
 )

@@ -16,31 +16,32 @@ from tildone.agents.integrations import (
 )
 
 
-def _configure(installation: Installation) -> None:
+def configure(installation: Installation, name: str = "opencode") -> None:
+    """Add the edits for opencode, or for a coding agent of that name that is made from it."""
     site, timeout = installation.site, TIMEOUT_SECONDS * 1000
-    folder = _user_folder(site) if site.for_user else site.project
+    folder = user_folder(site, name) if site.for_user else site.project
     if site.mcp:
         server = {"type": "local", "command": [site.program, *site.arguments], "enabled": True, "timeout": timeout}
-        installation.set_member(_settings_file(folder), ("mcp", "tildone"), server)
+        installation.set_member(_settings_file(folder, name), ("mcp", "tildone"), server)
     if site.hooks:
-        plugins = folder if site.for_user else os.path.join(site.project, ".opencode")
-        installation.write_shim(os.path.join(plugins, "plugins", "tildone.js"), "opencode.js")
+        plugins = folder if site.for_user else os.path.join(site.project, f".{name}")
+        installation.write_shim(os.path.join(plugins, "plugins", "tildone.js"), "opencode.js", name)
 
 
-def _settings_file(folder: str) -> str:
-    commented = os.path.join(folder, "opencode.jsonc")
-    return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
+def _settings_file(folder: str, name: str = "opencode") -> str:
+    commented = os.path.join(folder, f"{name}.jsonc")
+    return commented if os.path.exists(commented) else os.path.join(folder, f"{name}.json")
 
 
-def _user_folder(site: Site) -> str:
+def user_folder(site: Site, name: str = "opencode") -> str:
     # Not `config_home`: opencode follows the XDG convention on every platform.
     home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
-    return os.path.join(home, "opencode")
+    return os.path.join(home, name)
 
 
 def _silencers(inspection: Inspection) -> None:
     site = inspection.site
-    files = [_settings_file(_user_folder(site)), _settings_file(site.project)]
+    files = [_settings_file(user_folder(site)), _settings_file(site.project)]
     enabled, file = inspection.last(files, "mcp", "tildone", "enabled")
     if enabled is False:
         inspection.silenced(f"the server is disabled in {file}", "set mcp.tildone.enabled to true there")
@@ -54,8 +55,8 @@ INTEGRATION = Integration(
     tried="1.18.18",
     listing=("mcp", "list"),
     min_versions={"gate": "1.0.0"},
-    folder=_user_folder,
-    configure=_configure,
+    folder=user_folder,
+    configure=configure,
     silencers=_silencers,
     after_install="An agent in `opencode run` has the plan but is not held to it: that ends at the first stop.",
     hooks=Hooks(

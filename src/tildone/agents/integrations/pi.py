@@ -21,7 +21,7 @@ EXTENSION = "extensions/tildone.ts"
 
 
 def _configure(installation: Installation) -> None:
-    installation.write_shim(os.path.join(_folder(installation.site), EXTENSION), "pi.ts")
+    installation.write_shim(os.path.join(_folder(installation.site), EXTENSION), "pi.ts", "pi")
 
 
 def _folder(site: Site) -> str:

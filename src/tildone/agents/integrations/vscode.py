@@ -1,4 +1,7 @@
-"""VS Code, as its documentation describes it: it can't be run without a screen."""
+"""VS Code, as its documentation of October 2026 describes it: it can't be run without a screen.
+
+Its agent runs the hooks of Copilot CLI or Claude Code, from their files.
+"""
 
 import os
 
@@ -18,6 +21,7 @@ INTEGRATION = Integration(
     title="VS Code",
     folder=lambda site: os.path.join(site.config_home, "Code"),
     configure=_configure,
+    after_install="Its agent is held to the plan by the hooks of Copilot CLI: tildone install copilot.",
     prompts=dict.fromkeys(
         ("user", "project"), ("whether you trust the MCP server, when it starts for the first time",)
     ),

@@ -269,7 +269,7 @@ def registry_stamp(folder: str) -> int | None:
 
 
 def subagent_in_call(
-    agents: AgentRegistry, agent: AgentId, pid: int, params: Mapping[str, object]
+    agents: AgentRegistry, agent: AgentId, process: int, params: Mapping[str, object]
 ) -> CallingSubagent | None:
     """Return the subagent of `agent` that makes a call: the call names it, or a hook has announced it."""
     client, meta, arguments = CLIENTS.get(agent.integration), params.get("_meta"), params.get("arguments")
@@ -281,8 +281,8 @@ def subagent_in_call(
     if client.call_meta:
         call = _text(meta, client.call_meta)
         return announced_caller(agents, agent.integration, call) if call else None
-    if client.by_arguments:
-        key = call_key("", pid, arguments if isinstance(arguments, dict) else {})
+    if client.announces_calls:
+        key = call_key("", process, arguments if isinstance(arguments, dict) else {})
         return announced_caller(agents, agent.integration, key)
     return None
 
@@ -445,7 +445,8 @@ class CallingAgent:
             return Agent(agent_id, session)
         record = self.agents.get(agent_id)
         if record is None or not self._is_current(record):
-            known_id = agent_id if noted or record else self._id_from_hooks()
+            # An agent that has ended may have left its process to another: Claude Code forks a conversation so.
+            known_id = agent_id if noted or (record and record.pid) else self._id_from_hooks()
             pid = self._caller.pid or (record.pid if record else 0)
             try:
                 record = assign_session(self.agents, known_id, pid, now(), session)

@@ -1,20 +1,22 @@
-// tildone for opencode: reports opencode's events to `tildone hook opencode` and carries out the replies.
-// `tildone install opencode` wrote this file; `tildone uninstall opencode` removes it.
+// tildone for opencode, and for what is made from it: reports events to `tildone hook` and carries out the replies.
+// `tildone install` wrote this file; `tildone uninstall` removes it.
 // Errors in this file never reach opencode.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "%PROGRAM%"
+const AGENT = "%AGENT%"
 const ARGUMENTS = "%ARGUMENTS%"
 const OPTIONS = ARGUMENTS.slice(1) // without "mcp", which starts the MCP server
 const TIMEOUT_SECONDS = 10
+const NOTE = "tildone" // the name of our note in the metadata of a session
 const ENDS_WHEN_IDLE = process.argv[2] === "run" // `opencode run` ends at the first stop, so nothing can be delivered
 
-/** Runs `tildone hook opencode` for an event; resolves to its reply, which has an `error` if the program failed. */
+/** Runs `tildone hook` for an event; resolves to its reply, which has an `error` if the program failed. */
 function callHook(event, payload) {
   return new Promise((resolve) => {
     try {
-      const child = spawn(PROGRAM, ["hook", "opencode", event, ...OPTIONS], {
+      const child = spawn(PROGRAM, ["hook", AGENT, event, ...OPTIONS], {
         stdio: ["pipe", "pipe", "ignore"],
         windowsHide: true,
       })
@@ -79,7 +81,9 @@ export const Tildone = async ({ client, directory }) => {
   const informed = new Set() // the sessions that have received their plan since opencode started
   const busy = new Set() // the sessions in which the model is running
   const nudges = new Map() // by session: the prompt that we sent to continue it
-  const summaries = new Map() // by session that is being compacted: the plan that its summary is to contain
+  const summaries = new Map() // by session that is being compacted: the plan that is added to its summary
+  const added = new Map() // by session: the plan that was added to its last summary
+  const recalled = new Set() // the sessions whose model will read the plan in a summary that is just written
 
   const requests = new Map() // by session that is not a subagent's: by message, what the model used for it
 
@@ -135,10 +139,30 @@ export const Tildone = async ({ client, directory }) => {
     return { text: textOf(last.parts), status, mode: mode ?? agent, model: { providerID, modelID } }
   }
 
+  /**
+   * Tells from which session this one was forked, if it was, and before which message of that one its text ends.
+   * opencode copies the metadata of a session to its forks, so a note of the session's own id names their parent.
+   */
+  async function fork(sessionID) {
+    try {
+      const { metadata } = (await client.session.get({ path: { id: sessionID } })).data
+      const parent = metadata?.[NOTE]
+      if (parent === sessionID) return {}
+      const body = { metadata: { ...metadata, [NOTE]: sessionID } }
+      await client.session.update({ path: { id: sessionID }, body })
+      if (!parent) return {}
+      const ids = [sessionID, parent]
+      const [own, all] = await Promise.all(ids.map((id) => client.session.messages({ path: { id } })))
+      return { forkedFrom: parent, forkedBefore: all.data?.[own.data.length]?.info.time.created }
+    } catch {
+      return {}
+    }
+  }
+
   /** Asks the gate whether a session that has become idle continues, and if so sends it the prompt. */
   async function continueIfOpen(sessionID) {
     busy.delete(sessionID)
-    summaries.delete(sessionID)
+    if (summaries.delete(sessionID)) await report("session.compacted", sessionID) // there was no summary
     if (!(await isRoot(sessionID))) return void (await reportOwn("session.idle", sessionID))
     if (ENDS_WHEN_IDLE) return
     const turn = await lastTurn(sessionID)
@@ -174,7 +198,7 @@ export const Tildone = async ({ client, directory }) => {
     "session.created": ({ info }) => void parents.set(info.id, info.parentID),
     "session.status": ({ sessionID, status }) => void (status.type === "busy" && busy.add(sessionID)),
     "session.idle": ({ sessionID }) => continueIfOpen(sessionID),
-    "session.compacted": ({ sessionID }) => report("session.compacted", sessionID),
+    "session.compacted": ({ sessionID }) => recalled.delete(sessionID) || report("session.compacted", sessionID),
     "session.deleted": ({ info }) => report("session.deleted", info.id),
   }
 
@@ -201,7 +225,7 @@ export const Tildone = async ({ client, directory }) => {
         return
       }
       if (!(await isRoot(sessionID))) return void kinds.set(sessionID, agent)
-      const first = informed.has(sessionID) ? {} : await report("session.created", sessionID)
+      const first = informed.has(sessionID) ? {} : await report("session.created", sessionID, await fork(sessionID))
       informed.add(sessionID)
       const { context } = await report("chat.message", sessionID, { text })
       const added = [first.context, context].filter(Boolean).join("\n")
@@ -210,18 +234,22 @@ export const Tildone = async ({ client, directory }) => {
       if (added) parts.push({ id, sessionID, messageID: message.id, type: "text", text: added, synthetic: true })
     }),
 
-    "experimental.session.compacting": ignoringErrors(async ({ sessionID }, output) => {
+    "experimental.session.compacting": ignoringErrors(async ({ sessionID }) => {
+      if (!(await isRoot(sessionID))) return
       const { context } = await report("session.created", sessionID)
-      if (!context) return
-      output.context.push(context)
-      summaries.set(sessionID, context)
+      if (context) summaries.set(sessionID, context)
     }),
 
-    // The next request contains little more than the summary, and the model that wrote it may have left the plan out.
+    // The next request contains little more than the summary, so the plan is a part of it, once: the model that writes
+    // the summary is not told of the plan, but reads the summary before, and may repeat the plan from there.
     "experimental.text.complete": ignoringErrors(async ({ sessionID }, output) => {
       const plan = summaries.get(sessionID)
+      if (!plan) return
       summaries.delete(sessionID)
-      if (plan && !output.text.includes(plan)) output.text += `\n\n${plan}`
+      for (const old of [added.get(sessionID), plan]) output.text = output.text.replace(old, "").trimEnd()
+      output.text += `\n\n${plan}`
+      added.set(sessionID, plan)
+      recalled.add(sessionID)
     }),
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {

@@ -3,6 +3,7 @@
 // Errors in this file never reach pi, except for a failed call of one of our tools.
 
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 
 const PROGRAM: string = "%PROGRAM%";
 const ARGUMENTS: any = "%ARGUMENTS%";
@@ -79,7 +80,24 @@ function usageOf(entries: any[]): object | undefined {
   return total.out > 0 ? { ...total, cost: total.cost || undefined } : undefined;
 }
 
+/** Tells from which conversation this one was forked, if it was, and before which message of that one its text ends. */
+function forkOf(manager: any): object {
+  const parent = manager.getHeader?.()?.parentSession;
+  if (!parent) return {};
+  try {
+    const lines = readFileSync(parent, "utf8").split("\n").filter(Boolean);
+    const [header, ...entries] = lines.map((line) => JSON.parse(line));
+    const own = new Set(manager.getEntries().map((entry: any) => entry.id));
+    const last = entries.findLastIndex((entry) => own.has(entry.id));
+    const next = entries.slice(last + 1).find((entry) => entry.type === "message");
+    return last < 0 ? {} : { forkedFrom: header.id, forkedBefore: next && Date.parse(next.timestamp) };
+  } catch {
+    return {};
+  }
+}
+
 export default function (pi: any) {
+  let fork = {}; // from which conversation this one was forked: told with every event, as the first one counts
   let informed = false; // whether the model of this conversation has received its plan
   let compacted = ""; // the plan, if the conversation was compacted and no request was sent since
   const ours = new Set<string>(); // the names of our tools
@@ -97,7 +115,7 @@ export default function (pi: any) {
   const report = async (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
     const usage = usageOf(ctx.sessionManager.getEntries?.() ?? []);
-    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, usage, ...fields }, signal);
+    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, usage, ...fork, ...fields }, signal);
     const { notice, halt } = reply.data;
     if (reply.failed)
       tell(ctx, `tildone does not work, and the agent goes on without it: ${reply.error}. To check: tildone doctor`);
@@ -141,6 +159,7 @@ export default function (pi: any) {
 
   const start = async (_event: any, ctx: any) => {
     informed = false;
+    fork = forkOf(ctx.sessionManager);
     const { data } = PARTS.mcp ? await report("tools", ctx) : { data: {} };
     for (const tool of data.tools ?? []) {
       register(tool);

@@ -144,8 +144,12 @@ class HookedAgent:
     def payload(self, event: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON that the agent sends: the usual fields under its own names, and `extra` ones."""
         fields, folder = hooks_of(self.integration).fields, str(self.workspace.project)
-        where = {"workspace_roots": [folder]} if self.integration is CURSOR else {fields["cwd"].split()[0]: folder}
-        return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **extra}
+        name, _, index = fields["cwd"].split()[0].partition(".")
+        more: dict[str, Any] = {name: [folder] if index else folder}
+        for path, given in extra.items():
+            outer, dot, inner = path.partition(".")
+            more[outer] = {inner: given} if dot else given
+        return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **more}
 
     def report(self, point: HookPoint, **extra: Any) -> Answer:
         return self.report_event(self.event(point), **extra)
@@ -195,7 +199,8 @@ class HookedAgent:
 
 def nudge_in(reply: Mapping[str, Any]) -> str:
     """The text with which a reply to a stop makes an agent go on; empty if there is none."""
-    added = reply.get("hookSpecificOutput", {}).get("additionalContext")
+    specific = reply.get("hookSpecificOutput", {})
+    added = specific.get("additionalContext") or specific.get("reason")
     return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or added or "")
 
 

@@ -250,13 +250,14 @@ def test_a_subagent_that_writes_no_list_leaves_no_trace(agent: HookedAgent) -> N
     assert subagents_on(agent.workspace.agents, agent.workspace.settings.session, now()) == []
 
 
-def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(agent: HookedAgent) -> None:
+@pytest.mark.parametrize("kind", [{"type": "subagent"}, {}], ids=["typed", "as in Qwen Code"])
+def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(
+    agent: HookedAgent, kind: dict[str, str]
+) -> None:
     """Claude Code lists the subagent that stops and its siblings as running; a command of the subagent wakes it."""
     agent.workspace.plan(*OPEN)
     writes(agent, ("Look", "pending"), **EXPLORE)
-    subagents = [
-        {"id": name, "type": "subagent", "status": "running", "agent_type": "Explore"} for name in ("a1", "a2")
-    ]
+    subagents = [{"id": name, **kind, "status": "running", "agent_type": "Explore"} for name in ("a1", "a2")]
     command = {"id": "b1", "type": "shell", "status": "running"}
 
     held = stops(agent, background_tasks=subagents, **EXPLORE)

@@ -39,7 +39,7 @@ STARTS = {
     "a silent hook": (["hook", "claude"], STOP, 17),
     "todo add": (["todo", "add", "Write the parser", "Wire it up"], "", 60),
     "the first hook of a session": (["hook", "claude"], STOP, 60),
-    "a hook that speaks": (["hook", "claude"], STOP, 45),
+    "a hook that speaks": (["hook", "claude"], STOP, 46),
     "todo": (["todo"], "", 55),
     "todo start": (["todo", "start", "1"], "", 60),
     "todo done": (["todo", "done", "1"], "", 60),

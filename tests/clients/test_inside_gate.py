@@ -84,6 +84,26 @@ def test_an_agent_that_asks_is_left_alone_and_in_doubt_it_is_told_once_how_to_as
     assert client.tasks == OPEN
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "limit"), [("claude", 8), ("qwen", 7)])
+@pytest.mark.parametrize("raised", [False, True])
+def test_a_client_with_a_limit_of_continuations_of_its_own_drops_no_nudge(
+    name: str, limit: int, make_sandbox: MakeSandbox, *, raised: bool
+) -> None:
+    """`tildone install` raises the limit, so that our own bounds decide."""
+    with PatientModel(PLAN, *({"text": f"Stop {number}."} for number in range(30))) as model:
+        client = install(name, make_sandbox(model))
+        if not raised:
+            client.rewrite('_STOP_HOOK_BLOCK_CAP": "100"', '_STOP_HOOK_BLOCK_CAP": ""')
+        result = client.run()
+
+    why = "told to go on 20 times, and nothing changed" if raised else f"told to go on {limit} times, the limit of"
+    assert sum(GO_ON in last_message(request) for request in model.requests) == (20 if raised else limit)
+    assert f"gave up: {why}" in client.tildone("log")
+    assert "overriding" not in result.out + result.err
+    assert client.tasks == OPEN
+
+
 def run_to_end(client: InstalledClient, stops: int, *, notified: bool = False) -> str:
     """Run the client on the task until the gate lets it stop, and return its output.
 

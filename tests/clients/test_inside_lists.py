@@ -329,7 +329,6 @@ NATIVE: Mapping[str, Turn] = {
         "tool": "todowrite",
         "args": {"todos": [{"content": "Sub one", "status": "pending", "priority": "high"}]},
     },
-    "qwen": {"tool": "todo_write", "args": {"todos": [{"id": "1", "content": "Sub one", "status": "pending"}]}},
 }
 
 

@@ -246,7 +246,7 @@ def test_a_nudge_by_command_lists_five_tasks_from_the_next_one_each_on_its_line(
     assert len(listed) <= 202
 
 
-BLOCK = 'If you wait for the user\'s answer, block that task: block "ID why it waits".'
+BLOCK = 'If you wait for the user\'s answer, block that task: do "block ID why it waits".'
 ASK = "If you wait for the user's answer, end your turn with that question."
 
 

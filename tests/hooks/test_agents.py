@@ -191,7 +191,7 @@ def test_a_session_that_was_never_told_of_ends_without_a_store(workspace: Worksp
 
     modules = loaded(agent, HookPoint.SESSION_END, reason="exit")
 
-    assert "tildone.stores.sqlite_summary" not in modules
+    assert "apsw" not in modules
     assert not os.path.exists(workspace.settings.store.location)
 
 
@@ -515,7 +515,7 @@ def test_a_fork_begins_with_a_copy_of_its_parents_plan_and_then_goes_its_own_way
     told_again = again.is_told(HookPoint.SESSION_START, forkedFrom="fork")
 
     session = parent.workspace.session_of(f"{parent.workspace.settings.session}#{fork.key}")
-    assert told.startswith("Your plan:\n1> Write the parser\n2 Wire it up")
+    assert told.startswith("Your plan:\nstarted 1 Write the parser\n2 Wire it up")
     assert told_again == told
     assert (parent.workspace.tasks, tasks_in(fork), tasks_in(again)) == (AHEAD, PLANNED, PLANNED)
     assert [event.author.agent for event in session.store.events(session.name)] == [fork.key] * 2
@@ -611,7 +611,7 @@ def test_a_command_line_names_the_parent_of_a_fork(workspace: Workspace, options
     )
 
     assert (answer.code, answer.err) == (0, "")
-    assert ("1> Write the parser" in answer.out) is is_fork
+    assert ("started 1 Write the parser" in answer.out) is is_fork
     assert tasks_in(fork) == (PLANNED if is_fork else [])
 
 

@@ -20,7 +20,7 @@ from tests.hooks.agent import (
     tasks_of,
 )
 from tests.hooks.stories import told_at
-from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
+from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, loaded
 from tests.suite.forking import PROGRAM, starting
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.plan.events import Directive
@@ -132,7 +132,7 @@ def test_a_hook_without_news_loads_no_store(
         modules |= loaded(agent, HookPoint.PROMPT, prompt="Go on")
         modules |= loaded(agent, HookPoint.BEFORE_TOOL, tool_name="Bash")
 
-    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK | READS_A_STORE
+    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK
 
 
 def test_the_answer_of_our_own_tool_is_not_repeated_and_a_subagent_is_told_nothing(workspace: Workspace) -> None:

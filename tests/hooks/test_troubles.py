@@ -35,7 +35,7 @@ from tildone.agents.integrations import HookPoint
 from tildone.base import StoreError
 from tildone.plan.events import Directive
 from tildone.plan.ops import Write
-from tildone.stores import sqlite_summary
+from tildone.stores import summary
 from tildone.stores.agents import AgentId, AgentRegistry
 
 PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
@@ -102,7 +102,7 @@ def test_a_store_with_a_missing_event(workspace: Workspace) -> None:
 
 def test_a_hook_that_waits_for_a_store_ends_before_the_watchdog() -> None:
     """It opens a store once, after reading the summary; the rest of the time is for starting the process."""
-    assert sqlite_summary.LOCK_TIMEOUT_MS / 1000 + context.STORE_TIMEOUT_SECONDS < hooks.TIMEOUT_SECONDS / 2
+    assert summary.LOCK_TIMEOUT_MS / 1000 + context.STORE_TIMEOUT_SECONDS < hooks.TIMEOUT_SECONDS / 2
 
 
 LOCKS = {

@@ -19,8 +19,7 @@ from tildone.plan.events import SessionHead
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, At, Mark
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
-from tildone.stores.summary import SessionSummary
+from tildone.stores.summary import SessionSummary, read_summary
 
 CLEAR_ERROR, RIGHT_PLAN, WRONG_PLAN, TRACEBACK = "clear error", "right plan", "wrong plan", "traceback"
 

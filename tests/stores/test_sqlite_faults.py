@@ -25,8 +25,7 @@ from tildone.stores.sqlite import schema
 from tildone.stores.sqlite.leases import boot, is_alive, moment
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
-from tildone.stores.summary import SessionSummary
+from tildone.stores.summary import SessionSummary, read_summary
 
 Record = Callable[[str, object], None]
 

@@ -24,8 +24,7 @@ from tildone.plan.model import Phase, Status, Task, next_task, open_tasks
 from tildone.plan.ops import Write
 from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
-from tildone.stores.summary import SessionSummary
+from tildone.stores.summary import SessionSummary, read_summary
 
 DAMAGES = tomllib.loads(Path(__file__).with_name("damages.toml").read_text(encoding="utf-8"))["sqlite"]
 

@@ -240,7 +240,9 @@ KNOWN = {
         "@qwen-code/qwen-code",
         "QWEN_CODE_SESSION_ID",
         ("QWEN_CODE",),
-        mcp=McpClient(names=("qwen",), text_only=True, announces_calls=True),
+        mcp=McpClient(
+            names=("qwen",), conversation_variable="QWEN_CODE_SESSION_ID", text_only=True, announces_calls=True
+        ),
     ),
     "opencode": Known(
         "opencode",
@@ -726,17 +728,14 @@ class AgentRegistry:
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
 
-    def tally(self, agent_id: AgentId, name: str) -> int:
+    def tally(self, agent_id: AgentId, name: str, *, anew: bool = False) -> int:
         """Add a stroke to a note about an agent, and return how many it had. Raises StoreError if it can't be written.
 
-        This loads less than `set_note`, as it replaces no file.
+        This loads less than `set_note`, as it replaces no file. A tally that begins `anew` has lost its strokes.
         """
-        from tildone.base.private import make_private_folder, open_private
-
         path = self._path(agent_id, f".{name}")
         try:
-            make_private_folder(self.folder)
-            file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            file = self._open_tally(path, os.O_WRONLY | os.O_APPEND | (os.O_TRUNC if anew else 0))
             try:
                 strokes = os.fstat(file).st_size
                 os.write(file, b"|")
@@ -757,6 +756,15 @@ class AgentRegistry:
             return AgentId.parse(noted) if noted and started == str(start_time(pid)) else None
         except ValueError:
             return None
+
+    def _open_tally(self, path: str, flags: int) -> int:
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            from tildone.base.private import make_private_folder, open_private
+
+            make_private_folder(self.folder)
+            return open_private(path, flags | os.O_CREAT)
 
     def take_note(self, agent_id: AgentId, name: str) -> str:
         """Return a note about an agent, and remove it; empty if there is none."""

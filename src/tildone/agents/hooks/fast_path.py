@@ -32,7 +32,7 @@ from tildone.stores.agents import (
     is_due,
     new_reader,
 )
-from tildone.stores.summary import GO, STOP, SessionSummary
+from tildone.stores.summary import GO, STOP, SessionSummary, read_summary
 
 if TYPE_CHECKING:
     from tildone.app.settings import Settings
@@ -167,9 +167,6 @@ def _agent(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int,
 
 def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:
     """Return the summary of the agent's session; None if the store has to be loaded."""
-    # Imported late, because there may be no file to read.
-    from tildone.stores.sqlite_summary import read_summary
-
     summary = read_summary(settings.store.location, agent.session, agent.reader)
     if summary is None or summary.head is not None or agent.session == settings.session:
         return summary

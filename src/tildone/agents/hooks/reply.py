@@ -179,7 +179,8 @@ def agent_stopped(
             from tildone.plan.text.amounts import describe_bound
 
             how = _after_own_limit(event) if bound is Bound.HOST else HOLD_AGAIN
-            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.held_state.plan)} {how}"
+            left = _work_left(session.held_state.plan)
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {left} {how}"
             return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
             return None, RestReason.ABORTED
@@ -249,9 +250,7 @@ def _continued(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> in
     """
     if event.max_continuations is None:
         return 0
-    if event.get("stop_hook_active") is not True:
-        agents.take_note(agent_id, CONTINUED_NOTE)
-    return agents.tally(agent_id, CONTINUED_NOTE)
+    return agents.tally(agent_id, CONTINUED_NOTE, anew=event.get("stop_hook_active") is not True)
 
 
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:

@@ -72,8 +72,7 @@ def _announce(event: HookEvent, agents: AgentRegistry, parent: AgentId, process:
     """Note for the MCP server that the call with this id, or these arguments, is the subagent's."""
     own, given = event.text("subagent"), event.get("tool_input")
     subagent = subagent_id(parent, own)
-    if event.text("subagent_kind"):
-        agents.set_note(subagent, KIND_NOTE, event.text("subagent_kind")[:MAX_KIND_CHARS])
+    _note_kind(event, agents, subagent)
     client = event.integration.mcp
     if client is None or client.subagent_meta is not None:
         return
@@ -82,10 +81,17 @@ def _announce(event: HookEvent, agents: AgentRegistry, parent: AgentId, process:
     announce_call(agents, event.integration.name, key, parent, own)
 
 
+def _note_kind(event: HookEvent, agents: AgentRegistry, subagent: AgentId) -> None:
+    if event.text("subagent_kind"):
+        agents.set_note(subagent, KIND_NOTE, event.text("subagent_kind")[:MAX_KIND_CHARS])
+
+
 def _is_free_to_stop(event: HookEvent, agents: AgentRegistry, subagent: AgentId, settings: Settings) -> bool:
     """Return whether a subagent has no list that it could be held to. One that has a list and stops has ended."""
     if agents.get(subagent) is None:
         return True
+    # Some agents tell it only now.
+    _note_kind(event, agents, subagent)
     held = settings.gate and event.hooks.continues_subagents and not event.in_plan_mode
     if not held:
         end(agents, subagent, time_ns() // 1_000_000)

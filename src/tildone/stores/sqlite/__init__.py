@@ -9,7 +9,7 @@
     health.py   the integrity check
     upkeep.py   the check of a snapshot, unused space; backup.py: stores as single plain files
 
-Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
+Hooks read a summary of a session without importing this package: `tildone.stores.summary`.
 """
 
 from __future__ import annotations

@@ -38,10 +38,12 @@ from tests.views.test_limits import FORBIDDEN
 from tildone.agents.hooks import transcript
 from tildone.agents.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
 from tildone.agents.integrations import HookPoint, Integration
+from tildone.base.ids import now
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, Mark, Note, Numbered
 from tildone.plan.text.safe import MAX_HOOK_REPLY, MAX_RESULT
 from tildone.stores.agents import AgentId
+from tildone.stores.assignment import assign_session, register, subagent_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -339,7 +341,26 @@ def test_what_is_no_transcript_has_no_message(tmp_path: Path, monkeypatch: pytes
 
     odd = [None, 7, "", "events.jsonl", "a\0b", "\ud800", *(str(tmp_path / name) for name in ("gone", "pipe", ""))]
 
-    assert [last_message(path) for path in odd] == [""] * len(odd)
+    found = [last_message(path) for path in odd]
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(writer, TRANSCRIPTS["a message"][0])
+    found.append(last_message(str(tmp_path / "pipe")))
+    os.close(writer)
+
+    assert found == [""] * (len(odd) + 1)
+
+
+def test_a_subagent_is_continued_at_the_event_that_copilot_cli_listens_to(workspace: Workspace) -> None:
+    """Before it, it sends the event of an agent that stops, in vain."""
+    parent = assign_session(workspace.agents, AgentId("copilot", "s1"), os.getpid(), now())
+    subagent = subagent_of(workspace.agents, parent, "a1", now())
+    register(workspace.agents, subagent, "general-purpose")
+    workspace.session_of(subagent.session).change([Append((Task("Look"),))])
+    agent, stop = HookedAgent(workspace, COPILOT), {"agentId": "a1", "agentType": "general-purpose"}
+
+    answers = [agent.report_event(name, **stop, response="I stop.") for name in ("agentStop", "subagentStop")]
+
+    assert ["is not done" in answer.out for answer in answers] == [False, True]
 
 
 def test_a_message_that_is_written_after_the_hook_was_called_is_waited_for(

@@ -248,8 +248,8 @@ def test_no_client_can_be_taken_for_another_coding_agent() -> None:
 
 
 def test_a_client_without_a_known_name_may_be_any_coding_agent_and_gets_everything() -> None:
-    names = ("claude-code", "codex-mcp-client", "claude-ai", "opencode", "")
-    assert [wants_structured(name) for name in names] == [False, False, True, True, True]
+    names = ("claude-code", "codex-mcp-client", "copilot-cli", "claude-ai", "opencode", "")
+    assert [wants_structured(name) for name in names] == [False, False, False, True, True, True]
     others = [is_another(name, "claude") for name in ("", "something new", "claude-code", "opencode")]
     assert others == [False, False, False, True]
 

@@ -8,7 +8,6 @@ any path, and learns nothing of the file but whether it was held; a file that co
 from __future__ import annotations
 
 import os
-import stat
 from time import monotonic, sleep
 
 from tildone.agents.hooks.event import at_path
@@ -67,7 +66,7 @@ def _lines_from_end(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _end_of(path: str) -> bytes:
-    """Return the end of a regular file; nothing if it cannot be read."""
+    """Return the end of a file; nothing if it cannot be read, or has no end, as a pipe."""
     if not os.path.isabs(path):
         return b""
     try:
@@ -76,10 +75,8 @@ def _end_of(path: str) -> bytes:
     except (OSError, ValueError):
         return b""
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        os.lseek(number, max(0, found.st_size - MAX_BYTES), os.SEEK_SET)
+        size = os.lseek(number, 0, os.SEEK_END)
+        os.lseek(number, max(0, size - MAX_BYTES), os.SEEK_SET)
         # Another program may append meanwhile.
         return os.read(number, MAX_BYTES)
     except OSError:

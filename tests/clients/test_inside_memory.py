@@ -304,10 +304,14 @@ COMPACT = {
     "opencode": ("/compact", "Compaction"),
     "pi": ("/compact", "[compaction]"),
     "copilot": ("/compact", "Compaction completed"),
+    "qwen": ("/compress", "compressed"),
 }
 """The command that compacts a conversation, and what the screen shows afterwards."""
-LONG: dict[str, Turn] = {"gemini": {"usage": {"promptTokenCount": 100_000, "totalTokenCount": 100_005}}}
-"""Gemini CLI keeps a conversation that would not become shorter."""
+LONG: dict[str, Turn] = {
+    "gemini": {"usage": {"promptTokenCount": 100_000, "totalTokenCount": 100_005}},
+    "qwen": {"usage": {"prompt_tokens": 100_000, "total_tokens": 100_005}},
+}
+"""Gemini CLI and Qwen Code keep a conversation that would not become shorter."""
 SUMMARIES = {"gemini": 2}
 """How many summaries a client asks for, if not one."""
 TURN_ENDED: dict[str, str] = {"codex": "Worked for"}

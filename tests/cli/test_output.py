@@ -119,7 +119,7 @@ def test_a_title_says_what_the_session_is_about() -> None:
         ("/home/me/shop", "", Plan(), "shop", "/home/me/shop"),
         ("/home/me/shop/", "", Plan(), "shop", "/home/me/shop/"),
         ("/", "", Plan(), "/", ""),
-        (f"/home/me/shop#claude:{ID}", "", Plan(), "shop (claude 0199c0de)", f"/home/me/shop#claude:{ID}"),
+        (f"/home/me/shop#claude:{ID}", "", Plan(), "shop (claude 90ab)", f"/home/me/shop#claude:{ID}"),
         ("/home/c#/shop", "", Plan(), "shop", "/home/c#/shop"),
         ("release", "", plan_of("Tag it"), "release", ""),
         ("decade", "", plan_of("Count"), "decade", ""),

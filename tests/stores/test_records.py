@@ -253,7 +253,7 @@ def test_an_event_and_what_its_reader_has_seen_are_written_with_its_claims_or_no
     for error, text, act in (
         (HeadMoved, "s", partial(append, "s", event("b", None), "reader", fence(ADA, starts=(2,)))),
         (StoreError, "already", partial(append, "s", event("a", "a"), "reader", fence(ADA, starts=(2,)))),
-        (Fenced, "codex bob", partial(append, "s", event("b", "a"), "reader", fence(ADA, 3, starts=(2,)))),
+        (Fenced, "#3", partial(append, "s", event("b", "a"), "reader", fence(ADA, 3, starts=(2,)))),
     ):
         with pytest.raises(error, match=text):
             act()

@@ -22,6 +22,7 @@ from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor, Author
+from tildone.plan.faults import NotYours
 from tildone.plan.guard import is_unproved
 from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, conflicting, is_ready
 from tildone.plan.ops import Mark, Note, Numbered
@@ -125,14 +126,15 @@ class ShellAgent:
             return True
         started = self._start(task)
         now = _current(started.after, task)
-        if task.number in self._session.parts.taken() or now is None or not now.status.is_open:
-            # Another agent was faster, or a person has closed it.
+        is_anothers = any(isinstance(fault, NotYours) for fault in started.faults)
+        if is_anothers or task.number in self._session.parts.taken() or now is None or not now.status.is_open:
+            # Another agent was faster, with it or with the files that it may change, or a person has closed it.
             return True
         if started.faults:
             self._tell(f"not started, because {describe_fault(started.faults[0])}: {title_of(task)}")
             return False
         if now.status is not Status.IN_PROGRESS:
-            # Another agent has just started a task that may change the same files, or one before it was reopened.
+            # One before it was reopened.
             return True
         self._tell(f"started: {title_of(task)}")
         if task.check is None and not self._run(task):

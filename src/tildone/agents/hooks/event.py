@@ -14,13 +14,14 @@ import sys
 from tildone.agents.integrations import HookPoint
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.json import WHITESPACE, parse
-from tildone.stores.agents import ANY_AGENT, AgentId, agent_id, agent_process, digest
+from tildone.stores.agents import ANY_AGENT, CONTINUED_NOTE, AgentId, agent_id, agent_process, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tildone.agents.integrations import Field, Hooks, Integration
+    from tildone.stores.agents import AgentRegistry
 
 
 MAX_STDIN_BYTES = 32_000_000
@@ -295,3 +296,13 @@ def _is_usable(folder: str, user: int) -> bool:
     except OSError:
         return True
     return stat.S_ISDIR(found.st_mode) and found.st_uid == user
+
+
+def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
+    limit = event.hooks.continuation_limit
+    if limit is None:
+        return
+    is_prompt = event.point is HookPoint.PROMPT and event.from_person and not event.hooks.echoes_nudges
+    if is_prompt or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
+        agents.take_note(agent_id, CONTINUED_NOTE)

@@ -17,12 +17,11 @@ from __future__ import annotations
 import os
 from time import time_ns
 
-from tildone.agents.hooks.event import HookEvent, Remembered
+from tildone.agents.hooks.event import HookEvent, Remembered, begin_row
 from tildone.agents.integrations import HookPoint, ReplyKind
 from tildone.base import TYPE_CHECKING, StoreError, replace
 from tildone.stores.agents import (
     CLAIM_NOTE,
-    CONTINUED_NOTE,
     MODEL_NOTE,
     USAGE_NOTE,
     Agent,
@@ -105,16 +104,6 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return False
     # Otherwise the store has to be told that claims go on, as above that a rest has ended.
     return not is_due(agents.note(agent_id, CLAIM_NOTE), _now())
-
-
-def begin_row(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Forget how often in a row the agent has gone on, if it begins to count again at this event."""
-    limit = event.hooks.continuation_limit
-    if limit is None:
-        return
-    is_prompt = event.point is HookPoint.PROMPT and event.from_person and not event.hooks.echoes_nudges
-    if is_prompt or (event.point is HookPoint.BEFORE_TOOL and not limit.per_prompt):
-        agents.take_note(agent_id, CONTINUED_NOTE)
 
 
 def _precedes_change(event: HookEvent, *, is_missing: bool) -> bool:

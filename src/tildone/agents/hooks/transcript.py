@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.hooks.event import HookEvent
-    from tildone.agents.integrations import Transcript
+    from tildone.agents.integrations import TranscriptFormat
 
 MAX_BYTES = 256_000
 """How much of the end is read. A message that is longer than this is not found."""
@@ -28,7 +28,7 @@ MAX_WAIT_SECONDS, POLL_SECONDS = 1.0, 0.02
 """How long a line that comes after the message is waited for. Copilot CLI writes its lines 0.1 seconds late."""
 
 
-def last_message(event: HookEvent, transcript: Transcript) -> str:
+def last_message(event: HookEvent, transcript: TranscriptFormat) -> str:
     """Return the text of the last message of the turn of the agent or subagent; empty if there is none at the end."""
     deadline = monotonic() + (MAX_WAIT_SECONDS if event.text("transcript") else 0)
     while True:
@@ -38,7 +38,7 @@ def last_message(event: HookEvent, transcript: Transcript) -> str:
         sleep(POLL_SECONDS)
 
 
-def _at_end(event: HookEvent, transcript: Transcript) -> tuple[str, bool]:
+def _at_end(event: HookEvent, transcript: TranscriptFormat) -> tuple[str, bool]:
     """Return the last message that has been written, and whether it is known to be the last one of the turn."""
     path_of_mark, wanted = transcript.mark
     mark, subagent = at_path(event.payload, wanted), event.text("subagent")

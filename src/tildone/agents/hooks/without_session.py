@@ -9,8 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from time import time_ns
 
-from tildone.agents.hooks.event import HookEvent
-from tildone.agents.hooks.fast_path import begin_row
+from tildone.agents.hooks.event import HookEvent, begin_row
 from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_store
 from tildone.app.settings import Settings

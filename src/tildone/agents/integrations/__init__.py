@@ -119,7 +119,7 @@ class ReplyKind(Enum):
 
 
 @value
-class Transcript:
+class TranscriptFormat:
     """Where an agent's transcript, a file with one JSON object in each line, has the messages of its model.
 
     A line with all of `message` (values by path, as in `Hooks.fields`) is a message; its text, or the list of its
@@ -205,7 +205,7 @@ class Hooks:
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
     own_prompts: tuple[str, ...] = ()
-    transcript: Transcript | None = None
+    transcript: TranscriptFormat | None = None
     warnings_at: tuple[HookPoint, ...] = ()
     subagent_stop: str = ""
     echoes_nudges: bool = False

@@ -16,7 +16,7 @@ from tildone.agents.integrations import (
     HookPoint,
     Hooks,
     Integration,
-    Transcript,
+    TranscriptFormat,
 )
 
 POINTS = {
@@ -106,7 +106,7 @@ INTEGRATION = Integration(
             (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
         ),
         halt_replies={HookPoint.BEFORE_TOOL: {"permissionDecision": "deny", "permissionDecisionReason": TEXT}},
-        transcript=Transcript(
+        transcript=TranscriptFormat(
             message={"type": "assistant.message"},
             text="data.content",
             prompt={"type": "user.message"},

@@ -44,7 +44,8 @@ MAX_TASKS_LISTED = 3
 MAX_LISTED = 3_500 + 2 * MAX_FRAME
 """Of a list in the model's context, with its frame: hooks add no more than 4,000 characters."""
 
-OPEN_WORDS = {Status.PENDING: "", Status.IN_PROGRESS: "started ", Status.BLOCKED: "blocked "}
+OPEN_WORDS = {status: f"{status.value} " for status in Status if status.is_open}
+OPEN_WORDS |= {Status.PENDING: "", Status.IN_PROGRESS: "started "}
 """What a line begins with, before the number: no text can imitate it, and no agent escapes it."""
 
 CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
@@ -265,6 +266,10 @@ PARAMETERS: dict[str, Any] = {"type": "object", "properties": {"add": array(TEXT
 are not declared and so not validated, `interpret` reads what models write of themselves: `{"done": [2, 3]}`."""
 
 
+SETS = {verb: f"{verb} IDs" for verb in BY_VERB} | {"start": "start ID", "done": "done IDs (starts the next)"}
+"""How the statuses are set, in the description of the tool."""
+
+
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
     return "todo", {status.verb: numbered(plan).tasks[position].number}
 
@@ -290,7 +295,7 @@ DIALECT = safe_dialect(
                 name="todo",
                 label="Todo",
                 description=(
-                    "Your plan: add steps; {} lists; do lines: start ID, done IDs (starts the next), drop IDs, "
+                    f"Your plan: add steps; {{}} lists; do lines: {', '.join(SETS.values())}, "
                     "block ID why, note ID text, move ID before ID, check ID command, after ID IDs, touches ID globs"
                 ),
                 parameters=PARAMETERS,

@@ -31,7 +31,7 @@ from tildone.plan.dialects.arguments import (
 )
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.declared import DIALECT as DECLARED
-from tildone.plan.dialects.native import by_command
+from tildone.plan.dialects.native import by_command, left_over, to_start
 from tildone.plan.dialects.phased import EDIT, SNAPSHOT
 from tildone.plan.dialects.prompts import change_reminder, place, work_prompt
 from tildone.plan.events import Actor, StopFingerprint
@@ -266,6 +266,23 @@ def test_a_model_that_may_have_asked_is_told_once_how_it_says_so_with_what_it_ha
     if name == "brief":
         assert not session.call("todo", {"block": "1 why it waits"}).failed
         assert session.plan.tasks[0].status is BLOCKED
+
+
+def test_what_an_earlier_conversation_left_is_one_line_that_says_how_it_is_taken_up() -> None:
+    """By a call of the dialect, by a command if the model lacks the tool, or in a list that is sent as a whole."""
+    plan = flat(*(Task(text, number=number) for number, text in enumerate(("a", "b\nc", "d", "e"), 1)))
+
+    def how(name: str, command: tuple[str, str] | None = None) -> str:
+        return to_start(dialect_named(name), plan, plan.tasks[1], command)
+
+    assert how("brief") == 'todo {"start":2}'
+    assert how("indexed") == 'edit_todos {"action":"start","indices":[1]}'
+    assert how("phased") == 'todo_write {"ops":[{"op":"start","task":"b\\nc"}]}'
+    assert how("brief", ("tildone todo", " --session x")) == "tildone todo start 2 --session x"
+    assert how("declared") == how("declared", ("tildone todo", "")) == "put it on your list"
+    line = "Left open by an earlier conversation, not yours: {}. If the user wants it done: how"
+    assert left_over(plan.tasks, "how", numbered=True) == line.format("1 a; 2 b⏎c; 3 d; +1 more")
+    assert left_over(plan.tasks[:1], "how", numbered=False) == line.format("a")
 
 
 def test_records_without_tools_say_nothing_to_a_model() -> None:

@@ -18,6 +18,7 @@ from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.events import Actor, Author, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.plan.faults import TooManyTasks
 from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn
+from tildone.plan.holding import left_over
 from tildone.plan.model import Check, Phase, Plan, Rules, Task, flat, numbered, open_tasks
 from tildone.plan.ops import Append, At, Mark, Numbered, Rename, SetCheck, Write
 from tildone.plan.reduce import Step
@@ -499,6 +500,15 @@ def test_an_agent_is_held_to_its_own_tasks_and_to_those_of_people() -> None:
     assert held(second) == []
     second.change([Rename(Numbered((2,)), "delete most of it")])
     assert (held(first), held(second)) == ([2, 3], [2])
+
+
+def test_a_process_id_is_of_no_conversation() -> None:
+    plan = flat(
+        *(Task(owner, number=number, owner=owner) for number, owner in enumerate(("pid:7", "x:pid:7", "x:1"), 1))
+    )
+
+    assert left_over(plan, frozenset({"x:2"})) == {3}
+    assert left_over(plan, None) == frozenset()
 
 
 def test_the_check_of_a_plan_holds_those_who_worked_on_it() -> None:

@@ -20,11 +20,11 @@ from tildone.plan.claims import (
     Claimant,
     ClaimFence,
     Fenced,
+    OnTasks,
     Settled,
     fence_of,
     is_start,
     named_active,
-    names_tasks,
     settled,
 )
 from tildone.plan.faults import NotYours
@@ -100,7 +100,7 @@ class ClaimedChange:
 
     def look(self, read: Callable[[], Plan], steps: Sequence[Step] | Callable[[Plan], Sequence[Step]]) -> bool:
         """Return whether nothing of a call will be done, because it names tasks of others. `read` returns the plan."""
-        if self._is_list or not (callable(steps) or any(map(names_tasks, steps))):
+        if self._is_list or not (callable(steps) or any(isinstance(step, OnTasks) for step in steps)):
             return False
         plan = numbered(read())
         named = frozenset().union(*named_active(plan, steps(plan) if callable(steps) else steps))

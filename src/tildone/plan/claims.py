@@ -258,9 +258,8 @@ def is_start(step: Step) -> bool:
     return isinstance(step, Mark) and step.status is Status.IN_PROGRESS
 
 
-def names_tasks(step: Step) -> bool:
-    """Return whether a step changes tasks that it names."""
-    return isinstance(step, Mark | Rename | Remove)
+OnTasks = Mark | Rename | Remove
+"""The steps that change tasks which they name."""
 
 
 def named_active(plan: Plan, steps: Iterable[Step]) -> tuple[Numbers, Numbers]:
@@ -271,7 +270,7 @@ def named_active(plan: Plan, steps: Iterable[Step]) -> tuple[Numbers, Numbers]:
     active = frozenset(task.number for task in plan.tasks if _is_active(task))
     starts, changes = set[int](), set[int]()
     for step in steps:
-        if isinstance(step, Mark | Rename | Remove):
+        if isinstance(step, OnTasks):
             spots = resolve(plan, step.target, prefer_open=not isinstance(step, Remove))
             named = {task_at(plan, spot).number for spot in spots} if isinstance(spots, list) else set()
             (starts if is_start(step) else changes).update(named & active)

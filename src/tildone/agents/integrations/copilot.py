@@ -32,6 +32,7 @@ POINTS = {
 }
 """The events that an installation registers hooks for."""
 
+LIST_OF_ROWS = "Its todos are rows of a database that the model writes in SQL; hooks do not get the rows."
 WARNINGS_AT = (HookPoint.STOP, HookPoint.SESSION_START, HookPoint.PROMPT)
 CONTEXT = {"additionalContext": TEXT}
 
@@ -128,7 +129,8 @@ INTEGRATION = Integration(
             "Copilot CLI goes on eight times after one prompt, whatever is done meanwhile. The agent is let go then, "
             "and a prompt starts it again."
         ),
-        "native list": "Its todos are rows of a database that the model writes in SQL; hooks do not get the rows.",
+        "native list": LIST_OF_ROWS,
+        "checked native list": LIST_OF_ROWS,
         "stop": "Copilot CLI ends no turn for a hook: every tool call is refused, and the model is told to stop.",
         "status line": "Copilot CLI shows it only at a terminal; without one, the test runs the installed command.",
     },

@@ -94,7 +94,7 @@ GEMINI = ".gemini/settings.json"
 HOOKS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "claude": (".claude/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini": (GEMINI, {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
-    "copilot": ("../work/.github/copilot/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
+    "copilot": (".github/copilot/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
     "gemini, one hook": (GEMINI, {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled"),
 }
 TOOLS_OFF: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
@@ -115,7 +115,8 @@ def test_a_client_with_disabled_hooks_or_a_disabled_server_is_silenced(case: str
     with PatientModel(*([ADD, HELLO] if case in HOOKS_OFF else [HELLO])) as model:
         name = case.partition(",")[0]
         client = install(name, trusted(name, make_sandbox(model)))
-        merge(client.sandbox.home / file, settings)
+        folder = client.sandbox.work if file.startswith(".github") else client.sandbox.home
+        merge(folder / file, settings)
         client.run()
 
     assert not any(GO_ON in last_message(request) for request in model.requests)

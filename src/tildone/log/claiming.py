@@ -28,6 +28,7 @@ from tildone.plan.claims import (
     settled,
 )
 from tildone.plan.faults import NotYours
+from tildone.plan.gate import MS_PER_MINUTE
 from tildone.plan.model import Plan, Status, conflicting, numbered
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 100
 """How often a change is computed again because of the tasks of others. There are never so many agents."""
-
-MS_PER_MINUTE = 60_000
 
 
 class ClaimedChange:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING
 from tildone.plan.claims import next_free
 from tildone.plan.model import Status
+from tildone.plan.text.amounts import MINUTE
 from tildone.plan.text.faults import describe_fault, task_name
 from tildone.plan.text.safe import clipped, short_agent, shown_text
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tildone.plan.model import Plan, Task
 
 MAX_NOTES, MAX_NOTE = 3, 300
-MS_PER_MINUTE = 60_000
 
 
 def fault_line(fault: NotYours) -> str:
@@ -53,7 +53,7 @@ def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> li
 
 def holder_text(claim: Claim, now: int) -> str:
     """Return who works on a task, for how long from `now` in ms it is reserved, and from whom it was taken over."""
-    minutes = -(-(claim.until - now) // MS_PER_MINUTE)
+    minutes = -(-(claim.until - now) // MINUTE)
     if minutes > 0:
         held = f"held by {short_agent(claim.agent)} for {minutes} min"
     else:

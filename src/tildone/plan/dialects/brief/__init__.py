@@ -15,6 +15,7 @@ from tildone.plan.model import (
     Status,
     has_checks,
     next_task,
+    number_ranges,
     numbered,
     waits_for,
 )
@@ -68,7 +69,7 @@ def reply(call: CompletedCall) -> Reply:
         named = {given[0] for op, *given in call.params["ops"] if op != "add" and given}
         texts = {shown_text(text) for text in named if isinstance(text, str)}
         tasks = outcome.after.tasks
-        parts += [_ranges(task.number for task in tasks if task.text in named or shown_text(task.text) in texts)]
+        parts += [number_ranges(task.number for task in tasks if task.text in named or shown_text(task.text) in texts)]
     if outcome.before.tasks and call.known != outcome.before:
         started = _started(call)
         parts += [f"yours: {started.number}"] if started and len(_active(outcome.after)) > 1 else []
@@ -97,7 +98,7 @@ def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
     lines += [*part.omissions, *_legend(open_tasks)]
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
-        lines += [f"{word} {clipped(_ranges(closed), MAX_FRAME // 2)}"] if closed else []
+        lines += [f"{word} {clipped(number_ranges(closed), MAX_FRAME // 2)}"] if closed else []
     return "\n".join(lines) or EMPTY
 
 
@@ -130,7 +131,7 @@ def _confirmation(call: CompletedCall) -> list[str]:
         were_done = {task.number for task in before.tasks if task.status is Status.COMPLETED}
         if all(task.status is not Status.COMPLETED or task.number in were_done for task in after.tasks):
             return []
-    confirmed = _ranges(new) if new else OK
+    confirmed = number_ranges(new) if new else OK
     still_open = any(task.status.is_open for task in after.tasks) or _is_unproved(after)
     return [confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"]
 
@@ -214,7 +215,7 @@ def _line(task: Task, user_mark: str = "", plan: Plan = Plan()) -> str:  # noqa:
 def _reasons(task: Task, plan: Plan) -> Iterator[str]:
     """Say in a few words why the task is not done yet: what it waits for, and its check, with the result."""
     if task.after and (first := waits_for(plan, task)):
-        yield f"after {_ranges(first)}"
+        yield f"after {number_ranges(first)}"
     if task.check is not None:
         yield _check(task.check, task.proof)
     if task.proof is not None and task.proof.result.value in _RESULTS:
@@ -232,17 +233,6 @@ def _check(check: Check, proof: Proof | None) -> str:
     return f"{state} {command_quote(check)}"
 
 
-def _ranges(numbers: Iterable[int]) -> str:
-    """Format numbers, with consecutive ones as a range: `1-3,7`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
 def _refusal(fault: Fault, plan: Plan) -> str:
     # Late, because hooks refuse nothing.
     from tildone.plan.faults import HasCheck, NoSuchNumber, TaskMissing
@@ -250,8 +240,8 @@ def _refusal(fault: Fault, plan: Plan) -> str:
 
     match fault:
         case NoSuchNumber(numbers):
-            known = _ranges(task.number for task in numbered(plan).tasks)
-            return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
+            known = number_ranges(task.number for task in numbered(plan).tasks)
+            return f"no {number_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
             return "the plan is empty" if empty else f"no task {shown_text(text)!r:.60}; call without arguments to list"
         case HasCheck(number) if number:

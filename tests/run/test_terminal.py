@@ -404,16 +404,16 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
     answers: list[Turn] = [{"text": text} for text in ("All of it.", "Once more.", "The last.")]
     script = [COUNT, call("bash", command="true"), answers[0], COUNT, answers[1], COUNT, answers[2]]
     with model_at_terminal(person, *script, argv=ALLOW_ALL) as (_, terminal):
+        terminal.until("> ")
         for typed, awaited in [
             ("Go", "All of it."),
-            ("/expand", "  20\r\n"),
+            ("/expand", EXPANDED),
             ("More", "Once more."),
             ("/expand", COLLAPSED),
             ("And more", "The last."),
         ]:
-            terminal.until_after("\r\n", "> ")
             terminal.say(typed, awaited)
-        terminal.until_after("The last.", "> ")
+            terminal.until_after(awaited, "\r\n> ")
         answer = terminal.end(b"/quit\r")
 
     shown = screen(answer.out)

@@ -188,6 +188,7 @@ def check_unaffected(client: InstalledClient, model: Model) -> None:
 
 LAST: Turn = {"text": "I stop again."}
 NOT_WORKING = "tildone does not work, and the agent goes on without it"
+LOST = "To bring back a backup: tildone restore"
 
 
 @in_every_client
@@ -213,13 +214,14 @@ def test_a_person_is_told_once_of_a_full_disk(
 @in_every_client
 @pytest.mark.long
 @needs_tmux
-@pytest.mark.parametrize("situation", ["deleted store", "locked store"])
+@pytest.mark.parametrize(("situation", "words"), [("deleted store", LOST), ("locked store", NOT_WORKING)])
 @proves(tui=True)
 def test_a_person_is_told_once_of_a_store_that_fails_during_the_work(
-    name: str, situation: str, make_sandbox: MakeSandbox
+    name: str, situation: str, words: str, make_sandbox: MakeSandbox
 ) -> None:
-    """At the stop at which the agent would have been continued."""
+    """At the stop at which the agent would have been continued. That the plan is lost, the model is told, too."""
     client: InstalledClient
+    told: list[Turn] = [{"text": "I have read it."}] if words == LOST else []
     with ExitStack() as breaks:
 
         def fail() -> None:
@@ -228,22 +230,22 @@ def test_a_person_is_told_once_of_a_store_that_fails_during_the_work(
             else:
                 breaks.enter_context(closing(locked(client)))
 
-        with ActingModel(name, TERMINAL, PLAN, STOP, {**LAST, "do": fail}) as model:
+        with ActingModel(name, TERMINAL, PLAN, STOP, {**LAST, "do": fail}, *told) as model:
             client = install_in(TERMINAL, name, make_sandbox(model))
             with at_terminal(client) as screen:
                 screen.say(TASK)
-                check_told_once(screen)
+                check_told_once(screen, words, told[-1]["text"] if told else LAST["text"])
 
-    assert len(model.requests) == 3
+    assert len(model.requests) == 3 + len(told)
 
 
-def check_told_once(screen: Screen) -> None:
+def check_told_once(screen: Screen, words: str = NOT_WORKING, last: str = LAST["text"]) -> None:
     """Check that the person is told in one notice, and that the agent ends its turn."""
-    screen.until(NOT_WORKING)
-    screen.until(LAST["text"])
+    screen.until(words)
+    screen.until(last)
     screen.settle()
     # opencode shows a notice for a few seconds only.
-    assert screen.plain.count("".join(NOT_WORKING.split())) <= 1
+    assert screen.plain.count("".join(words.split())) <= 1
 
 
 def locked(client: InstalledClient) -> sqlite3.Connection:

@@ -93,7 +93,7 @@ def test_a_plan_that_another_conversation_left_holds_nobody_until_it_is_taken_up
         client = install_in(mode, name, make_sandbox(model))
         with conversation(client, mode) as say:
             say(TASK, ASKS["text"])
-        with conversation(client, mode) as say:
+        with conversation(client, mode, again=True) as say:
             say("What is 2 + 2?", "It is 4.")
             say("Work on the parser.", ALL["text"])
 

@@ -97,7 +97,7 @@ def test_a_persons_edit_reaches_the_model_after_its_next_tool_call(
     assert client.tasks == [*DONE, ("Ask Ada", "completed")]
 
 
-ASK: Turn = {"text": "What next?"}
+ASK: Turn = {"text": "Shall I go on?"}
 PARSER, LATER = "Write the parser", "Measure it"
 CHANGED = "Your plan was changed since you last saw it (by the user)"
 

@@ -139,6 +139,8 @@ def qwen(sandbox: Sandbox, task: str) -> Launch:
         # After a turn it would ask the model what to remember.
         "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
         "general": {"enableAutoUpdate": False},
+        # At a terminal, it would ask the model what the person could type next.
+        "ui": {"enableFollowupSuggestions": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }

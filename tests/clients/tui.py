@@ -12,8 +12,8 @@ from tests.host.models.model_server import Turn
 from tests.walks.tmux import Pane, TimedOut
 
 SIZE = (120, 45)
-SESSION_SECONDS = 240.0
-WAIT_SECONDS = 80.0
+SESSION_SECONDS = 480.0
+WAIT_SECONDS = 160.0
 """How long one wait may take; on an idle machine, each takes a few seconds."""
 
 ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0
@@ -215,7 +215,9 @@ def at_terminal(client: InstalledClient, *options: str, again: bool = False, wor
 
 
 def expected_prompts(client: InstalledClient) -> Sequence[StartPrompt]:
-    prompts = PROMPTS[client.name, client.scope]
+    # Codex asks about a repository whatever is installed for its folder.
+    in_repository = client.name == "codex" and (client.sandbox.work / ".git").exists()
+    prompts = PROMPTS[client.name, "project" if in_repository else client.scope]
     knows_folder = (client.sandbox.home / ".gemini" / "trustedFolders.json").exists()
     return [prompt for prompt in prompts if prompt.name != FOLDER] if knows_folder else prompts
 

@@ -9,7 +9,7 @@ from tildone.agents.integrations.opencode import configure, user_folder
 INTEGRATION = Integration(
     name="kilo",
     title="Kilo Code",
-    tried="7.7.9",
+    tried="7.7.7",
     folder=partial(user_folder, name="kilo"),
     configure=partial(configure, name="kilo"),
     after_install="An agent in `kilo run` has the plan but is not held to it: that ends at the first stop.",

@@ -60,6 +60,11 @@ class Cost:
         """Everything, each thing once."""
         return self.schema + self.own_tools + self.context + self.calls + self.results + self.nudges
 
+    @property
+    def figures(self) -> dict[str, int]:
+        """All numbers, by name."""
+        return {name: getattr(self, name) for name in Cost.__slots__ if name != "agent"}
+
     def __str__(self) -> str:
         parts = f"{self.schema:>8}{self.own_tools:>9}{self.context:>9}{self.calls:>7}{self.results:>9}{self.nudges:>10}"
         return f"{self.agent:<10}{parts}{self.total:>8}{self.input:>9}  {self.requests}"
@@ -75,10 +80,13 @@ def script() -> Iterator[Turn]:
     yield ALL_DONE
 
 
-def measured(agent: str, folder: Path, tokens: Callable[[str], int]) -> Cost:
+def measured(agent: str) -> Cost:
     """Run an agent with tildone and without it, and count the difference."""
-    plain = requests_of(agent, folder, [ALL_DONE], installed=False)
-    return cost(agent, requests_of(agent, folder, list(script()), stops=1 + STOPS), plain[0], tokens)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "sandbox")
+        plain = requests_of(agent, folder, [ALL_DONE], installed=False)
+        requests = requests_of(agent, folder, list(script()), stops=1 + STOPS)
+    return cost(agent, requests, plain[0], openai.o200k_base().count)
 
 
 def cost(agent: str, requests: Sequence[Json], plain: Json, tokens: Callable[[str], int]) -> Cost:
@@ -135,11 +143,10 @@ def main(agents: Sequence[str]) -> None:
     """Print the table."""
     print(HEADING)
     for agent in agents or CLIENTS:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                print(measured(agent, Path(folder) / "sandbox", openai.o200k_base().count), flush=True)
-            except pytest.skip.Exception as skipped:
-                print(f"{agent:<10}skipped: {skipped}")
+        try:
+            print(measured(agent), flush=True)
+        except pytest.skip.Exception as skipped:
+            print(f"{agent:<10}skipped: {skipped}")
 
 
 if __name__ == "__main__":

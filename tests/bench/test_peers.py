@@ -12,6 +12,7 @@ from rs_bpe.bpe import openai  # type: ignore[import-not-found]  # its modules a
 
 from bench import peers, tokens
 from bench.peer_lists import HERE, PEERS, Peer
+from tests.clients.results import load
 from tests.project.source import ROOT
 
 # It logs to standard output, notifies, asks the client for its roots, and waits for that answer. It confirms every
@@ -83,17 +84,15 @@ def test_the_questions_and_answers_have_the_tokens_that_are_counted(workloads: d
     answer = page.partition("**Does it cost tokens?**")[2].partition("\n\n")[0]
     assert f"takes {brief.schema} tokens in each request" in answer
     assert f"takes {brief.total} tokens in all" in answer
-    in_agents = [int(schema) for _, schema, *_ in table(DIALECTS, "\n### In coding agents")]
+    in_agents = [cost["schema"] for cost in load().tokens.values()]
     assert f"{min(in_agents)} to {max(in_agents)} in the form in which agents\nsend it" in answer
 
 
 def test_the_figures_of_coding_agents_are_those_of_the_tool_as_it_is(workloads: dict[str, tokens.Workload]) -> None:
     """Agents add words of their own to its definition, which do not change with it."""
-    rows = {name: list(map(int, figures)) for name, *figures in table(DIALECTS, "\n### In coding agents")}
+    own_words = {client: cost["schema"] - workloads["brief"].schema for client, cost in load().tokens.items()}
 
-    own_words = {name: figures[0] - workloads["brief"].schema for name, figures in rows.items()}
-    assert own_words == {"Claude Code": 8, "Codex": 38, "Gemini CLI": 63, "opencode": 16, "pi": 7}
-    assert all(sum(figures[:6]) == figures[6] for figures in rows.values())
+    assert own_words == {"claude": 8, "codex": 38, "gemini": 63, "opencode": 16, "pi": 7, "qwen": 14, "copilot": 12}
 
 
 def test_the_default_list_takes_the_same_tokens_over_its_server(

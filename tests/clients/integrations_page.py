@@ -1,19 +1,21 @@
 """Writes `docs/reference/integrations.md` from the integrations' records and the results of tests in real clients.
 
 `python -m tests.clients.integrations_page [CLIENT…]` runs every test that proves a cell of the tables, the long ones
-included, in these clients or in all of them, which takes minutes; a test that fails is run once more, alone. It keeps
-the results in `results.json`, writes the page and prints the tables. That the page agrees with the records and the
+included, in these clients or in all of them, which takes minutes; a test that fails is run once more, alone. It counts
+the tokens that tildone adds in each client. It keeps the results in `results.json`, writes the page and prints the tables. That the page agrees with the records and the
 results is checked without running a client.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from bench.hosts import STOPS, measured
 from tests.clients.conftest import ONLY
 from tests.clients.inside import CLIENTS
 from tests.clients.install import AGENTS
@@ -41,6 +43,23 @@ A cell gives two results: without a terminal (`claude -p`, `codex exec`, `gemini
 `qwen -p`, `copilot -p`), and in the agent's full-screen interface at a terminal. `yes`: a test passed. `no`: a test
 failed. `–`: the agent has no such thing. `·`: not tried in this mode.
 """
+TOKENS = f"""\
+## Tokens
+
+What tildone adds to the requests of a coding agent is more than the tool's definition: agents rename and extend tools,
+put words around results, and add tools of their own. `.venv/bin/python -m bench.hosts` measures it offline, with a
+scripted model behind the agents' own protocols. The model writes a plan of thirty tasks in the `brief` dialect, stops
+after every fifth one although tasks are left, is told to go on {STOPS} times, and ends when all are done: 37 requests.
+What a request has without tildone is subtracted. Text is counted as it is sent; the JSON around messages is not.
+
+| coding agent | each request | of it, our tool | each nudge | calls | results | in all | input without a cache |
+|---|---|---|---|---|---|---|---|"""
+TOKENS_NOTE = """
+Thirty calls and the plan itself are most of it; the longer the agent's name for the tool, the more a call takes. Codex
+adds three tools for resources as soon as it has any MCP server, a line with the time to each result, and a path to each
+nudge, so its figures vary by a few tokens. Gemini CLI adds a parameter to each tool and marks results as untrusted.
+Copilot CLI puts tags around what hooks say.
+"""
 PROJECT_SCOPE = """\
 With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project. When
 opencode starts with a plugin for the first time, it downloads a package, which requires network access.
@@ -56,7 +75,7 @@ model. The others cannot be run without an account or a screen; their integratio
 def page(results: Results | None = None) -> str:
     results = results or load()
     parts = [OPENING, *_versions(results), "", *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
-    return "\n".join([*parts, *_documented(), ""])
+    return "\n".join([*parts, *_documented(), "", TOKENS, *_tokens(results), TOKENS_NOTE])
 
 
 def _versions(results: Results) -> Iterator[str]:
@@ -127,6 +146,16 @@ def _marks(results: Results, situation: str, client: str, numbers: Mapping[tuple
     return shown if number is None else f"{shown} ({number})"
 
 
+def _tokens(results: Results) -> Iterator[str]:
+    for client in CLIENTS:
+        if cost := results.tokens.get(client):
+            of_request = cost["schema"] + cost["own_tools"] + cost["context"]
+            rest = cost["calls"], cost["results"]
+            total = of_request + sum(rest) + cost["nudges"]
+            figures = [of_request, cost["schema"], cost["nudges"] // STOPS, *rest, total, cost["input"]]
+            yield f"| {INTEGRATIONS[client].title} | {' | '.join(f'{figure:,}' for figure in figures)} |"
+
+
 def _documented() -> Iterator[str]:
     """Yield a table of the integrations that are not tested in the program itself, from their records."""
     yield "| coding agent | `tildone install` | version tried | tools | gate | follows its own list | status line |"
@@ -175,7 +204,8 @@ def main(clients: Sequence[str]) -> int:
     if missing:
         print(f"{', '.join(missing)} could not be run; `python3 do.py clients` installs what is missing")
         return 1
-    kept = load().replaced(results)
+    tokens = {client: dict(measured(client).figures) for client in clients or CLIENTS}
+    kept = load().replaced(replace(results, tokens=tokens))
     save(kept)
     PAGE.write_text(page(kept), encoding="utf-8", newline="\n")
     print("\n".join(_situations(kept)))

@@ -20,15 +20,17 @@ YES, NO = "yes", "no"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The versions that were tried, by client, and the decided cells."""
+    """The versions that were tried, by client, the decided cells, and the tokens that tildone adds."""
 
     versions: Mapping[str, str]
     cells: Mapping[Cell, str]
+    tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The figures of `bench.hosts.Cost`, by client."""
 
     def replaced(self, newer: "Results") -> "Results":
         """Return these results with those of the clients that were tried again."""
         kept = {cell: mark for cell, mark in self.cells.items() if cell.client not in newer.versions}
-        return Results({**self.versions, **newer.versions}, {**kept, **newer.cells})
+        return Results({**self.versions, **newer.versions}, {**kept, **newer.cells}, {**self.tokens, **newer.tokens})
 
 
 def load(file: Path = FILE) -> Results:
@@ -39,7 +41,7 @@ def load(file: Path = FILE) -> Results:
         for client, marks in row.items()
         for mode, mark in marks.items()
     }
-    return Results(kept["versions"], cells)
+    return Results(kept["versions"], cells, kept["tokens"])
 
 
 def save(results: Results, file: Path = FILE) -> None:
@@ -51,7 +53,10 @@ def save(results: Results, file: Path = FILE) -> None:
                 mark = results.cells.get(Cell(situation, client, mode))
                 if mark:
                     table.setdefault(situation, {}).setdefault(client, {})[mode.value] = mark
-    kept = {"versions": {client: results.versions[client] for client in CLIENTS if client in results.versions}}
+    kept = {
+        name: {client: by_client[client] for client in CLIENTS if client in by_client}
+        for name, by_client in (("versions", results.versions), ("tokens", results.tokens))
+    }
     file.write_text(json.dumps({**kept, "cells": table}, indent=1) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -21,7 +21,7 @@ SCRIPT: list[Turn] = [
 ]
 """With ids in every form that models write: none is refused by a client's own check of the arguments."""
 
-MAX_SCHEMA = {"claude": 96, "codex": 126, "gemini": 151, "opencode": 104, "pi": 95, "copilot": 104, "qwen": 96}
+MAX_SCHEMA = {"claude": 96, "codex": 126, "gemini": 151, "opencode": 104, "pi": 95, "copilot": 104, "qwen": 102}
 """Gemini CLI adds a parameter to every tool, and Codex a namespace."""
 
 MAX_CONTEXT = {"copilot": 100}

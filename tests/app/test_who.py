@@ -368,6 +368,7 @@ def test_every_coding_agent_marks_the_shells_of_its_model(person: Person) -> Non
     for variable, text, name in shells:
         answer = person.run("resume", **{variable: text})
         assert (answer.code, f"this is the shell of {name} " in answer.err) == (3, True), (variable, answer)
+    assert person.run("resume", AI_AGENT="claude-code_2-1-197_harness").code == 0
 
 
 SHEBANG = os.path.realpath(sys.executable)

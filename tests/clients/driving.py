@@ -81,11 +81,12 @@ class ActingModel(PatientModel):
     def __init__(self, name: str, mode: str, *script: Turn) -> None:
         super().__init__(*script, wait=wait_in(mode, name))
         self.summaries: list[ReceivedRequest] = []
+        self._summary: Turn = {"text": "<summary>A summary of the conversation.</summary>", **LONG_INPUT.get(name, {})}
 
     def respond(self, request: ReceivedRequest) -> Turn:
         if is_for_summary(request):
             self.summaries.append(request)
-            return {"text": "<summary>A summary of the conversation.</summary>"}
+            return self._summary
         turn = super().respond(request)
         if "do" in turn:
             turn["do"]()
@@ -102,6 +103,9 @@ def is_for_summary(request: ReceivedRequest) -> bool:
     texts = (last_message(request), instructions)
     return any(phrase in text for text in texts for phrase in SUMMARY_PHRASES)
 
+
+LONG_INPUT: Mapping[str, Turn] = {"qwen": {"usage": {"prompt_tokens": 50_000, "total_tokens": 50_005}}}
+"""Qwen Code drops a summary of a conversation that was short."""
 
 SUMMARY_PHRASES = (
     "create a detailed summary of the conversation",

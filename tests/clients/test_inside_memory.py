@@ -312,7 +312,7 @@ LONG: dict[str, Turn] = {
     "qwen": {"usage": {"prompt_tokens": 100_000, "total_tokens": 100_005}},
 }
 """Gemini CLI and Qwen Code keep a conversation that would not become shorter."""
-SUMMARIES = {"gemini": 2}
+SUMMARIES = {"gemini": 2, "qwen": 2}
 """How many summaries a client asks for, if not one."""
 TURN_ENDED: dict[str, str] = {"codex": "Worked for"}
 """What the screen shows when the client accepts a command, if that is not the model's last text."""

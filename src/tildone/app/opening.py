@@ -322,7 +322,7 @@ def agent_of_client(settings: Settings) -> str:
     """Return the text of the id of the agent in whose shell the client of this server runs; empty if it is a person's.
 
     A coding agent starts the server itself. It is above this process then, and some give their servers the variables of
-    their shells; only the one that all have in common is set in shells alone.
+    their shells; only of the one that all have in common can be told whether it was set for a shell.
     """
     # Imported here because only a server that asks a person needs it.
     from tildone.app.person import agent_of_shell

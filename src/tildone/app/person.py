@@ -29,13 +29,13 @@ from time import monotonic
 
 from tildone.base import TYPE_CHECKING
 from tildone.stores.agents import (
-    ANY_AGENT,
     KNOWN,
     Known,
     agent_id,
     agent_process,
     began_with,
     digest,
+    marks_shell,
     processes_above,
     runs_program,
 )
@@ -189,7 +189,7 @@ def agent_of_shell(
         if is_above and not is_typed_in(agent.pid):
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
-    if marked or environ.get(ANY_AGENT):
+    if marked or marks_shell(environ):
         process = agent_process()
         return str(noted(process) or agent_id(marked, "", process))
     return ""

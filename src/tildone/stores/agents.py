@@ -35,7 +35,7 @@ from tildone.base import TYPE_CHECKING, StoreError, replace, value
 from tildone.base.json import parse, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from tildone.plan.events import AgentUsage
 
@@ -128,6 +128,8 @@ except ImportError:
 
 ANY_AGENT = "AI_AGENT"
 """The variable by which coding agents, also those that tildone does not know, mark the shells of their models."""
+_OF_SERVANTS = "_harness"
+"""The end of its value in the hooks and servers of Claude Code, which a model does not start."""
 
 MAX_CONVERSATION_ID_CHARS = 200
 _PID = "pid:"
@@ -424,6 +426,12 @@ def began_with(pid: int, variables: Collection[str]) -> bool:
     except OSError:
         return False
     return any(name in variables and text for name, _, text in (each.partition("=") for each in settings))
+
+
+def marks_shell(environ: Mapping[str, str]) -> bool:
+    """Return whether an environment is that of the shell of some agent's model."""
+    mark = environ.get(ANY_AGENT, "")
+    return mark != "" and not mark.endswith(_OF_SERVANTS)
 
 
 def start_time(pid: int) -> int:

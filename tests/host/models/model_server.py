@@ -247,7 +247,7 @@ def whole_chat_completion(turn: Turn, name: str) -> Event:
     ]
     message = {"role": "assistant", "content": turn.get("text"), **({"tool_calls": calls} if calls else {})}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15, **turn.get("usage", {})}
     whole = {"id": f"chatcmpl-{name}", "object": "chat.completion", "created": 1, "model": "scripted"}
     return {**whole, "choices": [choice], "usage": usage}
 

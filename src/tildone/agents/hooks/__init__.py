@@ -206,16 +206,21 @@ def _report(error: BaseException, hook: HookRun) -> None:
 
 
 def _end_with_notice(hook: HookRun) -> int:
-    """Print the notice that was kept for the end of a session, if this is one; return the exit code."""
-    if hook.event is None or not hook.event.ends_unattended:
+    """Print the notice that was kept until now, if there is one and nothing else to say; return the exit code."""
+    event = hook.event
+    if event is None or not (event.ends_unattended or (event.point in event.hooks.notices_at and not hook.has_printed)):
         return hook.exit_code
     try:
-        from tildone.agents.hooks.reply import postponed_notice
+        from tildone.agents.hooks.event import postponed_notice
 
-        notice = postponed_notice(hook.event, hook.pid)
-        if notice:
+        notice = postponed_notice(event, hook.pid)
+        if notice and event.ends_unattended:
             os.write(2, f"{notice}\n".encode("utf-8", "backslashreplace"))
             return WARNING_EXIT_CODE
+        if notice:
+            from tildone.agents.hooks.reply import HookReply, ReplyKind, rendered
+
+            hook.print(*rendered(event, HookReply(ReplyKind.NOTIFY, notice)))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
     return 0

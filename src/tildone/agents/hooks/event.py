@@ -14,7 +14,7 @@ import sys
 from tildone.agents.integrations import HookPoint
 from tildone.base import TYPE_CHECKING, value
 from tildone.base.json import WHITESPACE, parse
-from tildone.stores.agents import ANY_AGENT, CONTINUED_NOTE, AgentId, agent_id, agent_process, digest
+from tildone.stores.agents import CONTINUED_NOTE, AgentId, agent_id, agent_process, digest, marks_shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,9 +33,6 @@ MAX_EARLY_PARSES = 16
 
 BYTE_ORDER_MARK = "\ufeff"
 MAX_MODEL_CHARS = 100
-
-OF_HOOKS = "_harness"
-"""The end of the variable that marks the shells of models, where a coding agent sets it for its hooks, too."""
 
 OUR_TOOLS = "tildone"
 """Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
@@ -116,9 +113,7 @@ class HookEvent:
         """Whether a prompt appears to have been typed by a person, not by a model that runs the hook in its shell."""
         prompt = self.text("prompt").strip()
         is_own = prompt.startswith(self.hooks.own_prompts)
-        marked = self.environ.get(ANY_AGENT, "")
-        is_model = marked != "" and not marked.endswith(OF_HOOKS)
-        return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
+        return prompt != "" and not is_own and not marks_shell(self.environ) and self.text("source") in PERSON_SOURCES
 
     @property
     def is_fork(self) -> bool:
@@ -221,6 +216,8 @@ def at_path(payload: object, path: str) -> object:
 VARIABLES = ("XDG_RUNTIME_DIR", "TMPDIR", "TEMP")
 FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108  files are created exclusively, in a folder of the user
 MAX_BYTES = 10_000
+PENDING = "pending"
+"""The name of a notice that is kept until the agent shows it."""
 
 
 class Remembered:
@@ -287,6 +284,18 @@ class Remembered:
                 own = os.path.join(folder, f"tildone-{user}")
                 if _is_usable(own, user):
                     yield os.path.join(own, f"{self._key}.{name}")
+
+
+def remembered(event: HookEvent, pid: int) -> Remembered | None:
+    """Return what hooks remember about the conversation of an event; None if it is not known."""
+    agent_id = event.agent_id(pid)
+    return None if agent_id.is_unknown else Remembered(event.environ, agent_id)
+
+
+def postponed_notice(event: HookEvent, pid: int) -> str:
+    """Return the notice that was postponed until now; empty if there is none."""
+    about = remembered(event, pid)
+    return about.take(PENDING) if about is not None else ""
 
 
 def _is_usable(folder: str, user: int) -> bool:

@@ -11,7 +11,7 @@ either. A plan that follows the agent's native list needs no tool of ours.
 That tildone does not work, the person is told once in each conversation; the agent goes on without it. Coding agents
 hide what a hook writes to standard error, so it is told in the agent's own way: by a notice in the reply, or in the
 status line. If an agent runs without anybody watching and shows no notices then, they are kept for the end of its
-session, when it does show the error of a hook.
+session, when it does show the error of a hook; one that shows notices at stops only is given them there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import errno
 import os
 
-from tildone.agents.hooks.event import HookEvent, Remembered
+from tildone.agents.hooks.event import PENDING, HookEvent, Remembered, remembered
 from tildone.agents.integrations import EVENT, TEXT, HookPoint, ReplyKind
 from tildone.app.person import fingerprint
 from tildone.app.settings import Settings, load_valid
@@ -93,7 +93,8 @@ def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
         case ReplyKind.HALT:
             return event.hooks.halt_replies.get(event.point)
         case ReplyKind.NOTIFY:  # exhaustive
-            return event.hooks.notice_reply
+            hooks = event.hooks
+            return hooks.notice_reply if event.point in (hooks.notices_at or (event.point,)) else None
 
 
 def _filled(template: object, text: str, event: str) -> Any:
@@ -281,9 +282,6 @@ def _work_left(plan: Plan) -> str:
     return f"{count} of {progress(plan).total} tasks are open."
 
 
-PENDING = "pending"
-"""The name of a notice that is kept for the end of the session."""
-
 FULL_DISK = ("the disk is full", os.strerror(errno.ENOSPC))
 """How errors of stores and of other files say that the disk is full."""
 
@@ -301,33 +299,27 @@ def trouble_reply(event: HookEvent, pid: int, problem: str) -> Output:
 
 def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> Output:
     """Return the reply that gives the person a notice; empty if they had one of this kind or cannot be told now."""
-    if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not can_reply(event, ReplyKind.NOTIFY):
+    if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not (
+        can_reply(event, ReplyKind.NOTIFY) or event.hooks.notices_at
+    ):
         return "", ""
-    remembered = _remembered(event, pid)
-    is_new = None if remembered is None else remembered.is_new(f"told-{kind or digest(notice)}")
-    # What cannot be remembered is told when the session starts, which happens once.
-    if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
+    about = remembered(event, pid)
+    is_new = None if about is None else about.is_new(f"told-{kind or digest(notice)}")
+    # What cannot be remembered is told when the session starts, which happens once, if the agent shows notices then.
+    if is_new is False or (
+        is_new is None and event.point not in (event.hooks.notices_at or (HookPoint.SESSION_START,))
+    ):
         return "", ""
     postpone_notice(event, pid, notice)
     return rendered(event, HookReply(ReplyKind.NOTIFY, notice))
 
 
 def postpone_notice(event: HookEvent, pid: int, notice: str) -> None:
-    """Postpone a notice to the end of the session, if the agent shows it to nobody now."""
-    remembered = _remembered(event, pid)
-    if event.is_unattended and remembered is not None:
-        remembered.leave(PENDING, notice)
-
-
-def postponed_notice(event: HookEvent, pid: int) -> str:
-    """Return the notice that was postponed to the end of the session, which this is; empty if there is none."""
-    remembered = _remembered(event, pid)
-    return remembered.take(PENDING) if remembered is not None else ""
-
-
-def _remembered(event: HookEvent, pid: int) -> Remembered | None:
-    agent_id = event.agent_id(pid)
-    return None if agent_id.is_unknown else Remembered(event.environ, agent_id)
+    """Postpone a notice that the agent shows to nobody now: to one of its `notices_at`, or to the end of the session."""
+    about = remembered(event, pid)
+    is_shown = event.point in (event.hooks.notices_at or (event.point,)) and not event.is_unattended
+    if about is not None and not is_shown:
+        about.leave(PENDING, notice)
 
 
 def _kind(problem: str) -> str:

@@ -167,7 +167,8 @@ class Hooks:
     one present is used.
 
     Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
-    `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person.
+    `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person,
+    at the points `notices_at` if it shows none elsewhere.
 
     Quirks: `compaction_trigger` is the only trigger at which the agent certainly compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
@@ -194,6 +195,7 @@ class Hooks:
     context_replies: Mapping[HookPoint, Template]
     halt_replies: Mapping[HookPoint, Template]
     notice_reply: Template | None = None
+    notices_at: tuple[HookPoint, ...] = ()
     conversation_variable: str = ""
     project_variable: str = ""
     compaction_trigger: str = ""

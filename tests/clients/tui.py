@@ -13,7 +13,7 @@ from tests.walks.tmux import Pane, TimedOut
 
 SIZE = (120, 45)
 SESSION_SECONDS = 480.0
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = 120.0
 """How long one wait may take; on an idle machine, each takes a few seconds."""
 
 ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0

@@ -315,7 +315,7 @@ def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> Outp
 
 
 def postpone_notice(event: HookEvent, pid: int, notice: str) -> None:
-    """Postpone a notice that the agent shows to nobody now: to one of its `notices_at`, or to the end of the session."""
+    """Keep a notice that the agent shows to nobody now for one of its `notices_at`, or the end of the session."""
     about = remembered(event, pid)
     is_shown = event.point in (event.hooks.notices_at or (event.point,)) and not event.is_unattended
     if about is not None and not is_shown:

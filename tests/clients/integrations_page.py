@@ -21,7 +21,7 @@ from tests.clients.inside import CLIENTS
 from tests.clients.install import AGENTS
 from tests.clients.install import CLIENTS as PACKAGES
 from tests.clients.results import NO, YES, Results, load, save
-from tests.clients.situations import ABSENT, CONTINUATIONS, GROUPS, SITUATIONS, Cell, Mode
+from tests.clients.situations import ABSENT, CONTINUATIONS, GROUPS, ONE_MODE, SITUATIONS, Cell, Mode
 from tests.clients.trial import Journal, outcomes_in, trial_of
 from tildone.agents.integrations import INTEGRATIONS, HookPoint, Integration, all_integrations
 
@@ -122,8 +122,11 @@ def _situations(results: Results) -> Iterator[str]:
         yield ""
         for (client, situation), number in numbers.items():
             yield f"{number}. {INTEGRATIONS[client].title}: {INTEGRATIONS[client].notes[situation]}"
+        in_one_mode = [f'"{text}", `·`: {ONE_MODE[name]}' for name, text in situations.items() if name in ONE_MODE]
         if numbers:
             yield ""
+        for reason in in_one_mode:
+            yield from (reason, "")
 
 
 def _continuations(situation: str) -> str:

@@ -79,13 +79,21 @@ CONTINUATIONS: Mapping[str, int] = {
 
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "native list": ("pi", "copilot"),
-    "fork": ("gemini",),
+    "fork": ("gemini", "copilot"),
     "checked native list": ("pi", "copilot"),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),
     "subagents": ("pi",),
 }
 """The clients that have no such thing, by situation. A note in their record says so."""
+
+ONE_MODE: Mapping[str, str] = {
+    "unapproved check": "Only Claude Code asks the person at a terminal; what the model reads is the same elsewhere.",
+    "compaction by the person": "The command for it is one of the interface at a terminal.",
+    "fork": "Hooks report a fork in the same way in both modes.",
+    "start prompts": "Without a terminal, nothing is asked.",
+}
+"""Why a situation is tried in one mode."""
 
 PROPERTY = "proves"
 

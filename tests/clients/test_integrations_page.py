@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.inside import CLIENTS
 from tests.clients.integrations_page import PAGE, page
 from tests.clients.results import NO, YES, Results, load, save
-from tests.clients.situations import ABSENT, SITUATIONS, Cell, Mode
+from tests.clients.situations import ABSENT, ONE_MODE, SITUATIONS, Cell, Mode
 from tildone.agents.integrations import INTEGRATIONS
 
 HELD = Cell("held", "pi", Mode.TERMINAL)
@@ -39,6 +40,17 @@ def test_a_footnote_explains_every_dash() -> None:
 
     assert [key for key in lacking if key[1] not in INTEGRATIONS[key[0]].notes] == []
     assert [cell for cell in load().cells if (cell.client, cell.situation) in lacking] == []
+
+
+def test_an_empty_cell_has_a_reason() -> None:
+    """A note of the client, or, if it was tried in one mode, one of the situation."""
+    decided = load().cells
+
+    def is_explained(situation: str, client: str) -> bool:
+        tried = [Cell(situation, client, mode) in decided for mode in Mode]
+        return all(tried) or situation in INTEGRATIONS[client].notes or (any(tried) and situation in ONE_MODE)
+
+    assert [(client, name) for name in SITUATIONS for client in CLIENTS if not is_explained(name, client)] == []
 
 
 COLLECT = """

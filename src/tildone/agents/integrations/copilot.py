@@ -125,6 +125,7 @@ INTEGRATION = Integration(
         project_variable="COPILOT_PROJECT_DIR",
     ),
     notes={
+        "fork": "Copilot CLI has no option that forks a conversation.",
         "held": (
             "Copilot CLI goes on eight times after one prompt, whatever is done meanwhile. The agent is let go then, "
             "and a prompt starts it again."

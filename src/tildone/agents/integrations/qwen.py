@@ -87,6 +87,8 @@ INTEGRATION = Integration(
     ),
     list_tools={"todo_write": ("todos", "content")},
     notes={
+        "automatic compaction": "Not tried: the tests compact its conversations with the person's command only.",
+        "fork": "Hooks are told of a conversation from `--fork-session` as a resumed one: it has the project's plan.",
         "native list": "`todo_write`, if `tools.todoWrite.enabled` is set.",
         "status line": "Qwen Code shows it only at a terminal; without one, the test runs the installed command.",
     },

@@ -218,7 +218,8 @@ def _end_with_notice(hook: HookRun) -> int:
             os.write(2, f"{notice}\n".encode("utf-8", "backslashreplace"))
             return WARNING_EXIT_CODE
         if notice:
-            from tildone.agents.hooks.reply import HookReply, ReplyKind, rendered
+            from tildone.agents.hooks.reply import HookReply, rendered
+            from tildone.agents.integrations import ReplyKind
 
             hook.print(*rendered(event, HookReply(ReplyKind.NOTIFY, notice)))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it

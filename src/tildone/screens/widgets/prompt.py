@@ -372,7 +372,12 @@ def footer_line(hints: Sequence[Hint], columns: int, keys: KeyBindings = ALL_BIN
     shown = [(" ".join(first_key(keys, name) for name in hint.names), hint.word) for hint in hints]
     while len(shown) > 1 and sum(display_width(f"{key} {word}") + 2 for key, word in shown) - 1 > columns:
         shown.pop(-2)
-    return Span(" "), *(part for key, word in shown for part in (Span(key, bold=True), Span(f" {word}  ", Role.MUTED)))
+    # Without spaces at the end, which would count as too long.
+    parts = (
+        (Span("  " if at else " "), Span(key, bold=True), Span(f" {word}", Role.MUTED))
+        for at, (key, word) in enumerate(shown)
+    )
+    return tuple(span for part in parts for span in part)
 
 
 def help_lines(

@@ -105,8 +105,8 @@ _FOOTERS = {
     FooterMode.WAITING_QUESTION: (Hint("answers", ("run.nextPane",)), _SEND, _STOP),
     FooterMode.TRANSCRIPT: (
         Hint("scroll", ("transcript.lineDown", "transcript.lineUp")),
-        *(Hint("expand", ("transcript.fold",)), Hint("find", ("transcript.find",)), Hint("copy", ("transcript.copy",))),
-        *(Hint("end", ("transcript.last",)), _EDITOR, _PLAN),
+        *(Hint("expand", ("transcript.fold",)), Hint("find", ("transcript.find",)), Hint("end", ("transcript.last",))),
+        *(_EDITOR, Hint("copy", ("transcript.copy",)), _PLAN),
     ),
     FooterMode.PLAN: (*PLAN_HINTS, _EDITOR),
 }

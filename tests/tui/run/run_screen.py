@@ -95,6 +95,17 @@ class Screen:
         await self.until(lambda: self.app.panel.has_keys and self.app.panel.body.is_armed())
 
 
+class LateSetup(RunSetup):
+    """A setup whose model takes until `loaded` is set, if that is given."""
+
+    loaded: threading.Event | None = None
+
+    def prepare(self) -> None:
+        if self.loaded is not None:
+            self.loaded.wait(60)
+        super().prepare()
+
+
 @asynccontextmanager
 async def running(
     *argv: str, size: tuple[int, int] = (80, 24), theme: str = "dark", loaded: threading.Event | None = None
@@ -103,11 +114,8 @@ async def running(
 
     With `loaded`, the model is loaded once that is set, and the run is not waited for.
     """
-    setup = RunSetup(parse(ROOT, ["run", *argv]))
-    if loaded is not None:
-        prepare, wait = setup.prepare, loaded.wait
-        # No mock: it is only later.
-        setup.prepare = lambda: (wait(60) and prepare()) or None  # type: ignore[method-assign]  # see above
+    setup = LateSetup(parse(ROOT, ["run", *argv]))
+    setup.loaded = loaded
     notices: list[str] = []
     setup.notify = notices.append
     app = RunApp(setup, RunMeter(), theme=theme, patience=setup.patience, notices=notices)

@@ -24,8 +24,12 @@ def screen(shown: str, columns: int = 80) -> list[str]:
 
 
 def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
-    """Start a run at a terminal, in lines, with the default countdown; a program that does not end is killed."""
-    terminal = person.at_terminal("run", "--plain", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
+    """Start a run at a terminal, in lines, with the default countdown; a program that does not end is killed.
+
+    Where nothing can be drawn, no option is needed for lines.
+    """
+    plain = () if environ.get("TERM") == "dumb" else ("--plain",)
+    terminal = person.at_terminal("run", *plain, *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
     watchdog = threading.Timer(60, terminal.process.kill)
     watchdog.daemon = True
     watchdog.start()

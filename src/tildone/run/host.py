@@ -578,6 +578,14 @@ class Host:
         self.publish_queues()
         return waiting
 
+    def withdraw(self, texts: Iterable[str]) -> None:
+        """Drop the person's queued messages with these texts."""
+        for text in texts:
+            for queue in (self.queues.of[Delivery.STEER], self.queues.of[Delivery.FOLLOW_UP]):
+                for message in [each for each in queue if isinstance(each, UserMessage) and text_of(each) == text]:
+                    queue.remove(message)
+        self.publish_queues()
+
     async def rename(self, name: str) -> None:
         """Name the conversation; an empty name removes it."""
         await self.interrupt()

@@ -1,8 +1,10 @@
 """The full-screen run on real parts: a host, a store and a model on loopback, driven by keys."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Protocol
 
 from textual.pilot import Pilot
@@ -93,16 +95,34 @@ class Screen:
         await self.until(lambda: self.app.panel.has_keys and self.app.panel.body.is_armed())
 
 
+class LateSetup(RunSetup):
+    """A setup whose model takes until `loaded` is set, if that is given."""
+
+    loaded: threading.Event | None = None
+
+    def prepare(self) -> None:
+        if self.loaded is not None:
+            self.loaded.wait(60)
+        super().prepare()
+
+
 @asynccontextmanager
-async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "dark") -> AsyncIterator[Screen]:
-    """Start a run with the arguments of `tildone run` in the working folder."""
-    setup = RunSetup(parse(ROOT, ["run", *argv]))
+async def running(
+    *argv: str, size: tuple[int, int] = (80, 24), theme: str = "dark", loaded: threading.Event | None = None
+) -> AsyncIterator[Screen]:
+    """Start a run with the arguments of `tildone run` in the working folder.
+
+    With `loaded`, the model is loaded once that is set, and the run is not waited for.
+    """
+    setup = LateSetup(parse(ROOT, ["run", *argv]))
+    setup.loaded = loaded
     notices: list[str] = []
     setup.notify = notices.append
     app = RunApp(setup, RunMeter(), theme=theme, patience=setup.patience, notices=notices)
     async with app.run_test(size=size) as pilot:
         screen = Screen(app, pilot)
-        await screen.until(lambda: app.conversation.host is not None or app.conversation.failure is not None)
+        talk = app.conversation
+        await screen.until(lambda: loaded is not None or talk.ready is not None or talk.failure is not None)
         try:
             yield screen
         finally:
@@ -112,3 +132,10 @@ async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "da
                     await asyncio.wait_for(app.conversation.host.close(), 5)
                 await app.conversation.host.model.close()
     setup.store.close()
+
+
+def set_keys(folder: Path, text: str) -> None:
+    """Write the settings of the person whose project this is."""
+    file = folder.parent / "home" / ".config" / "tildone" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")

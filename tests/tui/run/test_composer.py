@@ -14,7 +14,7 @@ from textual.binding import Binding
 
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import WRITE, edit
-from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk
+from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk, set_keys
 from tildone.base.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.plan.events import Directive
 from tildone.plan.text.styles import plain
@@ -149,12 +149,6 @@ keys."task.toggle" = "plus"
 keys."app.interrupt" = "f8"
 keys."run.palette" = "f9"
 """
-
-
-def set_keys(folder: Path, text: str) -> None:
-    file = folder.parent / "home" / ".config" / "tildone" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text(text, encoding="utf-8")
 
 
 def test_every_action_is_bound_under_its_name_and_listed_in_the_help() -> None:

@@ -24,7 +24,7 @@ from tildone.plan.model import Check
 from tildone.plan.ops import Numbered, SetCheck
 from tildone.plan.text.styles import plain
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.screens.run import app
+from tildone.screens.run import app, questions
 from tildone.screens.run.questions import AskedPermission, fits_side_by_side, parse_diff, side_by_side, unified
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -97,7 +97,7 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Tal
         assert screen.draft == "draft"
 
 
-async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(folder: Path, talk: Talk) -> None:
+async def test_a_paste_and_words_go_to_the_editor(folder: Path, talk: Talk) -> None:
     """So does a key that was pressed just before the question took the keys. It takes them again after a while."""
     async with talk(ModelServer(MAKE, MORE, DONE), "Go") as screen:
         await screen.shows(ASKED)
@@ -120,6 +120,48 @@ async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(fol
         await screen.until(lambda: screen.draft == "y")
 
         assert not (folder / "more").exists()
+
+
+async def test_a_key_that_answers_nothing_leaves_the_keys_to_the_question(
+    folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hint names those that answer, and so does the footer, at each step of the answer."""
+    monkeypatch.setattr(questions, "QUIET_SECONDS", 0.0)
+    (folder / "build").mkdir()
+    async with talk(ModelServer(call("bash", command="rm -rf build"), DONE), "Go") as screen:
+        await screen.asked()
+        await screen.shows(" Y a n answer  esc editor")
+        for key in ("y", "x"):
+            await screen.sees(key, "Y allows, n refuses")
+            assert screen.app.panel.has_keys
+            assert screen.draft == ""
+        await screen.sees("a", " a answer  esc editor")
+        await screen.sees("x", " Y a n answer  esc editor")
+        await screen.sees("n", " enter answer  esc editor")
+        await screen.sees("escape", " Y a n answer  esc editor")
+        await screen.sees("Y", lambda: not (folder / "build").exists())
+        for options, keys in ((["red", "green"], "1 2"), (list("abcde"), "1–5")):
+            (asked,) = asking(screen.talk.ui.select("Which one?", options))
+            await screen.asked("? Which one?")
+            await screen.sees("z", f"Keys that answer: {keys}", f" {keys} answer  esc editor")
+            await screen.press("1")
+            assert await asked == options[0]
+            await screen.hides("Which one?")
+
+
+async def test_the_letter_of_an_answer_is_no_text_and_words_have_no_answer(folder: Path, talk: Talk) -> None:
+    (folder / "build").mkdir()
+    async with talk(ModelServer(call("bash", command="rm -rf build"), DONE), "Go") as screen:
+        await screen.asked()
+        await screen.type("hY")
+        await screen.until(lambda: screen.draft == "hY")
+        assert (folder / "build").exists()
+        screen.app.composer.fill("")
+        await screen.press("tab")
+        await screen.asked()
+        await screen.press("y", "Y")
+        await screen.until(lambda: not (folder / "build").exists())
+        assert screen.draft == ""
 
 
 async def test_always_is_asked_twice_and_a_dangerous_command_needs_a_capital_letter(folder: Path, talk: Talk) -> None:

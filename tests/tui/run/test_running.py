@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.host.test_host import tool
 from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS, call
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, Talk, running
+from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, Talk, running, set_keys
 from tests.tui.transcript.screen import showing
 from tildone.plan.text.styles import Role, Theme, plain
 from tildone.run.events import ToolExecutionEnd, ToolExecutionStart
@@ -80,6 +81,137 @@ async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: 
         await screen.send("next")
         may_settle.set()
         await screen.shows("❯ next", "Done.")
+
+
+LONG = "\n\n".join(f"Line {number} of it." for number in range(40))
+
+
+async def test_what_is_sent_is_followed_and_end_goes_to_the_end_of_the_conversation(talk: Talk) -> None:
+    """So are answers to commands. In a text, `end` goes to the end of the line first."""
+    answers: list[Turn] = [{"text": LONG}, {"text": "Second.\n\n" + LONG}, {"text": "Third.", "repeat": True}]
+    async with talk(ModelServer(*answers)) as screen:
+        view = screen.talk.view
+        await screen.send("Go", "Line 39")
+        for typed, shown in (("More", "❯ More"), ("/help", "//TEXT"), ("/nothing", "There is no command /nothing")):
+            await screen.until(lambda: not screen.talk.is_working)
+            await screen.sees("tab home", lambda: not view.viewport.follows)
+            await screen.sees("escape", lambda: screen.app.composer.has_focus)
+            await screen.send(typed)
+            await screen.until(lambda: view.viewport.follows)
+            await screen.shows("Line 39" if typed == "More" else shown)
+        await screen.sees("tab home", lambda: not view.viewport.follows)
+        await screen.sees("escape", lambda: screen.app.composer.has_focus)
+        await screen.type("text", "home", "end")
+        assert not view.viewport.follows
+        await screen.sees("end", lambda: view.viewport.follows)
+        assert screen.draft == "text"
+
+
+async def test_another_key_for_the_end_of_the_conversation_works_in_a_text(talk: Talk, folder: Path) -> None:
+    set_keys(folder, 'keys."editor.conversationEnd" = "f7"\n')
+    async with talk(ModelServer({"text": LONG})) as screen:
+        view = screen.talk.view
+        await screen.send("Go", "Line 39")
+        await screen.sees("tab home", lambda: not view.viewport.follows)
+        await screen.sees("escape", lambda: screen.app.composer.has_focus)
+        await screen.type("text", "home", "f7")
+        await screen.until(lambda: view.viewport.follows)
+
+
+async def test_what_is_typed_in_the_conversation_goes_to_the_editor(talk: Talk, folder: Path) -> None:
+    """So does a paste, but not what is searched for, or the key of an action that the person has bound to a letter."""
+    set_keys(folder, 'keys."transcript.first" = "g"\nkeys."transcript.last" = "G"\n')
+    async with talk(ModelServer({"text": LONG})) as screen:
+        view = screen.talk.view
+        await screen.send("Go", "Line 39")
+        await screen.sees("tab", lambda: view.has_focus)
+        await screen.sees("g", lambda: not view.viewport.follows)
+        await screen.sees("G", lambda: view.viewport.follows)
+        await screen.type("yes, /now")
+        await screen.until(lambda: screen.draft == "yes, /now")
+        assert screen.app.composer.has_focus
+        await screen.type(" going")
+        screen.app.composer.fill("")
+        await screen.sees("tab", lambda: view.has_focus)
+        screen.app.post_message(events.Paste("two\nlines"))
+        await screen.until(lambda: screen.draft == "two\nlines")
+        screen.app.composer.fill("")
+        await screen.sees("tab", lambda: view.has_focus)
+        await screen.press("ctrl+f")
+        await screen.type("line 7", "enter")
+        await screen.until(lambda: view.search.words == "line 7")
+        assert screen.draft == ""
+
+
+async def test_the_screen_is_drawn_again_after_it_was_suspended(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with talk(ModelServer({"text": "The answer."})) as screen:
+        await screen.send("Go", "The answer.")
+        await screen.until(lambda: not screen.talk.is_working)
+        drawn: list[str] = []
+        monkeypatch.setattr(screen.app, "_display", lambda _, update: drawn.append(type(update).__name__))
+        screen.app.app_resume_signal.publish(screen.app)
+        # Not only the lines that have changed.
+        await screen.until(lambda: "LayoutUpdate" in drawn)
+
+
+async def test_what_is_sent_while_the_run_is_starting_is_delivered_in_its_order(connect: Connect) -> None:
+    """Also commands. Esc takes it back instead, and leaving waits for nothing."""
+    loaded = threading.Event()
+    with connect(ModelServer({"text": "One."}, {"text": "Two."}, DONE)) as server:
+        async with running("First", "--model", CHAT, loaded=loaded) as screen:
+            for text in ("wrong", "also @wrong"):
+                await screen.send(text, f"❯ {text} (waits)")
+            await screen.type("draft")
+            await screen.press("escape", "escape")
+            assert screen.draft == "draft\nwrong\nalso @wrong"
+            await screen.hides("(waits)")
+            screen.app.composer.fill("")
+            for text in ("/model openai-chat:other", "Second", "/later Third"):
+                await screen.send(text, f"❯ {text} (waits)")
+            loaded.set()
+            await screen.shows("❯ First", "other answers from now on", "❯ Second", "❯ Third")
+            await screen.hides("(waits)")
+            await screen.until(lambda: len(server.requests) > 2)
+        assert [asked.body["model"] for asked in server.requests][1:] == ["other", "other"]
+        assert "wrong" not in str(server.requests[-1].messages)
+
+        loaded.clear()
+        async with running("First", "--model", CHAT, loaded=loaded) as screen:
+            await screen.send("/exit")
+            await screen.until(lambda: not screen.app.is_running)
+            loaded.set()
+
+
+async def test_escape_takes_back_what_waits_for_the_end_of_a_command(talk: Talk, folder: Path) -> None:
+    """What is sent after that begins the next turn."""
+    wait = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done; touch ended")
+    async with talk(ModelServer(wait, DONE), "Go", "--allow", "*") as screen:
+        await screen.until((folder / "begun").exists)
+        await screen.type("one", "alt+enter")
+        await screen.type("two @x", "enter")
+        await screen.shows("❯ one (waits)", "❯ two @x (waits)")
+        await screen.type("draft")
+        await screen.sees("escape", "The turn ends with this command")
+        await screen.hides("(waits)")
+        assert screen.draft == "draft\none\ntwo @x"
+        screen.app.composer.fill("")
+        await screen.send("three", "❯ three (waits)")
+        (folder / "go").touch()
+        await screen.shows("Interrupted.", "❯ three", "Done.")
+
+    assert len(screen.server.requests) == 2
+    assert "two" not in str(screen.server.requests[1].messages)
+
+
+async def test_what_waits_after_a_failure_is_taken_back(talk: Talk) -> None:
+    failing: Turn = {"error": 401, "message": "no", "delay": 0.5}
+    async with talk(ModelServer(failing, DONE), "Go") as screen:
+        await screen.until(lambda: screen.talk.is_working)
+        await screen.send("next", "❯ next (waits)")
+        await screen.shows("The provider refused the key.")
+        await screen.until(lambda: not screen.talk.is_working)
+        await screen.sees("escape", lambda: screen.draft == "next")
+        await screen.hides("(waits)")
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -297,7 +429,7 @@ async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk)
     async with talk(ModelServer(*answers)) as screen:
         await screen.send("First thing", "Answer 0.")
         await screen.send("Second thing", "Answer 1.")
-        await screen.sees("tab K K e", lambda: screen.draft == "Second thing")
+        await screen.sees("tab alt+up alt+up alt+e", lambda: screen.draft == "Second thing")
         await screen.hides("Answer 1.")
         await screen.send("Another way", "Answer 2.")
         assert "Second thing" not in str(screen.server.requests[-1].messages)

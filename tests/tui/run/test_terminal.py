@@ -134,6 +134,94 @@ def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmu
     assert "To go on: tildone run --continue" in shown
 
 
+LONG = "\n\n".join(f"Line {number} of it." for number in range(40))
+PASTE = "\x1b[200~{}\x1b[201~"
+
+
+@pytest.fixture
+def shell(person: Person, server: ModelServer) -> Iterator[Terminal]:
+    """A shell with job control, in which runs are started."""
+    if tmux_is_missing := why_not():
+        pytest.skip(tmux_is_missing)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = person.environment({"PATH": path, "PS1": "$ ", **provider_environment(server)})
+    with Terminal(["bash", "--norc", "-i"], person.folder, given) as terminal:
+        terminal.until("$")
+        yield terminal
+
+
+def test_a_person_reads_types_suspends_and_sees_what_they_said(server: ModelServer, shell: Terminal) -> None:
+    """Bytes that arrive at once are typed in their order, wherever the keys are."""
+    server.script = ({"text": f"First.\n\n{LONG}"}, {"text": "Second.", "repeat": True})
+    shell.send(f"tildone run Go --model {CHAT}\r")
+    shell.until("Line 39", "ready")
+    shell.keys("C-z")
+    shell.until("Stopped")
+    shell.send("fg\r")
+    shell.until("Line 39", "enter send")
+
+    shell.keys("Tab")
+    shell.until("enter expand")
+    shell.keys("Home")
+    shell.until("❯ Go", "First.")
+    shell.send("you may go on")
+    shell.until("❯ you may go on", "First.")
+    shell.keys("End")
+    shell.until("Line 39")
+    shell.keys("Tab")
+    shell.until("enter expand")
+    shell.keys("Home")
+    shell.until("First.")
+    shell.send(PASTE.format(", please"))
+    shell.until("❯ you may go on, please", "First.")
+    shell.send("\r")
+    shell.until("Second.", "Line 39")
+
+    assert server.requests[1].messages[-1]["content"] == "you may go on, please"
+
+
+def test_a_dangerous_command_says_which_key_allows_it(person: Person, server: ModelServer, tmux: Start) -> None:
+    (person.folder / "build").mkdir()
+    server.script = (call("bash", command="rm -rf build"), DONE)
+    screen = tmux("Go", "--model", CHAT)
+    screen.until("Careful: it deletes files.", " Y a n answer  esc editor")
+    screen.send("y")
+    screen.until(" Y allows, n refuses", " Y a n answer  esc editor", "❯ Say what")
+    screen.send("hey Y are you sure")
+    screen.until("❯ hey Y are you sure", "tab answers")
+    assert (person.folder / "build").exists()
+    screen.keys("Tab")
+    screen.until(" Y a n answer  esc editor")
+    time.sleep(0.4)
+    screen.send("Y")
+    screen.until("It is done.")
+
+    assert not (person.folder / "build").exists()
+
+
+def test_what_is_sent_early_is_delivered_and_what_waits_comes_back(
+    person: Person, server: ModelServer, tmux: Start
+) -> None:
+    wait = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done")
+    server.script = (wait, DONE)
+    screen = tmux("--model", CHAT, "--allow", "*")
+    screen.until("starting")
+    screen.send("Begin\r")
+    screen.until("❯ Begin (waits)")
+    until((person.folder / "begun").exists)
+    screen.send("one\r")
+    screen.until("❯ one (waits)")
+    screen.send("two\x1b\rdraft")
+    screen.until("❯ two (waits)", "❯ draft")
+    screen.keys("Escape")
+    screen.until("The turn ends with this command", " ❯ draft\n   one\n   two\n")
+    screen.keys("Escape")
+    screen.until("Interrupted.", " ❯ draft\n   one\n   two\n")
+
+    assert "(waits)" not in screen.screen
+    assert [asked.messages[-1]["content"] for asked in server.requests] == ["Begin"]
+
+
 @pytest.mark.slow
 def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Start) -> None:
     server.script = (DONE,)

@@ -19,6 +19,8 @@ from tildone.screens.widgets.keys import PALETTES
 class TranscriptApp(App[None]):
     """A transcript and nothing else. It keeps the messages of the widget, and what it was asked to copy."""
 
+    ENABLE_COMMAND_PALETTE = False
+
     def __init__(self, blocks: Iterable[Block]) -> None:
         super().__init__()
         self.transcript = TranscriptPane(PALETTES["dark"], now=lambda: 38.0)

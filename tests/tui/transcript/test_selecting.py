@@ -44,7 +44,7 @@ async def test_a_drag_selects_and_a_key_copies() -> None:
         await drag(screen, (7, 0), (6, 3), (11, 3))
         assert screen.transcript.selection.exists
         assert screen.app.sent == []
-        assert await screen.copied("y") == "on\n\none two three four five six"
+        assert await screen.copied("alt+w") == "on\n\none two three four five six"
         assert not screen.transcript.selection.exists
 
 
@@ -88,21 +88,24 @@ async def test_a_drag_beyond_the_edge_scrolls() -> None:
 
 async def test_keys_select_from_the_first_visible_line_and_words_beyond_the_edge_scroll() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
-        assert await screen.copied("v", "l", "l", "l", "right", "h", "y") == "line"
-        assert await screen.copied("v", "j", "l", "left", "down", "k", "y") == "line 21\nl"
-        assert await screen.copied("v", "G", "y") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
-        assert (await screen.press("v", *"bbbb"))[0] == "  line 19"
-        assert (await screen.press(*["e"] * 30))[-1] == "  line 30"
+        assert await screen.copied("alt+v", "right", "right", "right", "right", "left", "alt+w") == "line"
+        assert await screen.copied("alt+v", "down", "right", "left", "down", "up", "alt+w") == "line 21\nl"
+        assert await screen.copied("alt+v", "end", "alt+w") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
+        assert (await screen.press("alt+v", *["ctrl+left"] * 4))[0] == "  line 19"
+        assert (await screen.press(*["alt+f"] * 30))[-1] == "  line 30"
 
 
 async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
     async with showing(*(AnswerBlock(f"block {n}") for n in range(20))) as screen:
-        assert await screen.copied("K", "v", "k", "k", "y") == "block 17\n\nblock 18\n\nb"
+        assert await screen.copied("alt+up", "alt+v", "up", "up", "alt+w") == "block 17\n\nblock 18\n\nb"
         assert screen.transcript.viewport.follows
-        await screen.press("v", *["k"] * 30)
+        await screen.press("alt+v", *["up"] * 30)
         assert screen.transcript.scroll_offset.y < 10
-        await screen.press("g")
+        await screen.press("home")
         assert screen.transcript.selection.text.startswith("block 0\n")
+
+
+WORD_KEYS = {"w": "ctrl+right", "b": "ctrl+left", "e": "alt+f"}
 
 
 async def test_keys_select_words() -> None:
@@ -121,16 +124,17 @@ async def test_keys_select_words() -> None:
         "b": "o",
     }
     async with showing(AnswerBlock("one two, three four-five six"), AnswerBlock("last"), size=(24, 10)) as screen:
-        assert {keys: await screen.copied("v", *keys, "y") for keys in selected} == selected
+        for typed, text in selected.items():
+            assert await screen.copied("alt+v", *(WORD_KEYS[key] for key in typed), "alt+w") == text
 
 
 async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_another_meaning() -> None:
     async with showing(AnswerBlock("one two")) as screen:
-        await screen.press("v", "escape")
+        await screen.press("alt+v", "escape")
         assert not screen.transcript.selection.exists
-        await screen.press("y")
+        await screen.press("alt+w")
         assert screen.app.sent == []
-        await screen.press("K", "v", "e", "f", "escape", "w", "b", "e")
+        await screen.press("alt+up", "alt+v", "alt+f", "alt+e", "escape", "ctrl+right", "ctrl+left", "alt+e")
 
         chosen = [(message.number, message.what) for message in screen.app.sent]  # type: ignore[attr-defined]  # one kind
         assert chosen == [(1, "edit")]
@@ -139,24 +143,24 @@ async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_an
 async def test_a_selection_ends_when_its_lines_change() -> None:
     async with showing(done("ls", numbered(20)), AnswerBlock("a b")) as screen:
         number = screen.transcript.document.entries[1].id
-        await screen.press("v", "G")
+        await screen.press("alt+v", "end")
         screen.transcript.replace(number, AnswerBlock("other"))
         assert not screen.transcript.selection.exists
-        await screen.press("v")
+        await screen.press("alt+v")
         await screen.pilot.resize_terminal(30, 10)
         await screen.until(lambda: not screen.transcript.selection.exists)
-        await screen.press("v", "space")
+        await screen.press("alt+v", "enter")
         assert not screen.transcript.selection.exists
 
 
 async def test_a_block_is_copied_as_it_was_written() -> None:
     text = "# Title\n\n- *item*\x1b[2J\n\n```py\nx = 1\n\ny = 2\n```\n\n~~~\nz\n~~~"
     async with showing(PersonMessage("go"), done("ls", "a\n\nb"), AnswerBlock(text)) as screen:
-        assert await screen.copied("Y") == text.replace("\x1b", "␛")
-        assert await screen.copied("c") == "x = 1\n\ny = 2\nz"
-        assert await screen.copied("K", "K", "Y") == "a\n\nb"
-        assert await screen.copied("c") == "a\n\nb"
-        await screen.press("K", "c")
+        assert await screen.copied("alt+y") == text.replace("\x1b", "␛")
+        assert await screen.copied("alt+c") == "x = 1\n\ny = 2\nz"
+        assert await screen.copied("alt+up", "alt+up", "alt+y") == "a\n\nb"
+        assert await screen.copied("alt+c") == "a\n\nb"
+        await screen.press("alt+up", "alt+c")
         assert len(screen.app.sent) == 4
 
 

@@ -11,6 +11,7 @@ from textual.widgets import Static
 from tests.tui.transcript.conversations import done, numbered, view
 from tests.tui.transcript.screen import Shown, showing
 from tildone.base import replace
+from tildone.base.keys import TRANSCRIPT_BINDINGS, key_names
 from tildone.run.kit.components import Container
 from tildone.run.kit.definition import text_result
 from tildone.screens.transcript.blocks import (
@@ -32,16 +33,16 @@ async def test_it_opens_at_the_end_and_follows_it_until_one_scrolls_up() -> None
     """Nothing is announced until something is new; back at the end, it is followed again."""
     async with showing(AnswerBlock(numbered(30))) as screen:
         assert screen.rows[-1] == "  line 30"
-        assert (await screen.press("k"))[-1] == "  line 29"
-        await screen.press("k")
-        assert [(await screen.press("j"), screen.transcript.viewport.follows)[1] for _ in "jj"] == [False, True]
-        before = await screen.press("k", "k")
+        assert (await screen.press("up"))[-1] == "  line 29"
+        await screen.press("up")
+        assert [(await screen.press("down"), screen.transcript.viewport.follows)[1] for _ in range(2)] == [False, True]
+        before = await screen.press("up", "up")
         number = screen.transcript.add(AnswerBlock("one\ntwo"))
         await screen.stream(number, "\nthree")
 
         assert screen.transcript.viewport.new_lines == 4
         assert screen.rows == [*before[:-1], "  ↓ 4 new lines · end"]
-        assert (await screen.press("G"))[-1] == "  three▍"
+        assert (await screen.press("end"))[-1] == "  three▍"
         assert screen.transcript.viewport.follows
         await screen.stream(number, " more\n", "and")
         assert screen.rows[-2:] == ["  three more", "  and▍"]
@@ -53,25 +54,25 @@ async def test_it_opens_at_the_end_and_follows_it_until_one_scrolls_up() -> None
 
 async def test_keys_the_wheel_and_a_click_on_the_announcement_scroll() -> None:
     rows = {
-        ("k",): 20,
+        ("up",): 20,
         ("up", "up", "down"): 20,
         ("ctrl+u",): 16,
         ("ctrl+u", "ctrl+d", "ctrl+u"): 16,
         ("pageup",): 12,
         ("pageup", "pageup", "pagedown"): 12,
-        ("g",): 1,
-        ("home", "j"): 2,
-        ("g", "end"): 21,
+        ("home",): 1,
+        ("home", "down"): 2,
+        ("home", "end"): 21,
     }
     async with showing(AnswerBlock(numbered(30))) as screen:
-        found = {keys: (await screen.press("G", *keys))[0] for keys in rows}
+        found = {keys: (await screen.press("end", *keys))[0] for keys in rows}
         assert found == {keys: f"  line {first}" for keys, first in rows.items()}
         await screen.wheel(MouseScrollUp)
         assert screen.rows[0] == "  line 18"
         await screen.wheel(MouseScrollUp)
         await screen.wheel(MouseScrollDown)
         assert screen.rows[0] == "  line 18"
-        await screen.press("g")
+        await screen.press("home")
         await screen.add(AnswerBlock("new"))
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
         await screen.click((5, 9))
@@ -84,7 +85,7 @@ async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
     """The blocks above it get other heights, and so does the block itself."""
     long = [AnswerBlock(" ".join(f"a{block}w{word}" for word in range(60))) for block in range(30)]
     async with showing(*long, size=(60, 10)) as screen:
-        await screen.press("g", *["pagedown"] * 6)
+        await screen.press("home", *["pagedown"] * 6)
         first = screen.rows[0].split()[0]
         screen.transcript.add(AnswerBlock("new"))
         await screen.drawn(width)
@@ -96,7 +97,7 @@ async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("keys", "width"),
-    [(("g", *["pagedown"] * 8), 30), (("g", "j"), 100), (("pageup",) * 5, 30), (("pageup",) * 5, 100)],
+    [(("home", *["pagedown"] * 8), 30), (("home", "down"), 100), (("pageup",) * 5, 30), (("pageup",) * 5, 100)],
 )
 async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tuple[str, ...], width: int) -> None:
     """It is fitted to the width in parts: above the viewport, in it, and below."""
@@ -113,7 +114,7 @@ async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tu
 
         assert first in screen.rows[0].split()
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
-        assert (await screen.press("G"))[-1] == "  lines▍"
+        assert (await screen.press("end"))[-1] == "  lines▍"
 
 
 async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> None:
@@ -173,7 +174,7 @@ async def test_a_shorter_conversation_is_drawn_from_the_top_and_thinking_is_show
     async with showing(Thinking("first\nsecond")) as screen:
         folded = ["  Thinking · 2 lines · ctrl+t to show", *[""] * 9]
         assert screen.rows == folded
-        await screen.press("k", "j", "pageup", "g", "G")
+        await screen.press("up", "down", "pageup", "home", "end")
         assert screen.rows == folded
         assert await screen.press("ctrl+t") == ["  first", "  second", *[""] * 8]
         assert await screen.press("ctrl+t") == folded
@@ -181,8 +182,10 @@ async def test_a_shorter_conversation_is_drawn_from_the_top_and_thinking_is_show
 
 async def test_an_empty_transcript_takes_every_key() -> None:
     async with showing() as screen:
-        await screen.press(*"jkgGJKOvyYcnNfeo ", "ctrl+t", "ctrl+o", "alt+up", "ctrl+u", "pageup")
-        await screen.press("slash", "x", "enter", "n", "escape")
+        for keys in TRANSCRIPT_BINDINGS.values():
+            await screen.press(*key_names(keys))
+        await screen.press("escape", "ctrl+t", "ctrl+o")
+        await screen.press("ctrl+f", "x", "enter", "ctrl+n", "escape")
         await screen.pilot.click(screen.transcript, offset=(3, 3), times=3)
 
         assert screen.rows == [""] * 10
@@ -190,7 +193,7 @@ async def test_an_empty_transcript_takes_every_key() -> None:
 
 async def test_clearing_and_loading_show_another_conversation() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
-        await screen.press("g", "J")
+        await screen.press("home", "alt+down")
         screen.transcript.clear()
         await screen.pilot.pause()
         assert screen.rows == [""] * 10
@@ -279,23 +282,23 @@ async def test_the_cursor_goes_from_block_to_block() -> None:
     blocks = (PersonMessage("go"), done("ls", "x"), call, Remark(Container()), AnswerBlock("end"))
     async with showing(*blocks) as screen:
         assert marked(screen.rows) == []
-        await screen.press("E")
+        await screen.press("alt+g")
         assert paths(screen) == ["a b\x1b.py"]
-        assert marked(await screen.press("K")) == ["end"]
+        assert marked(await screen.press("alt+up")) == ["end"]
         assert marked(await screen.press("alt+up")) == ['Bash: "cat"', "  a"]
-        await screen.press("E")
+        await screen.press("alt+g")
         assert paths(screen) == ["a b\x1b.py"] * 2
-        assert marked(await screen.press("K")) == ['Bash: "ls"', "  x"]
-        await screen.press("E")
+        assert marked(await screen.press("alt+up")) == ['Bash: "ls"', "  x"]
+        await screen.press("alt+g")
         assert len(screen.app.sent) == 2
-        assert marked(await screen.press("K", "K")) == ["❯ go"]
-        assert marked(await screen.press("alt+down", "J", "J", "J")) == ["end"]
+        assert marked(await screen.press("alt+up", "alt+up")) == ["❯ go"]
+        assert marked(await screen.press("alt+down", "alt+down", "alt+down", "alt+down")) == ["end"]
 
 
 async def test_the_first_step_down_is_the_first_visible_block_and_the_viewport_goes_with_the_cursor() -> None:
     async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
-        assert marked(await screen.press("J")) == ["6", "."]
-        assert marked(await screen.press(*["K"] * 5)) == ["1", "."]
+        assert marked(await screen.press("alt+down")) == ["6", "."]
+        assert marked(await screen.press(*["alt+up"] * 5)) == ["1", "."]
         assert not screen.transcript.viewport.follows
 
 
@@ -305,11 +308,11 @@ async def test_a_call_is_expanded_where_it_is_and_folded_again() -> None:
     ) as screen:
         folded = screen.rows
         at = folded.index('  Bash: "ls"')
-        rows = await screen.press("space")
+        rows = await screen.press("enter")
         assert rows[at] == '  Bash: "ls"'
         assert rows[at + 9] == "    line 9"
         await screen.press("ctrl+o")
-        await screen.press("G")
+        await screen.press("end")
         assert screen.rows == folded
 
 
@@ -334,60 +337,56 @@ def paths(screen: Shown) -> list[str]:
 async def test_all_calls_are_expanded_also_those_to_come_and_what_is_folded_is_not_found() -> None:
     async with showing(done("ls", numbered(10)), done("cat", numbered(10)), size=(50, 40)) as screen:
         assert not screen.transcript.find("line 10")
-        await screen.press("O")
+        await screen.press("alt+o")
         assert screen.transcript.find("line 10")
         await screen.add(done("pwd", numbered(10)))
         assert screen.rows.count("    line 10") == 3
-        assert (await screen.press("O")).count("    line 10") == 0
+        assert (await screen.press("alt+o")).count("    line 10") == 0
 
 
 async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere() -> None:
     """Its lines are not new."""
     long = done("ls", numbered(12))
     async with showing(long, AnswerBlock(numbered(30)), long, size=(50, 12)) as screen:
-        await screen.press("g", "J")
+        await screen.press("home", "alt+down")
         assert screen.transcript.cursor == 1
-        await screen.press("G", "space")
+        await screen.press("end", "enter")
         assert screen.transcript.viewport.new_lines == 0
         screen.transcript.add(AnswerBlock("new"))
         assert screen.transcript.viewport.new_lines == 2
-        assert (await screen.press("G"))[-3:] == ["    line 12", "", "  new"]
-        await screen.press("g")
+        assert (await screen.press("end"))[-3:] == ["    line 12", "", "  new"]
+        await screen.press("home")
         assert "  line 12" not in screen.rows
 
 
 async def test_a_result_that_is_too_long_is_offered_to_a_pager() -> None:
     text = numbered(MAX_EXPANDED_LINES + 1)
     async with showing(done("cat", "short"), done("cat", text + "\x1b[2J"), size=(60, 20)) as screen:
-        assert "    2,001 lines · o opens them in a pager" in await screen.press("space")
-        await screen.press("o")
+        assert "    2,001 lines · alt+p opens them in a pager" in await screen.press("enter")
+        await screen.press("alt+p")
         [message] = screen.app.sent
         assert isinstance(message, TranscriptPane.PagerWanted)
         assert message.text == text + "␛[2J"
-        await screen.press("K", "K", "o")
+        await screen.press("alt+up", "alt+up", "alt+p")
         assert len(screen.app.sent) == 1
 
 
 async def test_the_keys_of_a_notice_work_while_it_is_last() -> None:
     notice = NoticeBlock("The provider refused the key.", offers=(Offer("r", "try again"), Offer("j", "another")))
     async with showing(AnswerBlock(numbered(30)), notice) as screen:
-        await screen.press("r", "j", "x")
+        assert [screen.transcript.offer(key) for key in "rjx"] == [True, True, False]
+        await screen.pilot.pause()
         chosen = [each for each in screen.app.sent if isinstance(each, TranscriptPane.OfferChosen)]
         assert [(each.number, each.key) for each in chosen] == [(2, "r"), (2, "j")]
-        assert screen.transcript.offer("r")
-        assert not screen.transcript.offer("x")
         screen.transcript.add(AnswerBlock("after"))
-        await screen.press("r")
-        await screen.pilot.pause()
-        assert len(screen.app.sent) == 3
         assert not screen.transcript.offer("r")
 
 
 async def test_a_block_is_chosen_to_go_another_way() -> None:
     async with showing(PersonMessage("go"), AnswerBlock("done")) as screen:
-        await screen.press("f", "e")
+        await screen.press("alt+f", "alt+e")
         assert screen.app.sent == []
-        await screen.press("K", "K", "f", "e")
+        await screen.press("alt+up", "alt+up", "alt+f", "alt+e")
         chosen = [each for each in screen.app.sent if isinstance(each, TranscriptPane.BlockChosen)]
         assert [(each.number, each.what) for each in chosen] == [(1, "fork"), (1, "edit")]
 
@@ -415,21 +414,21 @@ def found(screen: Shown, color: str = DARK.warning) -> list[str]:
 async def test_the_next_match_is_scrolled_to_and_the_search_starts_over() -> None:
     blocks = [AnswerBlock(numbered(10, f"b{block}")) for block in range(10)]
     async with showing(*blocks, size=(40, 8)) as screen:
-        await screen.press("g", "slash", *"10", "enter")
+        await screen.press("home", "ctrl+f", *"10", "enter")
         seen = []
         for _ in range(11):
             seen.append(next(row for row in screen.rows if row.endswith(" 10")).strip())
-            await screen.press("n")
+            await screen.press("ctrl+n")
         assert seen == [*(f"b{block} 10" for block in range(10)), "b0 10"]
         assert not screen.transcript.viewport.follows
 
 
 async def test_the_previous_match_is_found_backwards() -> None:
     async with showing(AnswerBlock("x 1\nx 2"), AnswerBlock("x 3")) as screen:
-        await screen.press("slash", "x", "enter")
+        await screen.press("ctrl+f", "x", "enter")
         seen = [screen.transcript.search.match]
         for _ in range(3):
-            await screen.press("N")
+            await screen.press("ctrl+p")
             seen.append(screen.transcript.search.match)
 
         assert seen == [(1, 0), (2, 0), (1, 1), (1, 0)]
@@ -438,26 +437,26 @@ async def test_the_previous_match_is_found_backwards() -> None:
 async def test_the_search_begins_at_the_viewport_and_words_that_are_nowhere_are_reported() -> None:
     async with showing(AnswerBlock(numbered(50)), size=(40, 8)) as screen:
         before = screen.transcript.scroll_offset
-        assert (await screen.press("slash", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
+        assert (await screen.press("ctrl+f", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
         assert screen.transcript.scroll_offset == before
-        await screen.press("n")
+        await screen.press("ctrl+n")
         assert (await screen.press("escape"))[-1] == "  line 50"
-        await screen.press("g", *["j"] * 14)
-        await screen.press("slash", *"line", "enter")
+        await screen.press("home", *["down"] * 14)
+        await screen.press("ctrl+f", *"line", "enter")
         assert screen.transcript.search.match == (1, 14)
-        await screen.press("escape", "slash", *"line", "enter", "N")
+        await screen.press("escape", "ctrl+f", *"line", "enter", "ctrl+p")
         assert screen.transcript.search.match == (1, 13)
 
 
 async def test_words_are_found_and_marked() -> None:
     """Also a word across a wrapped line."""
     async with showing(AnswerBlock("one two one"), PersonMessage("One"), size=(40, 8)) as screen:
-        assert (await screen.press("slash", *"onx", "backspace"))[-1] == "  /on▍"
+        assert (await screen.press("ctrl+f", *"onx", "backspace"))[-1] == "  /on▍"
         await screen.press("e", "enter")
 
         assert found(screen, DARK.accent) == ["one"]
         assert found(screen) == ["one", "One"]
-        await screen.press("n", "n")
+        await screen.press("ctrl+n", "ctrl+n")
         assert found(screen, DARK.accent) == ["One"]
         await screen.press("escape")
         assert found(screen) == []
@@ -469,12 +468,12 @@ async def test_words_are_found_and_marked() -> None:
 
 async def test_typing_can_be_given_up_the_last_words_are_searched_again_and_so_is_pasted_text() -> None:
     async with showing(AnswerBlock("one two")) as screen:
-        await screen.press("slash", *"two", "escape")
+        await screen.press("ctrl+f", *"two", "escape")
         assert screen.transcript.search.words == ""
-        await screen.press("slash", *"one", "enter", "slash", "enter")
+        await screen.press("ctrl+f", *"one", "enter", "ctrl+f", "enter")
         assert screen.transcript.search.words == "one"
         screen.transcript.post_message(Paste("ignored"))
-        await screen.press("slash")
+        await screen.press("ctrl+f")
         screen.transcript.post_message(Paste("one\x1b[2J\nnext"))
         await screen.pilot.pause()
         assert screen.rows[-1] == "  /one␛[2J▍"

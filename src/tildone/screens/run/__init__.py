@@ -16,7 +16,9 @@ APP_KEYS = (
     ScreenKey("run.tree", "the conversation as a tree (/tree)", "app.command('tree')"),
     ScreenKey("run.conversations", "other conversations (/sessions)", "app.command('sessions')"),
     ScreenKey(
-        "app.interrupt", "close what is open; else stop the countdown; else the turn; twice: its command", "app.escape"
+        "app.interrupt",
+        "close what is open; else stop the countdown; else the turn; twice: its command; what waits comes back",
+        "app.escape",
     ),
     ScreenKey("app.clear", "copy a selection; else empty the editor; else stop; twice: leave", "app.interrupt"),
     ScreenKey("run.nextPane", "the next pane; while a list is open, complete", "app.next_pane"),
@@ -32,6 +34,12 @@ EDITOR_KEYS = (
     ScreenKey("editor.newLine", "a new line; \\ before enter, too", "new_line", Pane.EDITOR),
     ScreenKey("editor.earlier", "what you sent before, by the beginning of what is typed", "earlier", Pane.EDITOR),
     ScreenKey("editor.later", "what you sent after that", "later", Pane.EDITOR),
+    ScreenKey(
+        "editor.conversationEnd",
+        "at the end of the text: the end of the conversation",
+        "app.conversation_end",
+        Pane.EDITOR,
+    ),
     ScreenKey("app.exit", "leave, if nothing is typed (/quit)", "app.leave", Pane.EDITOR),
 )
 WORD_KEYS = (

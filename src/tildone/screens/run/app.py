@@ -26,6 +26,7 @@ from tildone.base.keys import ALL_BINDINGS, key_names
 from tildone.plan.gate import Patience
 from tildone.plan.text.state import SessionWord
 from tildone.plan.text.styles import Role, Span, plain
+from tildone.run.host import Host
 from tildone.run.metering import RunMeter
 from tildone.screens.run import APP_KEYS, FIXED, KEYS, listed_first
 from tildone.screens.run.composer import CompletionList, Composer, EditorCompleter, EditorCompletions
@@ -60,6 +61,7 @@ ABOUT = {
 SAME = {"exit": "quit", "fork": "tree"}
 """Other names of commands."""
 
+LEAVING = ("/quit", *(f"/{name}" for name, same in SAME.items() if same == "quit"))
 WITH_ARGUMENT = frozenset({"later", "theme"})
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s+(?P<rest>.*))?", re.DOTALL)
 ESCAPED = "//"
@@ -97,19 +99,27 @@ class ScreenCommands:
         if name == "theme" and rest.strip() in THEMES:
             self._change_theme(rest.strip())
         elif name == "theme":
-            self._conversation.feed.note(f"The themes are {', '.join(THEMES)}.", "warning")
+            self._note(f"The themes are {', '.join(THEMES)}.", "warning")
         elif name != "later":
             self._actions[SAME.get(name, name)]()
         elif rest.strip():
             self.deliver(rest.strip(), later=True)
 
     def deliver(self, text: str, *, later: bool = False) -> None:
-        """Run a command; send anything else to the model, before its next request if it is working."""
-        talk, host = self._conversation, self._conversation.host
-        if host is None:
-            self._composer.fill(text)
-            talk.feed.note("The model is being loaded; your text is kept.", "warning")
-            return
+        """Run a command; send anything else to the model, before its next request if it is working.
+
+        While the run is starting, everything waits, except for the wish to leave.
+        """
+        talk = self._conversation
+        if text in LEAVING:
+            self.run(text.removeprefix("/"))
+        elif talk.ready is None:
+            talk.early.append((text, later))
+        else:
+            talk.spawn(self.perform(talk.ready, text, later))
+
+    async def perform(self, host: Host, text: str, later: bool) -> None:  # noqa: FBT001  as it was kept
+        """Deliver a text to a host that has started."""
         command = COMMAND.fullmatch(text)
         name = command["name"] if command else ""
         own = {*ABOUT, *SAME}
@@ -117,13 +127,12 @@ class ScreenCommands:
             self.run(name, command["rest"] or "")
         elif name and name not in host.commands:
             close = [f"/{known}" for known in closest(name, (*host.commands, *own))]
-            talk.feed.note(
+            self._note(
                 f"There is no command /{name}; {did_you_mean(close) if close else '/help lists them'}", "warning"
             )
         else:
-            talk.send(
-                host, text.removeprefix("/") if text.startswith(ESCAPED) else text, later=later, is_command=bool(name)
-            )
+            text = text.removeprefix("/") if text.startswith(ESCAPED) else text
+            await self._conversation.send(host, text, later=later, is_command=bool(name))
 
     def choose(self, name: str) -> None:
         """Run a command that was chosen from a list; if it may take an argument, let the person type it."""
@@ -137,7 +146,12 @@ class ScreenCommands:
         rows = [(f"/{name}", about) for name, about in self.listed()]
         width = max(len(name) for name, _ in rows)
         more = ("//TEXT", "send a message that begins with a slash")
-        self._conversation.feed.note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))
+        self._note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))
+
+    def _note(self, text: str, kind: str = "info") -> None:
+        """Answer what the person has sent, where they see it."""
+        self._conversation.feed.note(text, kind)
+        self._conversation.view.go_to_end()
 
 
 TICK_SECONDS, DRAW_SECONDS = 0.25, 0.05
@@ -204,7 +218,11 @@ class RunApp(App[None]):
         )
         self.completion_list = CompletionList(palette)
         self.panel = QuestionPanel(
-            palette, may_take_keys=self._may_take_keys, give_back=self._keys_to_editor, answered=self._question_answered
+            palette,
+            may_take_keys=self._may_take_keys,
+            give_back=self._keys_to_editor,
+            answered=self._question_answered,
+            changed=self._question_changed,
         )
         around = AroundConversation(
             self.draw_soon,
@@ -212,6 +230,7 @@ class RunApp(App[None]):
             lambda: self.lines.told(self.draw),
             self._question_opened,
             lambda: question_detail(backend.conversations.cwd, self.detail.plan),
+            lambda host, text, later: self.commands.perform(host, text, later),  # noqa: PLW0108  they are made below
         )
         self.conversation = Conversation(backend, meter, self.composer, around, palette, self.keys)
         self.lines = RunLines(self.conversation, lambda: self.detail, patience, palette, self.keys)
@@ -276,6 +295,7 @@ class RunApp(App[None]):
         )
         self._follower.start()
         self.set_interval(TICK_SECONDS, lambda: self.draw() if self.lines.tick() else None)
+        self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -345,6 +365,8 @@ class RunApp(App[None]):
             typed = event.is_printable or event.key in TAKES_OVER
         if typed:
             self.conversation.take_over()
+        if self._is_text(event):
+            self.screen.set_focus(self.composer)
         await super().on_event(event)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -367,6 +389,7 @@ class RunApp(App[None]):
     @on(Composer.Sent)
     def on_sent(self, message: Composer.Sent) -> None:
         self.commands.deliver(message.text, later=message.later)
+        self.draw_soon()
 
     @on(Composer.Typing)
     async def on_typing(self) -> None:
@@ -415,15 +438,21 @@ class RunApp(App[None]):
         self.push_screen(action_screen(self._palette, [*actions.values(), *commands.values()], keys), run)
 
     def action_escape(self) -> None:
-        """Close what is open; else stop the countdown; else stop the turn."""
+        """Close what is open; else stop the countdown; else stop the turn, and take back what it has not read."""
         if self._plan_is_over and self._plan_wanted:
             self._hide_plan()
         elif not self.composer.has_focus:
             self.composer.focus()
         elif self.conversation.is_counting_down:
             self.conversation.take_over()
-        elif self.conversation.is_working:
-            self._stop_turn()
+        else:
+            if self.conversation.is_working:
+                self._stop_turn()
+            if texts := self.conversation.take_back():
+                self.composer.fill("\n".join(filter(None, (self.composer.text, *texts))))
+                # No list of completions: the key may come again.
+                self.composer.completions = EditorCompletions(dismissed=self.composer.text)
+                self.draw_soon()
 
     def action_interrupt(self) -> None:
         """Copy a selection; else empty the editor; else as esc; twice, leave."""
@@ -469,6 +498,9 @@ class RunApp(App[None]):
     def action_redraw(self) -> None:
         self.refresh(layout=True)
         self.draw()
+
+    def action_conversation_end(self) -> None:
+        self.conversation.view.go_to_end()
 
     def action_expand(self) -> None:
         self.conversation.view.action_fold()
@@ -620,12 +652,30 @@ class RunApp(App[None]):
         self._answered = key, monotonic()
         self.composer.focus()
 
+    def _question_changed(self, hint: str) -> None:
+        if hint:
+            self.say(Notice(hint))
+        self.draw_soon()
+
     def _keys_to_editor(self, event: events.Key | events.Paste | None) -> None:
         """Give the keys back, with the one that was meant for the editor."""
         self.composer.focus()
         if event is not None:
             self.composer.type_key(event)
         self.draw_soon()
+
+    def _is_text(self, event: events.Event) -> bool:
+        """Return whether something is typed or pasted while the conversation has the keys, and has no use for it."""
+        view = self.conversation.view
+        if (
+            not isinstance(event, events.Key | events.Paste)
+            or self.focused is not view
+            or view.search.typed is not None
+        ):
+            return False
+        if isinstance(event, events.Paste):
+            return True
+        return event.is_printable and event.key not in self.screen.active_bindings
 
     def _may_take_keys(self) -> bool:
         """Return whether a question may take the keys by itself."""

@@ -359,6 +359,8 @@ class Composer(TextArea):
             self.action_new_line()
         elif self._is(key, "app.exit") and not self.text:
             self.app.call_later(self.run_action, "app.leave")
+        elif self._is(key, "editor.conversationEnd") and (key != "end" or self.cursor_location == self.document.end):
+            self.app.call_later(self.run_action, "app.conversation_end")
         elif not self.text and event.character and self._offered(event.character):
             return True
         elif self._is(key, "editor.earlier") and self.cursor_at_first_line:

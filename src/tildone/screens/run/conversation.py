@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
@@ -147,6 +147,13 @@ class ConversationFeed:
     def expect(self, text: str) -> None:
         """The person has sent this text: it is shown as theirs when it is delivered."""
         self._own.append(text)
+
+    def withdraw(self, queued: Iterable[str]) -> list[str]:
+        """Return those of the queued texts that the person has sent, in their order, and expect them no longer."""
+        texts = set(queued)
+        withdrawn = [text for text in self._own if text in texts]
+        self._own = [text for text in self._own if text not in texts]
+        return withdrawn
 
     def note(self, text: str, kind: str = "info") -> None:
         self._view.add(Remark(Text(text, NOTE_ROLES.get(kind, Role.MUTED))))
@@ -310,7 +317,7 @@ class AroundConversation:
 
     `changed` draws the lines around it soon, `say` shows a short message, and `told` returns the words for a message
     that told the model to go on. `opened` is called with the question that is asked now, and `detail` returns where a
-    command would run.
+    command would run. `deliver` delivers to the host what was sent while it was starting.
     """
 
     changed: Callable[[], None]
@@ -318,10 +325,14 @@ class AroundConversation:
     told: Callable[[], str]
     opened: Callable[[AskedQuestion[Any] | None], None]
     detail: Callable[[], str]
+    deliver: Callable[[Host, str, bool], Awaitable[None]]
 
 
 class Conversation(Vertical):
-    """One run. `failure` is why it could not start."""
+    """One run. `failure` is why it could not start; `ready` is the host once it takes messages.
+
+    `early` is what was sent before, and whether it is for when the model has stopped.
+    """
 
     def __init__(
         self,
@@ -335,7 +346,9 @@ class Conversation(Vertical):
         super().__init__(id="left")
         self.backend, self.meter = backend, meter
         self.host: Host | None = None
+        self.ready: Host | None = None
         self.failure: TildoneError | None = None
+        self.early: list[tuple[str, bool]] = []
         self.queued: list[str] = []
         self.running_calls: dict[str, str] = {}
         self.model_name = backend.settings.model or "shell"
@@ -355,7 +368,7 @@ class Conversation(Vertical):
         )
         self._composer, self._around, self._keys = composer, around, keys
         self._shown: Transcript = backend.transcript
-        self._stops_later = False
+        self._stops = self._stops_later = False
         self.unlisten: Callable[[], None] = lambda: None
         """Stops following the host."""
         self._spoken = asyncio.Event()
@@ -369,6 +382,11 @@ class Conversation(Vertical):
         return self.host is not None and self.host.is_running
 
     @property
+    def waiting(self) -> list[str]:
+        """What was sent and has not been read yet."""
+        return [*self.queued, *(text for text, _ in self.early)]
+
+    @property
     def is_counting_down(self) -> bool:
         """Whether the model is about to be told to go on."""
         return self.host is not None and bool(self.host.pending) and not self.host.is_running
@@ -380,7 +398,7 @@ class Conversation(Vertical):
                 await asyncio.to_thread(self.backend.prepare)
             host = self.host = self.backend.open(self.ui)
             self.model_name = self.backend.settings.model or host.model.id
-            self.unlisten = host.listen(self._handle)
+            self.unlisten = host.listen(lambda event: self._handle(host, event))
             self.show()
             for notice in notices:
                 self.feed.note(notice.removeprefix("tildone: "), "warning")
@@ -389,6 +407,9 @@ class Conversation(Vertical):
             if self.backend.prompt is not None:
                 self.feed.expect(self.backend.prompt)
                 await host.prompt(self.backend.prompt)
+            while self.early:
+                await self._around.deliver(host, *self.early.pop(0))
+            self.ready = host
             await self._until_over(host)
         except TildoneError as error:
             self.failure = error
@@ -409,11 +430,26 @@ class Conversation(Vertical):
             self.show()
         self.feed.note(text, kind)
 
-    def send(self, host: Host, text: str, *, later: bool = False, is_command: bool = False) -> None:
-        """Send a text to the model; or to the host, if it is one of its commands."""
+    async def send(self, host: Host, text: str, *, later: bool = False, is_command: bool = False) -> None:
+        """Send a text to the model, or to the host if it is one of its commands. What comes of it is followed."""
+        self.view.go_to_end()
         if not is_command:
             self.feed.expect(text)
-        self.spawn(self._send(host, text, later=later, is_command=is_command))
+        if text.startswith("/") and not is_command:
+            await (host.follow_up(text) if later else host.steer(text))
+        else:
+            await host.prompt(text, behavior=Delivery.FOLLOW_UP if later else Delivery.STEER)
+        self._spoken.set()
+        self._around.changed()
+
+    def take_back(self) -> list[str]:
+        """Return what the person has sent and nobody has read, the oldest first; it is not delivered any more."""
+        texts = self.feed.withdraw(self.queued)
+        if self.host is not None:
+            self.host.withdraw(texts)
+        texts += [text for text, _ in self.early]
+        self.early.clear()
+        return texts
 
     def take_over(self) -> None:
         """Stop a countdown, because the person does something."""
@@ -422,6 +458,7 @@ class Conversation(Vertical):
 
     def stop(self, *, later: bool = False) -> None:
         """Stop the running turn, now or when the running tools have ended."""
+        self._stops = True
         if later:
             self._stops_later = True
         elif self.host is not None:
@@ -429,7 +466,7 @@ class Conversation(Vertical):
 
     def retry(self) -> None:
         if self.host is not None and not self.is_working:
-            self.send(self.host, CONTINUE)
+            self.spawn(self.send(self.host, CONTINUE))
 
     def show_request(self) -> None:
         """Show what the model was sent, message by message, shortened."""
@@ -512,14 +549,6 @@ class Conversation(Vertical):
         else:
             self.spawn(self._edit_message(entry))
 
-    async def _send(self, host: Host, text: str, *, later: bool, is_command: bool) -> None:
-        if text.startswith("/") and not is_command:
-            await (host.follow_up(text) if later else host.steer(text))
-        else:
-            await host.prompt(text, behavior=Delivery.FOLLOW_UP if later else Delivery.STEER)
-        self._spoken.set()
-        self._around.changed()
-
     async def _until_over(self, host: Host) -> None:
         """Wait for the end of a run that the person cannot go on with; otherwise, until they leave."""
         await host.over()
@@ -529,7 +558,7 @@ class Conversation(Vertical):
             await self._spoken.wait()
             await host.over()
 
-    def _handle(self, event: events.PublicEvent) -> None:
+    def _handle(self, host: Host, event: events.PublicEvent) -> None:
         self.meter.feed(event)
         match event:
             case events.QueueUpdate(steering, follow_up):
@@ -545,7 +574,11 @@ class Conversation(Vertical):
                 self.model_name = f"{provider}:{name}"
             case events.AgentEnd():
                 self.running_calls.clear()
-                self._stops_later = False
+            case events.AgentSettled():
+                # What was sent after the person had stopped the turn begins the next one.
+                for text in self.take_back() if self._stops else ():
+                    self.spawn(self.send(host, text))
+                self._stops = self._stops_later = False
             case _:
                 pass
         self.feed.render(event)

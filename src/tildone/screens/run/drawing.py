@@ -101,12 +101,12 @@ _FOOTERS = {
         *(Hint("steer", ("tui.input.submit",)), _STOP, Hint("later", ("app.message.followUp",)), _PANE, _PLAN, _EXPAND),
     ),
     FooterMode.COUNTDOWN: (_SEND, Hint("leave it", ("app.interrupt",)), _PLAN),
-    FooterMode.QUESTION: (Hint("answer", ("y", "a", "n")), Hint("editor", ("escape",)), Hint("read first", ("tab",))),
+    FooterMode.QUESTION: (Hint("editor", ("escape",)), Hint("read first", ("run.nextPane",))),
     FooterMode.WAITING_QUESTION: (Hint("answers", ("run.nextPane",)), _SEND, _STOP),
     FooterMode.TRANSCRIPT: (
         Hint("scroll", ("transcript.lineDown", "transcript.lineUp")),
-        *(Hint("expand", ("transcript.fold",)), Hint("find", ("transcript.find",)), Hint("copy", ("transcript.copy",))),
-        *(Hint("end", ("transcript.last",)), _EDITOR, _PLAN),
+        *(Hint("expand", ("transcript.fold",)), Hint("find", ("transcript.find",)), Hint("end", ("transcript.last",))),
+        *(_EDITOR, Hint("copy", ("transcript.copy",)), _PLAN),
     ),
     FooterMode.PLAN: (*PLAN_HINTS, _EDITOR),
 }
@@ -212,7 +212,9 @@ class RunLines:
         texts, word = self.texts, self._word()
         texts["top"].show(lambda columns: [top_line(self._plan, word, columns, self._keys)])
         texts["status"].show(lambda columns: [self._status_line(word, columns)])
-        texts["footer"].show(lambda columns: [footer_line(FOOTERS[mode], columns, self._keys)])
+        question = self._conversation.ui.question if mode is FooterMode.QUESTION else None
+        hints = (*([Hint("answer", question.keys())] if question else ()), *FOOTERS[mode])
+        texts["footer"].show(lambda columns: [footer_line(hints, columns, self._keys)])
         rows = self._widget_rows(max(1, columns))
         texts["widgets"].display = bool(rows)
         texts["widgets"].styles.height = max(1, len(rows))
@@ -322,7 +324,7 @@ class RunLines:
         """The rows above the editor: queued messages, what extensions show, the countdown, the running command."""
         talk = self._conversation
         rows: list[Line] = [
-            (Span(clip_text(f" ❯ {printable(text)} (waits)", columns), Role.DIM),) for text in talk.queued
+            (Span(clip_text(f" ❯ {printable(text)} (waits)", columns), Role.DIM),) for text in talk.waiting
         ]
         seconds = talk.backend.settings.countdown
         for key, lines in talk.ui.widgets.items():

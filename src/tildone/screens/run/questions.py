@@ -4,7 +4,9 @@ Theory of operation. A question appears while the person may be typing, so a key
 the editor. The editor keeps the keys when a question appears. The question takes them by itself only once it has been
 shown for 300 ms, the editor is empty, and no key has come for a second; Tab takes them at once. Its keys count 300 ms
 after the first frame in which its end was visible: nobody can have read a longer command before. A key that arrives
-earlier, a paste, and a character that answers nothing go to the editor, and Enter answers nothing.
+earlier and a paste go to the editor, and Enter answers nothing. A character that answers nothing leaves the keys to the
+question, which says what answers. If another one follows within a second, somebody is typing: both go to the editor,
+and what comes then. So no key inside a word answers.
 """
 
 import asyncio
@@ -127,6 +129,7 @@ WHY = "Why not? The model reads it. Enter alone says no without a reason; esc go
 INDENT = "   "
 SIDE_BY_SIDE_COLUMNS, SIDE_BY_SIDE_DEFAULT = 120, 160
 _NUMBERED = digits[1:] + ascii_lowercase
+MAX_KEYS = 4
 
 
 @value
@@ -155,6 +158,19 @@ class AskedQuestion(Generic[T]):
         """Set the answer, unless it is already set."""
         if not self.answer.done():
             self.answer.set_result(answer)
+
+    def answers(self) -> dict[str, str]:
+        """Return the keys that answer now, and their words."""
+        return {}
+
+    def hint(self) -> str:
+        """Return what a person is told whose key answers nothing."""
+        return f"Keys that answer: {' '.join(self.keys())}"
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys that answer now, as they are listed: of many, the first and the last."""
+        keys = tuple(self.answers()) or ("enter",)
+        return keys if len(keys) <= MAX_KEYS else (f"{keys[0]}–{keys[-1]}",)
 
     def press(self, key: str) -> bool:  # noqa: ARG002  a question without keys
         """Apply a key: a character, or Textual's name of another key. Return whether it meant something."""
@@ -200,6 +216,9 @@ class AskedKeyQuestion(AskedQuestion[T]):
         self._listed = listed
         self._chosen = -1
 
+    def answers(self) -> dict[str, str]:
+        return {key: printable(choice.label) for key, choice in self.choices.items()}
+
     def press(self, key: str) -> bool:
         choice = self.choices.get(key)
         if self._listed and key in ("up", "down"):
@@ -216,15 +235,15 @@ class AskedKeyQuestion(AskedQuestion[T]):
         rows = super().rows(columns)
         if not self._listed:
             return rows
-        for index, (key, choice) in enumerate(self.choices.items()):
+        for index, (key, label) in enumerate(self.answers().items()):
             mark = "●" if index == self._chosen else " "
-            rows.append((Span(f" {mark} ", Role.ACCENT), Span(key, bold=True), Span(f" {printable(choice.label)}")))
+            rows.append((Span(f" {mark} ", Role.ACCENT), Span(key, bold=True), Span(f" {label}")))
         return rows
 
     def key_line(self, columns: int) -> list[Line]:
         if self._listed:
             return [(Span(f"{INDENT}a key answers, or ↑ ↓ and enter", Role.DIM),)]
-        return keys_line([(key, printable(choice.label)) for key, choice in self.choices.items()], columns)
+        return keys_line([*self.answers().items()], columns)
 
 
 class AskedPermission(AskedQuestion[PermissionReply]):
@@ -238,6 +257,20 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         self._confirms = ""
         self._yes = "Y" if request.caution else "y"
 
+    def answers(self) -> dict[str, str]:
+        if self.asks_text:
+            return {}
+        always = f"{printable(self._request.always)}, {self._request.scope}"
+        count = format_count(len(self._request.plan), "command")
+        if self._confirms:
+            again = always if self._confirms == "a" else f"exactly the {count} above"
+            return {self._confirms: f"again: {again}"}
+        plan = {"p": f"all {count} of the plan"} if self._request.plan else {}
+        return {self._yes: "once", "a": always, **plan, "n": "no, and say why"}
+
+    def hint(self) -> str:
+        return f"{self._yes} allows, n refuses"
+
     def press(self, key: str) -> bool:
         """Apply a key. An answer that covers more than this call is asked for once more."""
         confirms, self._confirms = self._confirms, ""
@@ -245,7 +278,7 @@ class AskedPermission(AskedQuestion[PermissionReply]):
             self._reply(PermissionAnswer.ONCE)
         elif key == "n":
             self.asks_text = True
-        elif key in ("a", "p") and (key == "a" or self._request.plan):
+        elif key in ("a", "p") and key in self.answers():
             if confirms != key:
                 self._confirms = key
             else:
@@ -283,14 +316,9 @@ class AskedPermission(AskedQuestion[PermissionReply]):
     def key_line(self, columns: int) -> list[Line]:
         if self.asks_text:
             return [(Span(f"{INDENT}{WHY}", Role.MUTED),)]
-        always = f"{printable(self._request.always)}, {self._request.scope}"
-        if self._confirms == "a":
-            return keys_line([("a", f"again: {always}"), ("any other key", "back")], columns)
-        count = format_count(len(self._request.plan), "command")
-        if self._confirms == "p":
-            return keys_line([("p", f"again: exactly the {count} above"), ("any other key", "back")], columns)
-        keys = [(self._yes, "once"), ("a", always), ("n", "no, and say why")]
-        keys[2:2] = [("p", f"all {count} of the plan")] if self._request.plan else []
+        keys = [*self.answers().items()]
+        if self._confirms:
+            return keys_line([*keys, ("any other key", "back")], columns)
         if len(self.hunks(columns)) > 1:
             keys.append(("j k", "next"))
         if self._diff and columns >= SIDE_BY_SIDE_COLUMNS and fits_side_by_side(self._diff, columns):
@@ -422,17 +450,27 @@ class QuestionPanel(Vertical):
         may_take_keys: Callable[[], bool],
         give_back: Callable[[events.Key | events.Paste | None], None],
         answered: Callable[[str], None],
+        changed: Callable[[str], None],
     ) -> None:
-        """`give_back` gives the keys to the editor, with one that was meant for it; `answered` has the key that did."""
+        """`give_back` gives the keys to the editor, with one that was meant for it; `answered` has the key that did.
+
+        `changed` is called after a key of the question, with what to tell the person.
+        """
         super().__init__(id="question")
-        self._may_take_keys, self._give_back, self._answered = may_take_keys, give_back, answered
+        self._may_take_keys, self._give_back, self._answered, self._changed = (
+            may_take_keys,
+            give_back,
+            answered,
+            changed,
+        )
         self._clock: Callable[[], float] = monotonic
         self.body = QuestionRows(palette)
         self.body.is_armed = lambda: self._is_armed(self._clock())
         self.body.pressed = self._pressed
         self._field = LineInput(compact=True, id="question-field", select_on_focus=False)
         self._readable_since: float | None = None
-        self._taken_at = 0.0
+        self._taken_at = self._typed_at = 0.0
+        self._typed: events.Key | None = None
 
     def compose(self) -> ComposeResult:
         yield self.body
@@ -473,7 +511,7 @@ class QuestionPanel(Vertical):
     def take_keys(self) -> None:
         question = self.question
         if question is not None:
-            self._taken_at = self._clock()
+            self._taken_at, self._typed_at, self._typed = self._clock(), 0.0, None
             (self._field if question.asks_text else self.body).focus()
             self.call_after_refresh(self.body.build)
             self.set_timer(ARMING_SECONDS, self.body.build)
@@ -555,6 +593,11 @@ class QuestionPanel(Vertical):
 
     def _press(self, question: AskedQuestion[Any], event: events.Key) -> None:
         key = event.character if event.is_printable and event.character else event.key
+        if event.is_printable and event.time - self._typed_at < QUIET_SECONDS:
+            for typed in filter(None, (self._typed, event)):
+                self._give_back(typed)
+            self._typed, self._typed_at = None, event.time
+            return
         hunks = question.hunks(max(8, self.body.size.width - 2))
         if key in ("j", "k") and hunks:
             later = [row for row in hunks if row > self.body.top]
@@ -563,7 +606,10 @@ class QuestionPanel(Vertical):
             return
         if not question.press(key):
             if event.is_printable:
-                self._give_back(event)
+                self._changed(question.hint())
+                # The letter of an answer, with or without shift, is a slip and no text.
+                if key.swapcase() not in question.answers():
+                    self._typed, self._typed_at = event, event.time
             return
         self._field.display = question.asks_text
         if question.answer.done():
@@ -572,6 +618,7 @@ class QuestionPanel(Vertical):
             self._field.value = ""
             self._field.focus()
         self.body.build()
+        self._changed("")
 
 
 class RunUI:

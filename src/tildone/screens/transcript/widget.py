@@ -301,16 +301,14 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:
-        """Take the keys of a search that is being typed, and those that the last block offers."""
+        """Take the keys of a search that is being typed."""
         if self.search.typed is not None:
             words = self.search.type_key(event)
             if words is not None:
                 self.find(words)
             self.refresh()
-        elif not (event.character and self.offer(event.character)):
-            return
-        event.stop()
-        event.prevent_default()
+            event.stop()
+            event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
         if self.search.typed is not None:

@@ -277,7 +277,7 @@ class WatchApp(App[None]):
 
     @on(RowList.Selected)
     def on_selected(self) -> None:
-        copy, end = (prompt.shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
+        copy, end = (prompt.shown_keys(self.keys[name])[0] for name in ("task.copy", "transcript.escape"))
         self.notify_change(Notice(f"Selected: {copy} copies it, {end} ends the selection."))
 
     @on(RowList.CopyWanted)

@@ -370,7 +370,7 @@ def first_key(keys: KeyBindings, name: str) -> str:
 def footer_line(hints: Sequence[Hint], columns: int, keys: KeyBindings = ALL_BINDINGS) -> Line:
     """Return as many keys as fit, the first ones; the last one is always shown."""
     shown = [(" ".join(first_key(keys, name) for name in hint.names), hint.word) for hint in hints]
-    while len(shown) > 1 and sum(display_width(f"{key} {word}") + 2 for key, word in shown) - 1 > columns:
+    while len(shown) > 1 and sum(display_width(f"{key} {word}") + 2 for key, word in shown) + 1 > columns:
         shown.pop(-2)
     return Span(" "), *(part for key, word in shown for part in (Span(key, bold=True), Span(f" {word}  ", Role.MUTED)))
 

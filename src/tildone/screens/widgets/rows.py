@@ -274,7 +274,7 @@ class RowList(ResizedWidget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         if not self.has_selection:
             return
-        if self._is_key(event, "transcript.copy", "transcript.copySelection"):
+        if self._is_key(event, "task.copy", "transcript.copySelection"):
             self.post_message(self.CopyWanted(self.selected))
         elif not self._is_key(event, "transcript.escape"):
             return

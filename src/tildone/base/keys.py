@@ -137,27 +137,31 @@ TRANSCRIPT_BINDINGS: KeyBindings = {
     "transcript.nextBlock": "alt+down",
     "transcript.previousBlock": "alt+up",
     "transcript.fold": "enter",
-    "transcript.foldAll": "alt+o",
-    PAGER: "alt+p",
-    "transcript.openFile": "alt+g",
-    "transcript.select": "alt+v",
+    "transcript.foldAll": "ctrl+r",
+    PAGER: "f9",
+    "transcript.openFile": "f7",
+    "transcript.select": "ctrl+k",
     "transcript.left": "left",
     "transcript.right": "right",
     "transcript.nextWord": "ctrl+right",
-    "transcript.previousWord": "alt+b,ctrl+left",
-    "transcript.wordEnd": "alt+f",
-    "transcript.copy": "alt+w",
+    "transcript.previousWord": "ctrl+left",
+    "transcript.wordEnd": "alt+right",
+    "transcript.copy": "ctrl+y",
     "transcript.copySelection": "ctrl+c",
-    "transcript.copyBlock": "alt+y",
-    "transcript.copyCode": "alt+c",
+    "transcript.copyBlock": "f8",
+    "transcript.copyCode": "ctrl+e",
     "transcript.find": "ctrl+f",
     "transcript.nextMatch": "ctrl+n",
     "transcript.previousMatch": "ctrl+p",
-    "transcript.fork": "alt+f",
-    "transcript.edit": "alt+e",
+    "transcript.fork": "f6",
+    "transcript.edit": "f5",
     "transcript.escape": "escape",
 }
-"""The actions of a conversation on the screen. None has a character: what is typed there goes to the editor."""
+"""The actions of a conversation on the screen. None has a character: what is typed there goes to the editor.
+
+None has a character after `alt+` either: a terminal sends it as Escape and the character, and Textual knows it only if
+nothing follows at once.
+"""
 
 ALL_BINDINGS: KeyBindings = {
     **DEFAULT_BINDINGS,

@@ -104,7 +104,7 @@ def test_a_result_that_is_too_long_is_left_to_a_pager() -> None:
     call = done("cat", numbered(MAX_EXPANDED_LINES + 1))
 
     assert len(shown(call, expanded=True)) == len(shown(call)) + 1
-    assert shown(call, expanded=True)[-1] == "  2,001 lines · alt+p opens them in a pager"
+    assert shown(call, expanded=True)[-1] == "  2,001 lines · f9 opens them in a pager"
     assert len(shown(done("cat", numbered(MAX_EXPANDED_LINES)), expanded=True)) == MAX_EXPANDED_LINES + 1
 
 

@@ -44,7 +44,7 @@ async def test_a_drag_selects_and_a_key_copies() -> None:
         await drag(screen, (7, 0), (6, 3), (11, 3))
         assert screen.transcript.selection.exists
         assert screen.app.sent == []
-        assert await screen.copied("alt+w") == "on\n\none two three four five six"
+        assert await screen.copied("ctrl+y") == "on\n\none two three four five six"
         assert not screen.transcript.selection.exists
 
 
@@ -88,24 +88,24 @@ async def test_a_drag_beyond_the_edge_scrolls() -> None:
 
 async def test_keys_select_from_the_first_visible_line_and_words_beyond_the_edge_scroll() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
-        assert await screen.copied("alt+v", "right", "right", "right", "right", "left", "alt+w") == "line"
-        assert await screen.copied("alt+v", "down", "right", "left", "down", "up", "alt+w") == "line 21\nl"
-        assert await screen.copied("alt+v", "end", "alt+w") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
-        assert (await screen.press("alt+v", *["ctrl+left"] * 4))[0] == "  line 19"
-        assert (await screen.press(*["alt+f"] * 30))[-1] == "  line 30"
+        assert await screen.copied("ctrl+k", "right", "right", "right", "right", "left", "ctrl+y") == "line"
+        assert await screen.copied("ctrl+k", "down", "right", "left", "down", "up", "ctrl+y") == "line 21\nl"
+        assert await screen.copied("ctrl+k", "end", "ctrl+y") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
+        assert (await screen.press("ctrl+k", *["ctrl+left"] * 4))[0] == "  line 19"
+        assert (await screen.press(*["alt+right"] * 30))[-1] == "  line 30"
 
 
 async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
     async with showing(*(AnswerBlock(f"block {n}") for n in range(20))) as screen:
-        assert await screen.copied("alt+up", "alt+v", "up", "up", "alt+w") == "block 17\n\nblock 18\n\nb"
+        assert await screen.copied("alt+up", "ctrl+k", "up", "up", "ctrl+y") == "block 17\n\nblock 18\n\nb"
         assert screen.transcript.viewport.follows
-        await screen.press("alt+v", *["up"] * 30)
+        await screen.press("ctrl+k", *["up"] * 30)
         assert screen.transcript.scroll_offset.y < 10
         await screen.press("home")
         assert screen.transcript.selection.text.startswith("block 0\n")
 
 
-WORD_KEYS = {"w": "ctrl+right", "b": "ctrl+left", "e": "alt+f"}
+WORD_KEYS = {"w": "ctrl+right", "b": "ctrl+left", "e": "alt+right"}
 
 
 async def test_keys_select_words() -> None:
@@ -125,16 +125,16 @@ async def test_keys_select_words() -> None:
     }
     async with showing(AnswerBlock("one two, three four-five six"), AnswerBlock("last"), size=(24, 10)) as screen:
         for typed, text in selected.items():
-            assert await screen.copied("alt+v", *(WORD_KEYS[key] for key in typed), "alt+w") == text
+            assert await screen.copied("ctrl+k", *(WORD_KEYS[key] for key in typed), "ctrl+y") == text
 
 
 async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_another_meaning() -> None:
     async with showing(AnswerBlock("one two")) as screen:
-        await screen.press("alt+v", "escape")
+        await screen.press("ctrl+k", "escape")
         assert not screen.transcript.selection.exists
-        await screen.press("alt+w")
+        await screen.press("ctrl+y")
         assert screen.app.sent == []
-        await screen.press("alt+up", "alt+v", "alt+f", "alt+e", "escape", "ctrl+right", "ctrl+left", "alt+e")
+        await screen.press("alt+up", "ctrl+k", "alt+right", "f6", "escape", "ctrl+right", "ctrl+left", "f5")
 
         chosen = [(message.number, message.what) for message in screen.app.sent]  # type: ignore[attr-defined]  # one kind
         assert chosen == [(1, "edit")]
@@ -143,24 +143,24 @@ async def test_escape_ends_the_selection_without_which_the_keys_of_words_have_an
 async def test_a_selection_ends_when_its_lines_change() -> None:
     async with showing(done("ls", numbered(20)), AnswerBlock("a b")) as screen:
         number = screen.transcript.document.entries[1].id
-        await screen.press("alt+v", "end")
+        await screen.press("ctrl+k", "end")
         screen.transcript.replace(number, AnswerBlock("other"))
         assert not screen.transcript.selection.exists
-        await screen.press("alt+v")
+        await screen.press("ctrl+k")
         await screen.pilot.resize_terminal(30, 10)
         await screen.until(lambda: not screen.transcript.selection.exists)
-        await screen.press("alt+v", "enter")
+        await screen.press("ctrl+k", "enter")
         assert not screen.transcript.selection.exists
 
 
 async def test_a_block_is_copied_as_it_was_written() -> None:
     text = "# Title\n\n- *item*\x1b[2J\n\n```py\nx = 1\n\ny = 2\n```\n\n~~~\nz\n~~~"
     async with showing(PersonMessage("go"), done("ls", "a\n\nb"), AnswerBlock(text)) as screen:
-        assert await screen.copied("alt+y") == text.replace("\x1b", "␛")
-        assert await screen.copied("alt+c") == "x = 1\n\ny = 2\nz"
-        assert await screen.copied("alt+up", "alt+up", "alt+y") == "a\n\nb"
-        assert await screen.copied("alt+c") == "a\n\nb"
-        await screen.press("alt+up", "alt+c")
+        assert await screen.copied("f8") == text.replace("\x1b", "␛")
+        assert await screen.copied("ctrl+e") == "x = 1\n\ny = 2\nz"
+        assert await screen.copied("alt+up", "alt+up", "f8") == "a\n\nb"
+        assert await screen.copied("ctrl+e") == "a\n\nb"
+        await screen.press("alt+up", "ctrl+e")
         assert len(screen.app.sent) == 4
 
 

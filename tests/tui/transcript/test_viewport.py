@@ -282,14 +282,14 @@ async def test_the_cursor_goes_from_block_to_block() -> None:
     blocks = (PersonMessage("go"), done("ls", "x"), call, Remark(Container()), AnswerBlock("end"))
     async with showing(*blocks) as screen:
         assert marked(screen.rows) == []
-        await screen.press("alt+g")
+        await screen.press("f7")
         assert paths(screen) == ["a b\x1b.py"]
         assert marked(await screen.press("alt+up")) == ["end"]
         assert marked(await screen.press("alt+up")) == ['Bash: "cat"', "  a"]
-        await screen.press("alt+g")
+        await screen.press("f7")
         assert paths(screen) == ["a b\x1b.py"] * 2
         assert marked(await screen.press("alt+up")) == ['Bash: "ls"', "  x"]
-        await screen.press("alt+g")
+        await screen.press("f7")
         assert len(screen.app.sent) == 2
         assert marked(await screen.press("alt+up", "alt+up")) == ["❯ go"]
         assert marked(await screen.press("alt+down", "alt+down", "alt+down", "alt+down")) == ["end"]
@@ -337,11 +337,11 @@ def paths(screen: Shown) -> list[str]:
 async def test_all_calls_are_expanded_also_those_to_come_and_what_is_folded_is_not_found() -> None:
     async with showing(done("ls", numbered(10)), done("cat", numbered(10)), size=(50, 40)) as screen:
         assert not screen.transcript.find("line 10")
-        await screen.press("alt+o")
+        await screen.press("ctrl+r")
         assert screen.transcript.find("line 10")
         await screen.add(done("pwd", numbered(10)))
         assert screen.rows.count("    line 10") == 3
-        assert (await screen.press("alt+o")).count("    line 10") == 0
+        assert (await screen.press("ctrl+r")).count("    line 10") == 0
 
 
 async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere() -> None:
@@ -362,12 +362,12 @@ async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere()
 async def test_a_result_that_is_too_long_is_offered_to_a_pager() -> None:
     text = numbered(MAX_EXPANDED_LINES + 1)
     async with showing(done("cat", "short"), done("cat", text + "\x1b[2J"), size=(60, 20)) as screen:
-        assert "    2,001 lines · alt+p opens them in a pager" in await screen.press("enter")
-        await screen.press("alt+p")
+        assert "    2,001 lines · f9 opens them in a pager" in await screen.press("enter")
+        await screen.press("f9")
         [message] = screen.app.sent
         assert isinstance(message, TranscriptPane.PagerWanted)
         assert message.text == text + "␛[2J"
-        await screen.press("alt+up", "alt+up", "alt+p")
+        await screen.press("alt+up", "alt+up", "f9")
         assert len(screen.app.sent) == 1
 
 
@@ -384,9 +384,9 @@ async def test_the_keys_of_a_notice_work_while_it_is_last() -> None:
 
 async def test_a_block_is_chosen_to_go_another_way() -> None:
     async with showing(PersonMessage("go"), AnswerBlock("done")) as screen:
-        await screen.press("alt+f", "alt+e")
+        await screen.press("f6", "f5")
         assert screen.app.sent == []
-        await screen.press("alt+up", "alt+up", "alt+f", "alt+e")
+        await screen.press("alt+up", "alt+up", "f6", "f5")
         chosen = [each for each in screen.app.sent if isinstance(each, TranscriptPane.BlockChosen)]
         assert [(each.number, each.what) for each in chosen] == [(1, "fork"), (1, "edit")]
 

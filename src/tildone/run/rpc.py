@@ -18,7 +18,7 @@ from tildone.base import TildoneError, UsageError
 from tildone.run.codec import decode_blocks, encode_event, encode_message
 from tildone.run.events import MessageEntry
 from tildone.run.extension import UI, PermissionReply, PermissionRequest, answer_labels
-from tildone.run.host import CLOSE_TIMEOUT_SECONDS, Host
+from tildone.run.host import CLOSE_TIMEOUT_SECONDS, Host, asking
 from tildone.run.messages import (
     AssistantMessage,
     ImageBlock,
@@ -243,7 +243,8 @@ class RpcUI:
         waiting: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
         self._open[request_id] = waiting
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            with asking():
+                return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
             return {"cancelled": True}
         finally:

@@ -26,7 +26,7 @@ from tildone.run.kit.components import Component, RenderOptions, Text, rows
 from tildone.run.kit.definition import ToolResult, fitted
 from tildone.run.kit.drawing import Line, MarkdownReader, Row, Table
 from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, last_answer, text_of
-from tildone.run.rendering import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component, retry_words
 from tildone.run.transcript import Conversations
 
 
@@ -87,6 +87,8 @@ class EventRenderer:
         self._running: dict[str, CallRow] = {}
         self._collapsed: tuple[CallRow, ToolResult, RenderOptions] | None = None
         self._failed: set[str] = set()
+        self._failure = ""
+        """Why the last request failed, if that is not shown yet."""
         self._host = host
         self._output = output
         self._reader = MarkdownReader(Role.TEXT)
@@ -103,9 +105,16 @@ class EventRenderer:
                 self._start_call(event)
             case events.ToolExecutionEnd():
                 self._end_call(event)
-            case events.RetryStart(attempt, max_attempts, delay_ms):
-                pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
-                self.put(Text(pause, Role.WARNING))
+            case events.RetryStart(delay_ms=delay):
+                why = event.error_message.strip() or "The request failed."
+                self.put(Text(f"! {why} · {retry_words(event, delay / 1000)}", Role.WARNING))
+            case events.AgentEnd(will_retry=False) if self._failure:
+                # Only now it is known that the request is not repeated.
+                self.put(Text(f"✗ {self._failure}", Role.ERROR))
+                self._failure = ""
+            case events.RetryEnd(final_error=str()) if self._failure:
+                self.put(Text("✗ Interrupted", Role.WARNING))
+                self._failure = ""
             case events.ExtensionError(extension, name, error):
                 self.put(Text(f"{extension} failed at {name}: {error}", Role.WARNING))
             case _:
@@ -150,6 +159,7 @@ class EventRenderer:
                 self.put(custom_component(message, self._host.renderers.get(message.custom_type)))
             case AssistantMessage():
                 self._finish_text()
+                self._failure = ""
                 self._render_stop_reason(message)
             case _:
                 return
@@ -157,7 +167,7 @@ class EventRenderer:
     def _render_stop_reason(self, message: AssistantMessage) -> None:
         match message.stop_reason:
             case StopReason.ERROR:
-                self.put(Text(f"✗ {message.error_message or 'The model failed'}", Role.ERROR))
+                self._failure = message.error_message or "The model failed"
             case StopReason.ABORTED:
                 self.put(Text("✗ Interrupted", Role.WARNING))
             case StopReason.LENGTH:

@@ -563,7 +563,7 @@ def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None
     details = result.details
     if "ending" not in details:
         return error_message(result)
-    figures = [Item("took", format_duration(details["durationMs"]))]
+    figures = [] if options.is_timed else [Item("took", format_duration(details["durationMs"]))]
     if details["fullOutputPath"]:
         figures.append(Item("all of it", details["fullOutputPath"]))
     summary = Text(details["summary"], Role.ERROR if options.is_error else None)

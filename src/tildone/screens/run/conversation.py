@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from itertools import zip_longest
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
@@ -39,7 +40,7 @@ from tildone.run.messages import (
     text_of,
 )
 from tildone.run.metering import RunMeter
-from tildone.run.rendering import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component, retry_words
 from tildone.run.transcript import Conversations, Transcript
 from tildone.run.turn_loop import Delivery
 from tildone.screens.run.composer import Composer, existing_file, page_text
@@ -142,6 +143,10 @@ class ConversationFeed:
         self._view, self._parts, self._told = view, parts, told
         self._streamed: dict[events.BlockKind, int] = {}
         self._running: dict[str, tuple[int, CallBlock]] = {}
+        self._failure: AssistantMessage | None = None
+        self._retried: int | None = None
+        """The block of a request that failed, which is changed while it is repeated."""
+        self._retry = events.RetryStart(0, 0, 0, "")
         self._own: list[str] = []
 
     def expect(self, text: str) -> None:
@@ -154,17 +159,32 @@ class ConversationFeed:
     def show_all(self, messages: Iterable[Message]) -> None:
         self._streamed.clear()
         self._running.clear()
+        self._failure = self._retried = None
         self._view.load(list(self._blocks(list(messages))))
 
     def render(self, event: events.PublicEvent) -> None:
-        """Show an event; those without a visible form are ignored."""
+        """Show an event; those without a visible form are ignored.
+
+        It is known after a failure whether the request is repeated: that is one line, which changes.
+        """
         match event:
             case events.MessageUpdate(event=progress):
+                self._end_retry("answered")
                 self._progress(progress)
             case events.MessageEnd(AssistantMessage() as message):
                 self._finish_text()
-                for block in _stop_blocks(message, live=True):
+                self._failure = message if message.stop_reason == StopReason.ERROR else None
+                if self._failure is None:
+                    self._end_retry("interrupted" if message.failed else "answered")
+                for block in () if self._failure else _stop_blocks(message, live=True):
                     self._view.add(block)
+            case events.AgentEnd(will_retry=False) | events.RetryEnd(final_error=str()) if self._failure is not None:
+                self._show_failure(failure_notice(self._failure, live=True))
+                self._failure = self._retried = None
+            case events.RetryStart():
+                until = monotonic() + event.delay_ms / 1000
+                self._show_failure(_retry_notice(event, lambda now: retry_words(event, until - now)))
+                self._retry = event
             case events.MessageEnd(message):
                 for block in self._message_blocks(message):
                     self._view.add(block)
@@ -173,18 +193,34 @@ class ConversationFeed:
                 self._running[call_id] = self._view.add(call), call
             case events.ToolExecutionUpdate(call_id, _, _, result) if call_id in self._running:
                 self._update(call_id, replace(self._running[call_id][1], result=result))
+            case events.ToolExecutionAsks(call_id, asks) if call_id in self._running:
+                call = self._running[call_id][1]
+                asked = replace(_stopped(call), state=CallState.ASKING)
+                since = monotonic() - (call.seconds or 0.0)
+                running = replace(call, state=CallState.RUNNING, since=since, seconds=None)
+                self._update(call_id, asked if asks else running)
             case events.ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
                 call = self._running[call_id][1]
-                passed = monotonic() - (call.since or 0.0)
-                self._update(call_id, _ended(replace(call, seconds=passed), replace(result, is_error=is_error)))
+                self._update(call_id, _ended(_stopped(call), replace(result, is_error=is_error)))
                 del self._running[call_id]
-            case events.RetryStart(attempt, most, delay_ms, error):
-                aside = f"try {attempt + 1} of {most + 1} in {delay_ms / 1000:g} s"
-                self._view.add(NoticeBlock(error or "The request failed.", aside, role=Role.WARNING))
             case events.ExtensionError(extension, name, error):
                 self._view.add(NoticeBlock(f"{extension} failed at {name}", details=(error,), role=Role.WARNING))
             case _:
                 return
+
+    def _show_failure(self, notice: NoticeBlock) -> None:
+        if self._retried is None:
+            self._retried = self._view.add(notice)
+        else:
+            self._view.replace(self._retried, notice)
+
+    def _end_retry(self, how: str) -> None:
+        """A request that was repeated has been answered, or interrupted."""
+        if self._retried is not None:
+            retry = self._retry
+            words = f"{how} (retry {retry.attempt} of {retry.max_attempts})"
+            self._view.replace(self._retried, _retry_notice(retry, words))
+            self._retried = None
 
     def _update(self, call_id: str, call: CallBlock) -> None:
         number, _ = self._running[call_id]
@@ -237,11 +273,15 @@ class ConversationFeed:
 
     def _blocks(self, messages: list[Message]) -> Iterator[Block]:
         results = {message.tool_call_id: message for message in messages if isinstance(message, ToolResultMessage)}
-        for message in messages:
+        for message, after in zip_longest(messages, messages[1:]):
             match message:
                 case AssistantMessage():
                     yield from self._answer_blocks(message, results)
-                    yield from _stop_blocks(message, live=False)
+                    # A request that was repeated is followed by the next answer to it.
+                    if message.stop_reason != StopReason.ERROR or not isinstance(after, AssistantMessage):
+                        yield from _stop_blocks(message, live=False)
+                    elif after.stop_reason != StopReason.ERROR:
+                        yield replace(failure_notice(message, live=False), aside="retried", role=Role.WARNING)
                 case UserMessage():
                     yield PersonMessage(shortened(text_of(message)))
                 case _:
@@ -271,6 +311,15 @@ def _path(args: Mapping[str, object]) -> str:
     """The file that a call is about: the built-in tools name it so, and others do."""
     path = args.get("path")
     return path if isinstance(path, str) else ""
+
+
+def _retry_notice(retry: events.RetryStart, aside: str | Callable[[float], str]) -> NoticeBlock:
+    return NoticeBlock((retry.error_message or "The request failed.").strip().split("\n")[0], aside, role=Role.WARNING)
+
+
+def _stopped(call: CallBlock) -> CallBlock:
+    """Return the call with the time that it has taken so far: until now, or until it began to ask."""
+    return call if call.since is None else replace(call, since=None, seconds=monotonic() - call.since)
 
 
 def _ended(call: CallBlock, result: ToolResult) -> CallBlock:

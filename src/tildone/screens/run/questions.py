@@ -26,6 +26,7 @@ from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.host import asking
 from tildone.screens.watch.need_panel import ARMING_SECONDS, BAR
 from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.prompt import LineInput
@@ -650,7 +651,8 @@ class RunUI:
         self._queue.append(question)
         self._show()
         try:
-            return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
+            with asking():
+                return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
         except TimeoutError:
             return None
         finally:

@@ -270,8 +270,11 @@ class Document:
             len(blocks.header_lines(entry.block, self._look(entry))) if isinstance(entry.block, blocks.CallBlock) else 0
         )
 
-    def is_running(self, index: int) -> bool:
+    def is_moving(self, index: int) -> bool:
+        """Return whether a block is drawn otherwise as time passes."""
         block = self.entries[index].block
+        if isinstance(block, blocks.NoticeBlock):
+            return callable(block.aside)
         return isinstance(block, blocks.CallBlock) and block.state is blocks.CallState.RUNNING
 
     def _refit(self, entry: blocks.BlockEntry, first: int = 0, end: int = sys.maxsize) -> bool:

@@ -168,7 +168,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._settling = False
         self._strips: dict[int, tuple[DrawnLine, Strip]] = {}
         self._clocks: dict[str, Timer] = {}
-        self._running_calls: set[int] = set()
+        self._moving: set[int] = set()
         self._is_remote = bool(os.environ.get("SSH_CONNECTION"))
         self._next_frame = 0.0
         self._is_coloring = False
@@ -226,7 +226,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.cursor = self.search.match = None
         self.selection.clear()
         self.document.clear()
-        self._running_calls.clear()
+        self._moving.clear()
         self.viewport.follows = True
         self._strips.clear()
         self._settle()
@@ -620,12 +620,12 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.viewport.refitted(block, start, old, new)
 
     def _track(self, number: int) -> None:
-        """Let the sign of a call turn while it runs."""
-        if self.document.is_running(self.document.index(number)):
-            self._running_calls.add(number)
+        """Draw a block again and again as long as time changes it."""
+        if self.document.is_moving(self.document.index(number)):
+            self._moving.add(number)
             self._wake("spin")
         else:
-            self._running_calls.discard(number)
+            self._moving.discard(number)
 
     def _wake(self, timer: str) -> None:
         if timer in self._clocks:
@@ -693,12 +693,13 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._is_coloring = False
 
     def _spin(self) -> None:
-        """Turn the signs of the running calls that are visible."""
-        if not self._running_calls:
+        """Draw the visible blocks that time changes, such as the signs of running calls."""
+        if not self._moving:
             self._clocks["spin"].pause()
         top = self.scroll_offset.y
-        for number in self._running_calls:
-            row = self.document.top(self.document.index(number))
-            if row < top + self.size.height and row + self.document.heights[self.document.index(number)] > top:
+        for number in self._moving:
+            index = self.document.index(number)
+            row, height = self.document.top(index), self.document.heights[index]
+            if row < top + self.size.height and row + height > top:
                 self.document.invalidate(number)
-                self.refresh(Region(0, row - top, self.size.width, 2))
+                self.refresh(Region(0, row - top, self.size.width, height))

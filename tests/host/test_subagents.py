@@ -34,7 +34,7 @@ from tildone.run.messages import CustomMessage, DeveloperMessage, ToolResultMess
 from tildone.run.model import ModelFailure
 from tildone.run.subagents import subagent_host, usage_of_subagents
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
 from tildone.run.transcript import Transcript
 from tildone.run.turn_loop import Delivery, PendingWork
 from tildone.stores.pi.session_file import header
@@ -352,7 +352,7 @@ async def test_permissions_are_asked_for_with_the_subagents_name_and_hold_for_th
     person = Asked()
     write: tuple[str, Json] = ("write", {"path": "x.txt", "content": "x"})
     model = Scripts(go=[[task("a\n\u202e")], [task("b")], [write]], **{"a\n\u202e": [[write]], "b": [[write]]})
-    parent = await worked(model, *builtin_tools(PermissionPolicy()), ui=person, cwd=str(tmp_path))
+    parent = await worked(model, *builtin_tools(PermissionGuard(PermissionPolicy())), ui=person, cwd=str(tmp_path))
 
     [question] = person.questions
     assert question.startswith("Subagent “look at a")

@@ -35,7 +35,9 @@ def named_in(section: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
 
 
-OWN_COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
+OWN_COMMANDS = [
+    *("todo", "undo", "redo", "log", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help")
+]
 
 
 def test_the_page_lists_every_command_event_and_question() -> None:

@@ -203,6 +203,9 @@ class RpcUI:
     def notify(self, message: str, kind: str = "info") -> None:
         self._request("notify", message=message, notifyType=kind)
 
+    async def page(self, text: str) -> None:
+        self.notify(text)
+
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         answer = await self._ask(timeout, "select", title=title, options=list(options))
         return answer.get("value")

@@ -101,7 +101,7 @@ async def test_a_request_that_is_repeated_is_one_line_that_changes(talk: Talk) -
         assert screen.text.count("slow down") == 1
         assert "✗" not in screen.text
         gate.open()
-        await screen.shows("Answered.", "answered (retry 2 of 3)")
+        await screen.shows("Answered.", "slow down · answered (retry 2 of 3)")
         assert screen.text.count("slow down") == 1
         screen.talk.show()
         await screen.shows("retried", "Answered.")

@@ -27,6 +27,7 @@ from tildone.run.kit.definition import ToolResult, fitted
 from tildone.run.kit.drawing import Line, MarkdownReader, Row, Table
 from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, last_answer, text_of
 from tildone.run.rendering import CallRow, custom_component, retry_words
+from tildone.run.tools.typed import TYPED
 from tildone.run.transcript import Conversations
 
 
@@ -47,14 +48,14 @@ class LineOutput:
         """Write the lines, then the prompt again, and flush."""
         prompt = self.prompt
         self.end_row()
-        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
+        self.write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
         if prompt:
             self.ask(prompt)
 
     def ask(self, prompt: str) -> None:
         self.end_row()
         self.prompt = prompt
-        self._write(prompt)
+        self.write(prompt)
 
     def entered(self) -> None:
         """The person has pressed Enter, which the terminal has echoed."""
@@ -64,9 +65,9 @@ class LineOutput:
         """End the row in which the person could type, if there is one."""
         if self.prompt:
             self.prompt = ""
-            self._write("\n")
+            self.write("\n")
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
@@ -185,7 +186,7 @@ class EventRenderer:
 
     def _end_call(self, event: events.ToolExecutionEnd) -> None:
         row = self._running.pop(event.call_id)
-        options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
+        options = RenderOptions(expanded=self.expanded or event.tool_name == TYPED, is_error=event.is_error)
         result = replace(event.result, is_error=event.is_error)
         self._output.put(self._finished_call(row, result, options))
         expanded = replace(options, expanded=True)

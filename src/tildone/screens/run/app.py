@@ -27,6 +27,7 @@ from tildone.plan.gate import Patience
 from tildone.plan.text.state import SessionWord
 from tildone.plan.text.styles import Role, Span, plain
 from tildone.run.metering import RunMeter
+from tildone.run.tools import typed
 from tildone.screens.run import APP_KEYS, FIXED, KEYS, listed_first
 from tildone.screens.run.composer import CompletionList, Composer, EditorCompleter, EditorCompletions
 from tildone.screens.run.conversation import AroundConversation, Conversation, RunBackend
@@ -110,6 +111,9 @@ class ScreenCommands:
             self._composer.fill(text)
             talk.feed.note("The model is being loaded; your text is kept.", "warning")
             return
+        if text.startswith(typed.SIGN):
+            talk.run_typed(text)
+            return
         command = COMMAND.fullmatch(text)
         name = command["name"] if command else ""
         own = {*ABOUT, *SAME}
@@ -121,9 +125,8 @@ class ScreenCommands:
                 f"There is no command /{name}; {did_you_mean(close) if close else '/help lists them'}", "warning"
             )
         else:
-            talk.send(
-                host, text.removeprefix("/") if text.startswith(ESCAPED) else text, later=later, is_command=bool(name)
-            )
+            is_escaped = text.startswith((ESCAPED, typed.ESCAPED))
+            talk.send(host, text[1:] if is_escaped else text, later=later, is_command=bool(name))
 
     def choose(self, name: str) -> None:
         """Run a command that was chosen from a list; if it may take an argument, let the person type it."""
@@ -136,8 +139,7 @@ class ScreenCommands:
     def _help(self) -> None:
         rows = [(f"/{name}", about) for name, about in self.listed()]
         width = max(len(name) for name, _ in rows)
-        more = ("//TEXT", "send a message that begins with a slash")
-        self._conversation.feed.note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))
+        self._conversation.feed.note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, *typed.HELP)))
 
 
 TICK_SECONDS, DRAW_SECONDS = 0.25, 0.05
@@ -340,10 +342,10 @@ class RunApp(App[None]):
             if isinstance(event, events.Key) and event.key == key and event.time - at < SWALLOW_SECONDS:
                 return
             self._quiet_before, self._last_key = event.time - self._last_key, event.time
-        typed = isinstance(event, events.Paste | events.MouseDown)
+        acts = isinstance(event, events.Paste | events.MouseDown)
         if isinstance(event, events.Key):
-            typed = event.is_printable or event.key in TAKES_OVER
-        if typed:
+            acts = event.is_printable or event.key in TAKES_OVER
+        if acts:
             self.conversation.take_over()
         await super().on_event(event)
 
@@ -367,6 +369,10 @@ class RunApp(App[None]):
     @on(Composer.Sent)
     def on_sent(self, message: Composer.Sent) -> None:
         self.commands.deliver(message.text, later=message.later)
+
+    @on(Composer.Folded)
+    def on_folded(self) -> None:
+        self.say(Notice(f"It is sent whole; {prompt.first_key(self.keys, 'editor.unfold')} unfolds it."))
 
     @on(Composer.Typing)
     async def on_typing(self) -> None:
@@ -420,6 +426,8 @@ class RunApp(App[None]):
             self._hide_plan()
         elif not self.composer.has_focus:
             self.composer.focus()
+        elif self.conversation.typed is not None and self.conversation.typed.is_running:
+            self.conversation.typed.stop()
         elif self.conversation.is_counting_down:
             self.conversation.take_over()
         elif self.conversation.is_working:
@@ -432,7 +440,7 @@ class RunApp(App[None]):
         if self.conversation.view.selection.exists:
             self.conversation.view.copy_selection()
         elif self.composer.selected_text:
-            self.copy_to_clipboard(self.composer.selected_text)
+            self.conversation.view.copy(self.composer.unfolded(self.composer.selected_text))
         elif self.composer.text:
             self.composer.fill("")
         elif again and not self.conversation.is_working:
@@ -460,7 +468,7 @@ class RunApp(App[None]):
     async def action_edit_outside(self) -> None:
 
         async def edit() -> None:
-            edited = await self.conversation.edit_outside(self.composer.text)
+            edited = await self.conversation.edit_outside(self.composer.whole)
             if edited is not None:
                 self.composer.fill(edited.rstrip("\n"))
 

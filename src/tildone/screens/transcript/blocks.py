@@ -56,7 +56,7 @@ class CallBlock:
     """A call of a tool. While it runs, `result` is the partial one and `since` the time at which it began, in seconds.
 
     `seconds` is how long it took, without the time in which it waited for the person; None if that is not known.
-    `path` is the file that it is about, as it was given.
+    `path` is the file that it is about, as it was given. With `expanded`, it is not folded at first.
     """
 
     view: CallRow
@@ -65,6 +65,7 @@ class CallBlock:
     since: float | None = None
     seconds: float | None = None
     path: str = ""
+    expanded: bool = False
 
     @property
     def is_open(self) -> bool:

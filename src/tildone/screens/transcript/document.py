@@ -116,7 +116,7 @@ class Document:
         is_open = (
             self.thinking
             if isinstance(block, blocks.Thinking)
-            else self.expanded and isinstance(block, blocks.CallBlock)
+            else isinstance(block, blocks.CallBlock) and (self.expanded or block.expanded)
         )
         entry = blocks.BlockEntry(self._next, block, expanded=is_open)
         self._index[entry.id] = len(self.entries)

@@ -19,8 +19,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
+from tildone.base.desktop import copy_to_clipboard
 from tildone.base.keys import ALL_BINDINGS, EXPAND, PAGER, THINKING, KeyBindings
-from tildone.plan.text.amounts import format_count
+from tildone.plan.text.amounts import copied_words, format_count
 from tildone.plan.text.safe import visible
 from tildone.plan.text.styles import Role, Span
 from tildone.run.kit.drawing import DrawnLine
@@ -44,7 +45,7 @@ from tildone.screens.transcript.document import (
     word_at,
 )
 from tildone.screens.widgets.keys import Line, Palette
-from tildone.screens.widgets.prompt import Pane, ScreenKey, copied_words, copy_by_tool, key_bindings
+from tildone.screens.widgets.prompt import Pane, ScreenKey, key_bindings
 from tildone.screens.widgets.rows import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, ResizedWidget
 
 _ACTIONS = (
@@ -244,9 +245,14 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.viewport.follows = True
         self._settle()
 
+    def copy(self, text: str) -> None:
+        """Copy a text by the terminal, and by the platform's tool."""
+        self.app.copy_to_clipboard(text)
+        self._copy_by_tool(text)
+
     def copy_selection(self) -> None:
         if self.selection.exists:
-            self._copy(self.selection.text)
+            self.copy(self.selection.text)
             self.selection.clear()
 
     def find(self, words: str) -> bool:
@@ -451,7 +457,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         """Copy the text of the block with the cursor, as it was written."""
         text = self._source()
         if text:
-            self._copy(text)
+            self.copy(text)
 
     def action_copy_code(self) -> None:
         """Copy the code of the block with the cursor; of a call, its result."""
@@ -459,7 +465,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         code = "\n".join(found["code"].rstrip("\n") for found in _CODE.finditer(text))
         is_call = isinstance(self._block(), CallBlock)
         if code or (is_call and text):
-            self._copy(code or text)
+            self.copy(code or text)
 
     def action_find(self) -> None:
         self.search.typed = ""
@@ -481,14 +487,9 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         else:
             self.find("")
 
-    def _copy(self, text: str) -> None:
-        """Copy a text by the terminal, and by the platform's tool."""
-        self.app.copy_to_clipboard(text)
-        self._copy_by_tool(text)
-
     @work(thread=True)
     def _copy_by_tool(self, text: str) -> None:
-        self.post_message(self.Copied(text, certain=copy_by_tool(text)))
+        self.post_message(self.Copied(text, certain=copy_to_clipboard(text)))
 
     def _choose_place(self, index: int, number: int, character: int) -> None:
         """Put the cursor on the block; in the header of a call, open the file at this place, or else fold the block."""

@@ -50,7 +50,7 @@ def test_the_page_lists_every_command_event_and_question() -> None:
 SCRIPT: list[Turn] = [
     *(PLAN, FINISH, {"text": "All done."}),
     *({"error": 529}, {"text": "Better now."}),
-    {"tool": "obedient", "args": {}},
+    {"tools": [["bash", {"command": "true"}], ["obedient", {}]]},
     *({"text": "slow", "hold": 1}, {"text": "Left."}, {"text": "Then right."}),
     {"text": "Another way."},
 ]
@@ -100,6 +100,7 @@ def walk_turns(client: Client) -> None:
     assert client.get("get_last_assistant_text") == {"text": "Better now."}
 
     client.get("prompt", message="A tool")
+    client.answer("select", value="Deny")
     client.event("tool_execution_update")
     assert client.get("get_state")["isStreaming"]
     client.get("abort")
@@ -128,7 +129,7 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 def walk_questions(client: Client) -> None:
-    for command in ("/fail", "/report", "/todo", "/model"):
+    for command in ("/fail", "/report", "/todo", "/log", "/model"):
         client.get("prompt", message=command)
     for kind, answer, heard in QUESTIONS:
         client.send(id="ask", type="prompt", message=f"/ask {kind}")

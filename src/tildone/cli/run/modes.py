@@ -318,7 +318,7 @@ class PlainRun:
         self._ui = PlainUI(self._output, self._show, self._edit_text, self._discard_typed, meter)
         self.host = setup.open(self._ui)
         self.renderer = EventRenderer(self.host, self._output)
-        self._commands = typed.TypedCommands(self.host)
+        self._commands = typed.TypedCommands()
         self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
@@ -421,7 +421,7 @@ class PlainRun:
     async def _deliver(self, text: str) -> None:
         """Run a command; send anything else to the model, before its next request if it is working."""
         if text.startswith(typed.SIGN):
-            if problem := await self._commands.run(text):
+            if problem := await self._commands.run(self.host, text):
                 self._show(Text(problem, Role.WARNING))
             return
         command = COMMAND.fullmatch(text)

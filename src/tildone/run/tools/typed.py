@@ -96,10 +96,9 @@ def result_of_message(message: BashExecutionMessage) -> ToolResult:
 
 
 class TypedCommands:
-    """The commands that the person types in one host, one at a time."""
+    """The commands that the person types, one at a time."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self) -> None:
         self._running: AbortController | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -118,7 +117,7 @@ class TypedCommands:
         """Wait until no command is running."""
         await self._idle.wait()
 
-    async def run(self, typed: str) -> str:
+    async def run(self, host: Host, typed: str) -> str:
         """Run what was typed, `!` included, and add it to the conversation; return why it was not run, if so."""
         is_hidden = typed.startswith(SIGN * 2)
         line = typed.removeprefix(SIGN).removeprefix(SIGN).strip()
@@ -126,26 +125,25 @@ class TypedCommands:
             return NO_COMMAND
         if self._running is not None:
             return "A command is still running: wait for its end, or stop it"
-        transcript, tool = self._host.transcript, self._host.tools[TYPED]
+        transcript, tool = host.transcript, host.tools[TYPED]
         controller = self._running = AbortController()
         self._idle.clear()
         self._count += 1
         call_id, args = f"typed {self._count}", {"command": line, "hidden": is_hidden or None}
-        publish = self._host.publish
-        publish(events.ToolExecutionStart(call_id, TYPED, args))
+        host.publish(events.ToolExecutionStart(call_id, TYPED, args))
 
         def update(partial: ToolResult) -> None:
-            publish(events.ToolExecutionUpdate(call_id, TYPED, args, partial))
+            host.publish(events.ToolExecutionUpdate(call_id, TYPED, args, partial))
 
         try:
-            result = await tool.execute(call_id, args, controller.signal, update, self._host.ctx)
+            result = await tool.execute(call_id, args, controller.signal, update, host.ctx)
         except files.ToolFailure as error:
             result = error_result(str(error))
         finally:
             self._running = None
             self._idle.set()
-        transcript.append(events.MessageEntry(_message(line, result, is_hidden=is_hidden, at=self._host.now())))
-        publish(events.ToolExecutionEnd(call_id, TYPED, result, result.is_error))
+        transcript.append(events.MessageEntry(_message(line, result, is_hidden=is_hidden, at=host.now())))
+        host.publish(events.ToolExecutionEnd(call_id, TYPED, result, result.is_error))
         return ""
 
 

@@ -112,7 +112,7 @@ class ScreenCommands:
             talk.feed.note("The model is being loaded; your text is kept.", "warning")
             return
         if text.startswith(typed.SIGN):
-            talk.run_typed(text)
+            talk.run_typed(host, text)
             return
         command = COMMAND.fullmatch(text)
         name = command["name"] if command else ""
@@ -426,7 +426,7 @@ class RunApp(App[None]):
             self._hide_plan()
         elif not self.composer.has_focus:
             self.composer.focus()
-        elif self.conversation.typed is not None and self.conversation.typed.is_running:
+        elif self.conversation.typed.is_running:
             self.conversation.typed.stop()
         elif self.conversation.is_counting_down:
             self.conversation.take_over()

@@ -403,7 +403,7 @@ class Conversation(Vertical):
             lambda name: self.host.renderers.get(name) if self.host else None,
             backend.conversations.cwd,
         )
-        self.typed: TypedCommands | None = None
+        self.typed = TypedCommands()
         self.feed = ConversationFeed(self.view, parts, around.told)
         self.ui = RunUI(
             changed=around.changed,
@@ -439,7 +439,6 @@ class Conversation(Vertical):
             if not self.backend.is_prepared:
                 await asyncio.to_thread(self.backend.prepare)
             host = self.host = self.backend.open(self.ui)
-            self.typed = TypedCommands(host)
             self.model_name = self.backend.settings.model or host.model.id
             self.unlisten = host.listen(self._handle)
             self.show()
@@ -475,15 +474,14 @@ class Conversation(Vertical):
             self.feed.expect(text)
         self.spawn(self._send(host, text, later=later, is_command=is_command))
 
-    def run_typed(self, typed: str) -> None:
+    def run_typed(self, host: Host, typed: str) -> None:
         """Run a command that the person has typed, `!` included."""
 
-        async def run(commands: TypedCommands) -> None:
-            if problem := await commands.run(typed):
+        async def run() -> None:
+            if problem := await self.typed.run(host, typed):
                 self._fail(problem)
 
-        if self.typed is not None:
-            self.spawn(run(self.typed))
+        self.spawn(run())
 
     def take_over(self) -> None:
         """Stop a countdown, because the person does something."""
@@ -602,8 +600,7 @@ class Conversation(Vertical):
     async def _until_over(self, host: Host) -> None:
         """Wait for the end of a run that the person cannot go on with; otherwise, until they leave."""
         await host.over()
-        if self.typed is not None:
-            await self.typed.over()
+        await self.typed.over()
         while self.backend.can_ask:
             self._spoken.clear()
             self._around.changed()

@@ -50,7 +50,7 @@ def test_the_page_lists_every_command_event_and_question() -> None:
 SCRIPT: list[Turn] = [
     *(PLAN, FINISH, {"text": "All done."}),
     *({"error": 529}, {"text": "Better now."}),
-    {"tools": [["bash", {"command": "true"}], ["obedient", {}]]},
+    {"tools": [["ask_person", {}], ["obedient", {}]]},
     *({"text": "slow", "hold": 1}, {"text": "Left."}, {"text": "Then right."}),
     {"text": "Another way."},
 ]
@@ -100,8 +100,8 @@ def walk_turns(client: Client) -> None:
     assert client.get("get_last_assistant_text") == {"text": "Better now."}
 
     client.get("prompt", message="A tool")
-    client.answer("select", value="Deny")
-    client.event("tool_execution_update")
+    client.answer("confirm", confirmed=True)
+    client.event("tool_execution_asks")
     assert client.get("get_state")["isStreaming"]
     client.get("abort")
     assert not client.get("get_state")["isStreaming"]

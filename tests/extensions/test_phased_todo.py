@@ -1,13 +1,11 @@
 """`/todo` in a host: a person's changes are applied, recorded and reported to the model; copying the plan."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.extensions.stage import Answer, Json, Stage
-from tildone.base.desktop import copy_to_clipboard, programs
 from tildone.plan.dialects.phased import DIALECT as PHASED
 from tildone.plan.dialects.phased import EDIT, phases_out
 from tildone.plan.events import Actor, Event
@@ -210,29 +208,3 @@ async def test_an_export_to_the_default_name_follows_no_link_out_of_the_folder(t
     [(kind, text)] = stage.screen.notices
     assert (kind, "TODO.md is a symbolic link to" in text) == ("error", True)
     assert not (tmp_path / "outside.md").exists()
-
-
-on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
-
-
-@on_posix
-def test_the_first_working_program_receives_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This includes text with lone surrogates."""
-    monkeypatch.setattr("sys.platform", "linux")
-    for name, setting in {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}.items():
-        monkeypatch.setenv(name, setting)
-    for name, script in {"xclip": "exit 1", "xsel": f'cat > "{tmp_path}/clipboard"'}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
-
-    done = copy_to_clipboard("ünïcode \ud800")
-
-    assert (done, (tmp_path / "clipboard").read_text(encoding="utf-8")) == (True, "ünïcode \\ud800")
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    assert not copy_to_clipboard("text")
-
-
-def test_every_platform_has_its_own_programs() -> None:
-    found = {platform: programs(platform, {}) for platform in ("darwin", "win32", "linux")}
-
-    assert found == {"darwin": [("pbcopy",)], "win32": [("clip",)], "linux": []}

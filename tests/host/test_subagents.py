@@ -34,7 +34,7 @@ from tildone.run.messages import CustomMessage, DeveloperMessage, ToolResultMess
 from tildone.run.model import ModelFailure
 from tildone.run.subagents import subagent_host, usage_of_subagents
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
 from tildone.run.transcript import Transcript
 from tildone.run.turn_loop import Delivery, PendingWork
 from tildone.stores.pi.session_file import header
@@ -352,12 +352,16 @@ async def test_permissions_are_asked_for_with_the_subagents_name_and_hold_for_th
     person = Asked()
     write: tuple[str, Json] = ("write", {"path": "x.txt", "content": "x"})
     model = Scripts(go=[[task("a\n\u202e")], [task("b")], [write]], **{"a\n\u202e": [[write]], "b": [[write]]})
-    parent = await worked(model, *builtin_tools(PermissionPolicy()), ui=person, cwd=str(tmp_path))
+    parent = await worked(model, *builtin_tools(PermissionGuard(PermissionPolicy())), ui=person, cwd=str(tmp_path))
 
     [question] = person.questions
     assert question.startswith("Subagent “look at a")
     assert "\n" not in question
     assert question.endswith("Create x.txt?  +1 −0")
+    # The call of the parent waits for the person, too.
+    waits = [(each["toolCallId"], each["asks"]) for each in of_kind(parent.told, "tool_execution_asks")]
+    first = of_kind(parent.told, "tool_execution_start")[0]["toolCallId"]
+    assert waits == [(first, True), (first, False)]
     results = [each for host in (*parent.children, parent.host) for each in host.transcript.tool_results()]
     assert [text_of(each) for each in results if each.tool_name == "write" and each.is_error] == []
 
@@ -370,8 +374,9 @@ async def test_questions_and_notices_of_a_subagent_go_to_the_person_but_panels_d
     ui.set_status("key", "text")
     ui.set_widget("key", ["line"])
     ui.notify("hello", "warning")
+    await ui.page("a long text")
 
-    assert (ui.has_ui, person.notices) == (True, ["warning Subagent “s”: hello"])
+    assert (ui.has_ui, person.notices) == (True, ["warning Subagent “s”: hello", "info a long text"])
     assert await ui.select("t", ["a"], 2) == "Subagent “s”: t ['a'] 2"
     assert await ui.confirm("t", "m", 1)
     assert [await ask("t", "p") for ask in (ui.input, ui.editor)] == ["Subagent “s”: t p"] * 2

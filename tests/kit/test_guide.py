@@ -53,7 +53,7 @@ from tildone.run.kit.definition import (
 )
 from tildone.run.parameters import served
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
 
 NAMES = {
     "tildone.run.kit.components": "ToolCallHeader ToolBody ToolFooter RenderOptions KeyHint Container Markdown Text",
@@ -218,7 +218,7 @@ async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path
     await asyncio.to_thread((tmp_path / "a.txt").write_text, "hello\n", "utf-8")
     seen = list[Invocation]()
     model = Script([("read", {"path": "a.txt"})], "done")
-    host, told = host_with(model, *builtin_tools(PermissionPolicy()))
+    host, told = host_with(model, *builtin_tools(PermissionGuard(PermissionPolicy())))
     host.cwd = str(tmp_path)
 
     async def around(call: Invocation, delegate: Delegate) -> ToolResult:

@@ -66,7 +66,13 @@ def tool(work: Any) -> ToolDefinition:
     return ToolDefinition(name=name, label=name, description=name, parameters={"type": "object"}, execute=execute)
 
 
+async def ask_person(_call: str, _params: Any, _signal: Any, _on_update: Any, ctx: ExtensionContext) -> ToolResult:
+    return text_result(f"answered {await ctx.ui.confirm('Go on?', '')}")
+
+
 def extension(api: ExtensionAPI) -> None:
+    asks = ToolDefinition("ask_person", "ask", "ask", parameters={"type": "object"}, execute=ask_person)
+    api.register_tool(asks)
     for work in TOOLS:
         api.register_tool(tool(work))
 

@@ -35,7 +35,9 @@ def named_in(section: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
 
 
-OWN_COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
+OWN_COMMANDS = [
+    *("todo", "undo", "redo", "log", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help")
+]
 
 
 def test_the_page_lists_every_command_event_and_question() -> None:
@@ -48,7 +50,7 @@ def test_the_page_lists_every_command_event_and_question() -> None:
 SCRIPT: list[Turn] = [
     *(PLAN, FINISH, {"text": "All done."}),
     *({"error": 529}, {"text": "Better now."}),
-    {"tool": "obedient", "args": {}},
+    {"tools": [["ask_person", {}], ["obedient", {}]]},
     *({"text": "slow", "hold": 1}, {"text": "Left."}, {"text": "Then right."}),
     {"text": "Another way."},
 ]
@@ -98,7 +100,8 @@ def walk_turns(client: Client) -> None:
     assert client.get("get_last_assistant_text") == {"text": "Better now."}
 
     client.get("prompt", message="A tool")
-    client.event("tool_execution_update")
+    client.answer("confirm", confirmed=True)
+    client.event("tool_execution_asks")
     assert client.get("get_state")["isStreaming"]
     client.get("abort")
     assert not client.get("get_state")["isStreaming"]
@@ -126,7 +129,7 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 def walk_questions(client: Client) -> None:
-    for command in ("/fail", "/report", "/todo", "/model"):
+    for command in ("/fail", "/report", "/todo", "/log", "/model"):
         client.get("prompt", message=command)
     for kind, answer, heard in QUESTIONS:
         client.send(id="ask", type="prompt", message=f"/ask {kind}")

@@ -26,6 +26,7 @@ from tildone.run.events import (
     MessageStart,
     MessageUpdate,
     PublicEvent,
+    RetryEnd,
     RetryStart,
     ToolExecutionEnd,
     ToolExecutionStart,
@@ -103,6 +104,27 @@ def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> N
     renderer.render(ToolExecutionEnd("1", "slow", text_result("one\ntwo"), is_error=True))
 
     assert sheet.lines == ["Slow", "✗ one", "  two"]
+
+
+FAILED = MessageEnd(AssistantMessage((), stop_reason="error", error_message="slow down"))
+
+
+@pytest.mark.parametrize(
+    ("end", "last"),
+    [
+        ((FAILED, AgentEnd([])), ["✗ slow down"]),
+        ((RetryEnd(1, "Aborted"),), ["✗ Interrupted"]),
+        ((MessageEnd(AssistantMessage((TextBlock("a"),), stop_reason="stop")), AgentEnd([]), RetryEnd(1)), []),
+    ],
+)
+def test_a_failed_request_is_one_line_whether_it_is_repeated_or_not(
+    end: tuple[PublicEvent, ...], last: list[str]
+) -> None:
+    sheet, renderer = rendered()
+    for event in (FAILED, AgentEnd([], will_retry=True), RetryStart(1, 3, 3200, "slow down"), *end):
+        renderer.render(event)
+
+    assert sheet.lines == ["! slow down · retrying in 4 s (1 of 3)", *last]
 
 
 async def test_the_renderers_of_one_call_share_a_state() -> None:

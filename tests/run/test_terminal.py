@@ -253,7 +253,7 @@ def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> No
         answer = terminal.end(CTRL_D)
 
     listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
-    assert listed == [*(f"/{name}" for name in OWN_COMMANDS), "/quit", "/expand", "//TEXT"]
+    assert listed == [*(f"/{name}" for name in OWN_COMMANDS), "/quit", "/expand", "/copy", "//TEXT"]
     assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
 
 

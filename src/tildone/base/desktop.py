@@ -1,10 +1,13 @@
-"""Programs of the person: the editor that $VISUAL or $EDITOR names, which has the terminal, and the clipboard."""
+"""Programs of the person: the editor that $VISUAL or $EDITOR names, the pager that $PAGER does, and the clipboard.
+
+Editor and pager have the terminal.
+"""
 
 import os
 import shlex
 import subprocess
-import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Mapping
 from shutil import which
 
@@ -46,26 +49,49 @@ def edit_text(text: str) -> str | None:
         os.remove(path)
 
 
+def page_text(text: str) -> bool:
+    """Show a text in $PAGER, else in `less`; return False if there is no pager that stays until the person has read."""
+    try:
+        words = shlex.split(os.environ.get("PAGER") or "less")
+        if not words or os.path.basename(words[0]) == "cat":
+            return False
+        return subprocess.run(words, input=text.encode("utf-8", "replace"), check=False).returncode == 0  # noqa: S603  the person's own command
+    except (OSError, ValueError):
+        return False
+
+
 CLIPBOARD_SECONDS = 5
-
-LINUX_PROGRAMS = (
-    ("WAYLAND_DISPLAY", ("wl-copy",)),
-    ("DISPLAY", ("xclip", "-selection", "clipboard")),
-    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+_CLIPBOARDS = (
+    ("pbcopy", "", ()),
+    ("wl-copy", "WAYLAND_DISPLAY", ()),
+    ("xclip", "DISPLAY", ("-selection", "clipboard")),
+    ("xsel", "DISPLAY", ("--clipboard", "--input")),
+    ("clip.exe", "WSL_DISTRO_NAME", ()),
+    ("clip.exe", "WINDIR", ()),
 )
-"""Clipboard programs, each with the environment variable that names its display."""
+"""Programs that copy what they read, each with the environment variable that it needs."""
 
 
-def copy_to_clipboard(text: str) -> bool:
-    encoding = "utf-16" if sys.platform == "win32" else "utf-8"
-    for name, *options in programs(sys.platform, os.environ):
-        executable = which(name)
-        if executable is None:
-            continue
+def clipboard_programs(environ: Mapping[str, str]) -> list[list[str]]:
+    """Return the commands that copy what they read; none over SSH, because they would copy on another machine."""
+    if environ.get("SSH_CONNECTION"):
+        return []
+    found = [
+        (which(name, path=environ.get("PATH")), options)
+        for name, needs, options in _CLIPBOARDS
+        if not needs or environ.get(needs)
+    ]
+    return [[path, *options] for path, options in found if path]
+
+
+def copy_to_clipboard(text: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Copy a text by the first program that works, and return whether there is one."""
+    for command in clipboard_programs(environ):
+        encoding = "utf-16" if command[0].lower().endswith("clip.exe") else "utf-8"
         try:
             # No pipes: the process that owns the clipboard stays alive and would keep them open.
             subprocess.run(  # noqa: S603  one of the programs above
-                [executable, *options],
+                command,
                 input=text.encode(encoding, "backslashreplace"),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -78,9 +104,6 @@ def copy_to_clipboard(text: str) -> bool:
     return False
 
 
-def programs(platform: str, environ: Mapping[str, str]) -> list[tuple[str, ...]]:
-    if platform == "darwin":
-        return [("pbcopy",)]
-    if platform == "win32":
-        return [("clip",)]
-    return [program for variable, program in LINUX_PROGRAMS if environ.get(variable)]
+def terminal_copy(text: str) -> str:
+    """Return the sequence (OSC 52) that asks a terminal to copy a text. It works over SSH, and is not confirmed."""
+    return f"\x1b]52;c;{b64encode(text.encode(errors='backslashreplace')).decode()}\x07"

@@ -38,6 +38,7 @@ RUN_BINDINGS: KeyBindings = {
     "run.tree": "f3",
     "run.conversations": "f4",
     "run.palette": "ctrl+x",
+    "run.copyAnswer": "alt+a",
     "run.nextPane": "tab",
     "run.previousPane": "shift+tab",
     "run.redraw": "ctrl+l",
@@ -55,6 +56,7 @@ EDITOR_BINDINGS: KeyBindings = {
     "editor.deleteToEnd": "ctrl+k",
     "editor.deleteToStart": "ctrl+u",
     "editor.yank": "ctrl+y",
+    "editor.unfold": "alt+p",
     "editor.undo": "ctrl+underscore",
     "editor.conversationEnd": "end",
 }

@@ -255,6 +255,15 @@ class ToolExecutionUpdate:
 
 
 @value
+class ToolExecutionAsks:
+    """A running call waits for an answer of the person; or, with `asks` false, it does not wait any more."""
+
+    type = "tool_execution_asks"
+    call_id: str
+    asks: bool
+
+
+@value
 class ToolExecutionEnd:
     """A call is done; the result is what the model will read."""
 
@@ -342,6 +351,7 @@ AgentEvent = (
 
 Report = (
     ToolExecutionUpdate
+    | ToolExecutionAsks
     | QueueUpdate
     | RetryStart
     | RetryEnd

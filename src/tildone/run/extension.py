@@ -236,6 +236,10 @@ class UI(Protocol):
         """Show the person a message. `kind` is info, warning or error."""
         return
 
+    async def page(self, text: str) -> None:
+        """Show the person a long text, to scroll in."""
+        self.notify(text)
+
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  pi's record has the field
         """Let the person choose; return None if they decline."""
         return None
@@ -276,6 +280,9 @@ class OtherUI(UI):
 
     def notify(self, message: str, kind: str = "info") -> None:
         self._ui.notify(f"{self._prefix}{message}", kind)
+
+    async def page(self, text: str) -> None:
+        await self._ui.page(text)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         return await self._ui.select(f"{self._prefix}{title}", options, timeout)

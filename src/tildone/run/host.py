@@ -28,8 +28,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -197,6 +199,23 @@ class ExtensionContext:
     def abort(self) -> None:
         """Stop the running turn."""
         self._host.stop("an extension asked for it")
+
+
+_CALLS: ContextVar[tuple[tuple[Host, str], ...]] = ContextVar("calls", default=())
+"""The call that is executed in this context, after those that have started its host as that of a subagent."""
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Tell listeners that the calls of this context wait for the person meanwhile."""
+    calls = _CALLS.get()
+    for host, call_id in calls:
+        host.count_question(call_id, 1)
+    try:
+        yield
+    finally:
+        for host, call_id in calls:
+            host.count_question(call_id, -1)
 
 
 def _then(first: Callable[[], None], last: Callable[[], None]) -> None:
@@ -401,6 +420,7 @@ class Host:
         self._run: Run | None = None
         self._compaction: asyncio.Future[None] | None = None
         self._abort_requests = 0
+        self._questions: Counter[str] = Counter()
         for tool in tools:
             self.add_tool(tool)
         if include_yield:
@@ -641,6 +661,15 @@ class Host:
         self._deliver(UserMessage(content, self.now()), behavior)
         if self._abort_requests != requests:
             self.request_abort()
+
+    def count_question(self, call_id: str, step: int) -> None:
+        """Count the questions that a call waits for; publish its first, and the end of its last."""
+        self._questions[call_id] += step
+        count = self._questions[call_id]
+        if count == 0:
+            del self._questions[call_id]
+        if count == max(0, step):
+            self.publish(events.ToolExecutionAsks(call_id, asks=count > 0))
 
     def _end_with(self, result: ToolResult) -> None:
         """End the run of a subagent with this result, once the calls of its answer are executed."""
@@ -886,6 +915,7 @@ class ToolExecutor:
             work.exception()  # so that it counts as seen
 
     async def _outcome(self, call: ToolCallBlock, signal: AbortSignal, over: asyncio.Event) -> Outcome:
+        _CALLS.set((*_CALLS.get(), (self._host, call.id)))  # in the context of this call's own task
         tool = self._host.callable_tool(call.name)
         if tool is None:
             known = ", ".join(offered.name for offered in self._host.offered_tools())

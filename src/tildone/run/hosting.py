@@ -45,7 +45,8 @@ from tildone.run.model import Model
 from tildone.run.shell_model import ShellModel
 from tildone.run.subagents import SubagentOpener, Subagents, task_tool
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
+from tildone.run.tools.typed import TYPED, typed_tool
 from tildone.run.transcript import Conversations, Transcript
 from tildone.stores.agents import AgentId
 
@@ -307,11 +308,13 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
         return open_session(here(), BY_HAND, store)
 
     name = _dialect_name(plan.settings_of(transcript) if plan else settings, store, transcript, model)
-    tools = builtin_tools(policy, lambda _conversation: by_hand("").plan) if policy else ()
+    guard = PermissionGuard(policy or PermissionPolicy(), lambda _conversation: by_hand("").plan)
+    tools = (*(builtin_tools(guard) if policy else ()), typed_tool(guard))
     if ui is not None and ui.has_ui and store.durable:
         asker = Asker(lambda: here().session, lambda: str(_agent_id(host)), lambda: person_here(settings, store))
         ui = SharedQuestions(ui, store, asker, ask_limits(os.environ))
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
+    host.inactive.add(TYPED)
     usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(here().session))
     parts = [
         (name, plan_extension(name, store, here, host, usage=usage)),

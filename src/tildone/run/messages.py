@@ -346,6 +346,15 @@ def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
     return next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
 
 
+NO_ANSWER = "There is no answer to copy"
+
+
+def last_text(messages: Sequence[Message]) -> str:
+    """Return the text of the last answer that has one, without hidden characters; empty if there is none."""
+    answers = (text_of(message) for message in reversed(messages) if isinstance(message, AssistantMessage))
+    return visible(next((text for text in answers if text.strip()), ""))
+
+
 def stamped(message: CustomMessage | DeveloperMessage, at: int) -> CustomMessage | DeveloperMessage:
     """Return the message with the timestamp `at`, unless it has one."""
     return message if message.timestamp is not None else replace(message, timestamp=at)

@@ -62,7 +62,7 @@ class Activity(Enum):
     THINKING = "thinking"
     WRITING = "writing"
     RUNNING = "running"
-    PAUSING = "trying again soon"
+    PAUSING = "retrying"
     COMPACTING = "summarising"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from typing import Any
 
+from tildone.run.events import RetryStart
 from tildone.run.host import Renderer
 from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.run.kit.defaults import call_component, default_call, default_result, result_component
@@ -85,6 +87,12 @@ def _drawable(component: Component) -> Component:
     """Return the component; raise whatever drawing it raises."""
     markup(component)
     return component
+
+
+def retry_words(retry: RetryStart, seconds: float) -> str:
+    """Return what is said of a request that failed and is repeated, with the seconds that are left until then."""
+    when = f" in {ceil(seconds)} s" if seconds > 0 else ""
+    return f"retrying{when} ({retry.attempt} of {retry.max_attempts})"
 
 
 def custom_component(message: CustomMessage, render: Renderer | None) -> Component:

@@ -18,7 +18,7 @@ from tildone.base import TildoneError, UsageError
 from tildone.run.codec import decode_blocks, encode_event, encode_message
 from tildone.run.events import MessageEntry
 from tildone.run.extension import UI, PermissionReply, PermissionRequest, answer_labels
-from tildone.run.host import CLOSE_TIMEOUT_SECONDS, Host
+from tildone.run.host import CLOSE_TIMEOUT_SECONDS, Host, asking
 from tildone.run.messages import (
     AssistantMessage,
     ImageBlock,
@@ -203,6 +203,9 @@ class RpcUI:
     def notify(self, message: str, kind: str = "info") -> None:
         self._request("notify", message=message, notifyType=kind)
 
+    async def page(self, text: str) -> None:
+        self.notify(text)
+
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         answer = await self._ask(timeout, "select", title=title, options=list(options))
         return answer.get("value")
@@ -243,7 +246,8 @@ class RpcUI:
         waiting: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
         self._open[request_id] = waiting
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            with asking():
+                return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
             return {"cancelled": True}
         finally:

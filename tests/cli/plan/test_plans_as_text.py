@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
-from tildone.base.desktop import programs
 
 ADD = 'printf -- "- [ ] added\\n" >> "$1"'
 SPOIL = 'printf -- "nonsense\\n" >> "$1"'
@@ -127,17 +126,6 @@ def test_a_program_that_fails_gives_way_to_the_next(person: Person, tmp_path: Pa
     person.says("todo", "copy", DISPLAY=":0", PATH=f"{tmp_path}:/usr/bin:/bin")
 
     assert (tmp_path / "clipboard").read_text(encoding="utf-8") == TEXT
-
-
-def test_only_programs_that_can_work_here_are_tried() -> None:
-    for platform, environ, names in (
-        ("darwin", {}, ["pbcopy"]),
-        ("win32", {}, ["clip"]),
-        ("linux", {}, []),
-        ("linux", {"DISPLAY": ":0"}, ["xclip", "xsel"]),
-        ("linux", {"DISPLAY": ":0", "WAYLAND_DISPLAY": "w"}, ["wl-copy", "xclip", "xsel"]),
-    ):
-        assert [name for name, *_ in programs(platform, environ)] == names, platform
 
 
 def test_whatever_a_text_holds_comes_back(person: Person) -> None:

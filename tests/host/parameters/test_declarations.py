@@ -395,8 +395,8 @@ IMPORTS = """
 import sys
 from tildone.run.parameters import checked, served
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
-for tool in builtin_tools(PermissionPolicy()):
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
+for tool in builtin_tools(PermissionGuard(PermissionPolicy())):
     checked(served(tool).schema, {})
 print(*{"pydantic", "jsonschema"} & sys.modules.keys())
 """

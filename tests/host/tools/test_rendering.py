@@ -13,13 +13,13 @@ from tildone.run.kit.defaults import call_component, result_component
 from tildone.run.kit.definition import ToolResult, error_result, markup, text_result, validated
 from tildone.run.messages import text_of
 from tildone.run.tools.builtin import builtin_tools
-from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy
 
 EXPANDED = RenderOptions(expanded=True)
 
 
 def call(tool: str, args: Any) -> str:
-    [definition] = [each for each in builtin_tools(PermissionPolicy()) if each.name == tool]
+    [definition] = [each for each in builtin_tools(PermissionGuard(PermissionPolicy())) if each.name == tool]
     return re.sub("</?(toolTitle|bold|muted|toolOutput)>", "", markup(call_component(definition, args)))
 
 
@@ -28,7 +28,7 @@ def shown(bench: ToolBench, tool: str, result: ToolResult, options: RenderOption
 
 
 def test_the_tools_can_be_registered() -> None:
-    tools = builtin_tools(PermissionPolicy())
+    tools = builtin_tools(PermissionGuard(PermissionPolicy()))
 
     assert [validated(tool).name for tool in tools] == ["read", "write", "edit", "bash"]
     assert [tool.exclusive for tool in tools] == [False, True, True, True]
@@ -136,7 +136,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 def host_in(folder: Path, policy: PermissionPolicy, *turns: Calls) -> Host:
-    host, _ = host_with(Script(*turns), *builtin_tools(policy))
+    host, _ = host_with(Script(*turns), *builtin_tools(PermissionGuard(policy)))
     host.cwd = str(folder)
     return host
 
@@ -192,6 +192,6 @@ async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
 
 async def test_the_system_prompt_describes_the_tools() -> None:
     model = Script()
-    await ran(model, *builtin_tools(PermissionPolicy()))
+    await ran(model, *builtin_tools(PermissionGuard(PermissionPolicy())))
 
     assert [name for name in WORDS if f"- {name}: " not in model.requests[0].system] == []

@@ -15,7 +15,7 @@ from tildone.run.host import Host
 from tildone.run.kit.definition import AbortSignal, OnUpdate, ToolResult
 from tildone.run.tools.builtin import builtin_tools
 from tildone.run.tools.files import ToolFailure
-from tildone.run.tools.permissions import PermissionPolicy, PlanOf
+from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy, PlanOf
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
@@ -61,7 +61,7 @@ class ToolBench:
         self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None, plan_of: PlanOf | None = None
     ) -> None:
         self.folder = folder
-        self.tools = {tool.name: tool for tool in builtin_tools(policy, plan_of)}
+        self.tools = {tool.name: tool for tool in builtin_tools(PermissionGuard(policy, plan_of))}
         self.switch_conversation("session", ui)
 
     def switch_conversation(self, session: str, ui: UI | None = None) -> None:

@@ -22,7 +22,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith(("TILDONE_", "XDG_")):
             monkeypatch.delenv(name)
-    for name, value in {"HOME": str(home), "NO_PROXY": "127.0.0.1", "TILDONE_USER": "Ada"}.items():
+    own = {"HOME": str(home), "NO_PROXY": "127.0.0.1", "TILDONE_USER": "Ada", "SSH_CONNECTION": "no clipboard"}
+    for name, value in own.items():
         monkeypatch.setenv(name, value)
     return project
 

@@ -288,9 +288,9 @@ async def test_copy_copies_the_last_answer_clear_empties_the_screen_and_help_lis
         assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
         await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
         assert screen.server.requests == []
-        await screen.send("/copy", "There is no answer to copy.")
+        await screen.send("/copy", "There is no answer to copy")
         await screen.send("Go", "a list", "ready")
-        await screen.send("/copy", "Copied the last answer")
+        await screen.send("/copy", "Copied")
         assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
         await screen.send("/model openai-chat:another", "answers from now on")
         await screen.until(lambda: screen.lines[-2].startswith(" ● openai:another "))

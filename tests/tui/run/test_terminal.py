@@ -400,7 +400,7 @@ async def test_the_screen_is_as_it_was_drawn_before(
 async def pictures(screen: Screen) -> str:
     """A question, then the countdown."""
     await screen.asked()
-    await screen.shows("y once", "f1 keys", "to show its output")
+    await screen.shows("y once", "f1 keys", "? asks you")
     question = await at_rest(screen)
     await screen.sees("n enter", "Goes on by itself", "The rest of the plan can wait.")
     return f"{question}\n\n{'=' * 20}\n{await at_rest(screen)}\n"

@@ -1,8 +1,5 @@
 """Selecting and copying: by the mouse, by keys, and whole blocks."""
 
-import os
-from pathlib import Path
-
 import pytest
 from textual.events import MouseDown, MouseMove, MouseUp
 
@@ -12,7 +9,6 @@ from tildone.base import replace
 from tildone.screens.transcript.blocks import AnswerBlock, PersonMessage
 from tildone.screens.transcript.widget import TranscriptPane
 from tildone.screens.widgets.keys import PALETTES
-from tildone.screens.widgets.prompt import copy_by_tool, platform_tool
 
 LONG = "one two three four five six seven eight nine ten"
 
@@ -166,40 +162,11 @@ async def test_a_block_is_copied_as_it_was_written() -> None:
 
 def test_the_person_is_told_what_was_copied() -> None:
     words = {
-        ("a\nb\nc", True): "copied 3 lines",
-        ("a", True): "copied 1 line",
-        ("a", False): "copied, if the terminal allows it",
+        ("a\nb\nc", True): "Copied 3 lines",
+        ("a", True): "Copied 1 line",
+        ("a", False): "Copied, if the terminal allows it",
     }
     assert {(text, certain): TranscriptPane.Copied(text, certain=certain).words for text, certain in words} == words
-
-
-def tool(folder: Path, name: str, script: str) -> None:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-
-
-def test_the_platforms_tool_copies_what_it_reads(tmp_path: Path) -> None:
-    tool(tmp_path, "xclip", f'echo "$@" > {tmp_path}/options; cat > {tmp_path}/copied')
-    environ = {"PATH": f"{tmp_path}:{os.defpath}", "DISPLAY": ":0"}
-
-    assert copy_by_tool("grüß\n", environ)
-    assert (tmp_path / "copied").read_text() == "grüß\n"
-    assert (tmp_path / "options").read_text() == "-selection clipboard\n"
-
-
-def test_no_tool_is_used_where_there_is_none_and_one_that_fails_has_not_copied(tmp_path: Path) -> None:
-    """Without a display, on another machine, and with another kind of display."""
-    tool(tmp_path, "xclip", "cat")
-    elsewhere: list[dict[str, str]] = [{}, {"DISPLAY": ":0", "SSH_CONNECTION": "1"}, {"WAYLAND_DISPLAY": "wayland-0"}]
-    for environ in elsewhere:
-        assert platform_tool({"PATH": str(tmp_path), **environ}) == []
-        assert not copy_by_tool("a", {"PATH": str(tmp_path), **environ})
-
-    tool(tmp_path, "pbcopy", "exit 1")
-    assert not copy_by_tool("a", {"PATH": str(tmp_path)})
-    (tmp_path / "pbcopy").write_text("#!/no/such/program\n")
-    assert not copy_by_tool("a", {"PATH": str(tmp_path)})
 
 
 async def test_another_palette_paints_everything_again() -> None:

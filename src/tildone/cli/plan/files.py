@@ -4,12 +4,11 @@ import os
 import signal
 import sys
 import tempfile
-from base64 import b64encode
 
 from tildone.app.commands import Answer, CopyText, OpenEditor, ReadFile, WriteFile, as_edited, written_plan
 from tildone.app.slash import FILE, after_request, draft, export, request_failed
 from tildone.base import Refused, TildoneError, UsageError
-from tildone.base.desktop import copy_to_clipboard, editor_command, run_editor
+from tildone.base.desktop import copy_to_clipboard, editor_command, run_editor, terminal_copy
 from tildone.base.files import STREAM
 from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.cli.opening import BEGIN, open_for_editing, open_for_reading, settings_for
@@ -94,8 +93,7 @@ def copy_plan(args: ParsedArgs) -> int:
     if copy_to_clipboard(request.text):
         return apply_answer(args, session, after_request(request))
     if on_terminal():
-        # OSC 52: the terminal copies it, over SSH as well, and does not confirm it.
-        put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")
+        put(f"{terminal_copy(request.text)}Sent the plan to your terminal's clipboard")
         return 0
     put_raw(lossless_checklist(session.plan, escaped=True).removesuffix("\n"))
     put_notice("tildone: no clipboard is available; the plan was printed instead")

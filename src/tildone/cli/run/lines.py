@@ -26,7 +26,8 @@ from tildone.run.kit.components import Component, RenderOptions, Text, rows
 from tildone.run.kit.definition import ToolResult, fitted
 from tildone.run.kit.drawing import Line, MarkdownReader, Row, Table
 from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, last_answer, text_of
-from tildone.run.rendering import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component, retry_words
+from tildone.run.tools.typed import TYPED
 from tildone.run.transcript import Conversations
 
 
@@ -47,14 +48,14 @@ class LineOutput:
         """Write the lines, then the prompt again, and flush."""
         prompt = self.prompt
         self.end_row()
-        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
+        self.write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
         if prompt:
             self.ask(prompt)
 
     def ask(self, prompt: str) -> None:
         self.end_row()
         self.prompt = prompt
-        self._write(prompt)
+        self.write(prompt)
 
     def entered(self) -> None:
         """The person has pressed Enter, which the terminal has echoed."""
@@ -64,9 +65,9 @@ class LineOutput:
         """End the row in which the person could type, if there is one."""
         if self.prompt:
             self.prompt = ""
-            self._write("\n")
+            self.write("\n")
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
@@ -87,6 +88,8 @@ class EventRenderer:
         self._running: dict[str, CallRow] = {}
         self._collapsed: tuple[CallRow, ToolResult, RenderOptions] | None = None
         self._failed: set[str] = set()
+        self._failure = ""
+        """Why the last request failed, if that is not shown yet."""
         self._host = host
         self._output = output
         self._reader = MarkdownReader(Role.TEXT)
@@ -103,9 +106,16 @@ class EventRenderer:
                 self._start_call(event)
             case events.ToolExecutionEnd():
                 self._end_call(event)
-            case events.RetryStart(attempt, max_attempts, delay_ms):
-                pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
-                self.put(Text(pause, Role.WARNING))
+            case events.RetryStart(delay_ms=delay):
+                why = event.error_message.strip() or "The request failed."
+                self.put(Text(f"! {why} · {retry_words(event, delay / 1000)}", Role.WARNING))
+            case events.AgentEnd(will_retry=False) if self._failure:
+                # Only now it is known that the request is not repeated.
+                self.put(Text(f"✗ {self._failure}", Role.ERROR))
+                self._failure = ""
+            case events.RetryEnd(final_error=str()) if self._failure:
+                self.put(Text("✗ Interrupted", Role.WARNING))
+                self._failure = ""
             case events.ExtensionError(extension, name, error):
                 self.put(Text(f"{extension} failed at {name}: {error}", Role.WARNING))
             case _:
@@ -150,6 +160,7 @@ class EventRenderer:
                 self.put(custom_component(message, self._host.renderers.get(message.custom_type)))
             case AssistantMessage():
                 self._finish_text()
+                self._failure = ""
                 self._render_stop_reason(message)
             case _:
                 return
@@ -157,7 +168,7 @@ class EventRenderer:
     def _render_stop_reason(self, message: AssistantMessage) -> None:
         match message.stop_reason:
             case StopReason.ERROR:
-                self.put(Text(f"✗ {message.error_message or 'The model failed'}", Role.ERROR))
+                self._failure = message.error_message or "The model failed"
             case StopReason.ABORTED:
                 self.put(Text("✗ Interrupted", Role.WARNING))
             case StopReason.LENGTH:
@@ -175,7 +186,7 @@ class EventRenderer:
 
     def _end_call(self, event: events.ToolExecutionEnd) -> None:
         row = self._running.pop(event.call_id)
-        options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
+        options = RenderOptions(expanded=self.expanded or event.tool_name == TYPED, is_error=event.is_error)
         result = replace(event.result, is_error=event.is_error)
         self._output.put(self._finished_call(row, result, options))
         expanded = replace(options, expanded=True)

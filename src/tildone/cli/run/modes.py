@@ -13,13 +13,13 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from tildone.base import closest, did_you_mean, replace
-from tildone.base.desktop import edit_text, editor_command
+from tildone.base.desktop import copy_to_clipboard, edit_text, editor_command, terminal_copy
 from tildone.cli import INTERRUPTED
 from tildone.cli.output import columns, put_raw, put_spans
 from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome, report_on_stderr
 from tildone.cli.run.setup import RunSetup, command_list
 from tildone.cli.table import ParsedArgs
-from tildone.plan.text.amounts import format_count
+from tildone.plan.text.amounts import copied_words, format_count
 from tildone.plan.text.lists import plan_lines
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import LINE_BREAK, Role, Span
@@ -32,8 +32,9 @@ from tildone.run.extensions.phased import PANEL
 from tildone.run.extensions.skeleton import STATUS
 from tildone.run.host import Host
 from tildone.run.kit.components import Markdown, Text
-from tildone.run.messages import JsonObject, last_answer, text_of
+from tildone.run.messages import NO_ANSWER, JsonObject, last_answer, last_text, text_of
 from tildone.run.metering import RunMeter
+from tildone.run.tools import typed
 from tildone.run.tools.builtin import diff_role
 from tildone.run.tools.commands import on_signals
 from tildone.run.turn_loop import Delivery
@@ -159,6 +160,9 @@ class PlainUI:
 
     def notify(self, message: str, kind: str = "info") -> None:
         self._show(Text(message, ROLES.get(kind, Role.MUTED)))
+
+    async def page(self, text: str) -> None:
+        self.notify(text)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         numbered = {str(number): option for number, option in enumerate(options, 1)}
@@ -289,12 +293,14 @@ ESCAPED = "//"
 CONTINUED = "\\"
 """At the end of a line, it makes a line break and does not send the line."""
 
+PASTED_COMMAND = "Several lines that begin with ! are not run: type the command by itself"
 QUIT = ("quit", "exit")
-EXPAND = "expand"
+EXPAND, COPY = "expand", "copy"
 OWN_COMMANDS = (
     ("/quit", "leave; ctrl+d does, too"),
     (f"/{EXPAND}", "show results expanded; again: collapsed"),
-    ("//TEXT", "send a message that begins with a slash"),
+    (f"/{COPY}", "copy the last answer"),
+    *typed.HELP,
 )
 
 _KEYS = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|O.|.)?|[\x00-\x08\x0b-\x1f\x7f]")
@@ -312,6 +318,7 @@ class PlainRun:
         self._ui = PlainUI(self._output, self._show, self._edit_text, self._discard_typed, meter)
         self.host = setup.open(self._ui)
         self.renderer = EventRenderer(self.host, self._output)
+        self._commands = typed.TypedCommands()
         self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
@@ -346,7 +353,7 @@ class PlainRun:
 
     async def _until_over(self) -> RunOutcome:
         while True:
-            await self._unless_leaving(self.host.over())
+            await self._unless_leaving(self._over())
             if self._leaving.done():
                 return self._left(self._leaving.result())
             if not self._stays_open:
@@ -355,6 +362,10 @@ class PlainRun:
                 self._output.ask(PROMPT)
             await self._unless_leaving(self._typed.wait())
             self._typed.clear()
+
+    async def _over(self) -> None:
+        await self.host.over()
+        await self._commands.over()
 
     def _left(self, code: int) -> RunOutcome:
         """Return the outcome after the person has left, or a signal has ended the program."""
@@ -396,7 +407,11 @@ class PlainRun:
             self._stays_open = True
             self._spawn(self.host.interrupt())
         for text in _messages(lines):
-            if text.endswith(CONTINUED):
+            several = "\n" in text.replace(f"{CONTINUED}\n", "")
+            if several and text.startswith(typed.SIGN) and not self._begun:
+                # It was pasted: nobody has seen the command before it would run.
+                self._show(Text(PASTED_COMMAND, Role.WARNING))
+            elif text.endswith(CONTINUED):
                 self._begun += text.removesuffix(CONTINUED) + "\n"
             elif message := (self._begun + text).strip():
                 self._begun = ""
@@ -405,6 +420,10 @@ class PlainRun:
 
     async def _deliver(self, text: str) -> None:
         """Run a command; send anything else to the model, before its next request if it is working."""
+        if text.startswith(typed.SIGN):
+            if problem := await self._commands.run(self.host, text):
+                self._show(Text(problem, Role.WARNING))
+            return
         command = COMMAND.fullmatch(text)
         match command["name"] if command else "":
             case name if name in QUIT:
@@ -413,21 +432,38 @@ class PlainRun:
                 self._show(Text(command_list(self.host, OWN_COMMANDS), Role.MUTED))
             case name if name == EXPAND:
                 self.renderer.toggle_expanded()
+            case name if name == COPY:
+                await self._copy_answer()
             case name if name and name not in self.host.commands:
-                close = [f"/{known}" for known in closest(name, (*self.host.commands, *QUIT, EXPAND))]
+                close = [f"/{known}" for known in closest(name, (*self.host.commands, *QUIT, EXPAND, COPY))]
                 hint = did_you_mean(close) if close else "/help lists them"
                 self._show(Text(f"There is no command /{name}; {hint}", Role.WARNING))
-            case "" if text.startswith(ESCAPED):
+            case "" if text.startswith((ESCAPED, typed.ESCAPED)):
                 await self.host.steer(text[1:])
             case _:
                 await self.host.prompt(text, behavior=Delivery.STEER)
 
+    async def _copy_answer(self) -> None:
+        text = last_text(self.host.transcript.messages())
+        certain = bool(text) and await asyncio.to_thread(copy_to_clipboard, text)
+        if not text:
+            self._show(Text(NO_ANSWER, Role.WARNING))
+        elif not certain and os.environ.get("TERM") == "dumb":
+            self._show(Text("No clipboard can be reached from here", Role.WARNING))
+        else:
+            if not certain:
+                self._output.write(terminal_copy(text))
+            self._show(Text(copied_words(text, certain=certain), Role.DIM))
+
     def _signalled(self, number: int) -> None:
-        """Handle a signal. Ctrl-C ends the first of: a question, a turn, a countdown, the program."""
+        """Handle a signal. Ctrl-C ends the first of: a question, a typed command, a turn, a countdown, the program."""
         if number != signal.SIGINT:
             self._leave(128 + number)
         elif self._in_editor:
             return
+        elif self._commands.is_running and not self._ui.is_asking:
+            self._output.end_row()
+            self._commands.stop()
         elif self._ui.is_asking or self.host.is_running:
             self._output.end_row()
             self._ui.decline()

@@ -129,6 +129,7 @@ class PersonCommands:
                 "redo the change of the plan that was undone last",
                 partial(self._move, "redo"),
             ),
+            "log": ("show the history of the plan; /log --help lists the options", self.log),
             "pause": ("pause: the model is not told to go on when it stops", partial(self._steer, "pause")),
             "resume": ("resume after /pause or tildone stop", partial(self._steer, "resume")),
             "export": (
@@ -156,6 +157,13 @@ class PersonCommands:
             await self._edit(ctx)
         else:
             await self._show(ctx, "todo", *words)
+
+    async def log(self, typed: str, ctx: ExtensionContext) -> None:
+        code, output = await self._run("log", *split_words(typed))
+        if code:
+            ctx.ui.notify(output.rstrip("\n"), "error")
+        else:
+            await ctx.ui.page(output)
 
     async def _move(self, verb: str, typed: str, ctx: ExtensionContext) -> None:
         await self._show(ctx, verb, *typed.split())

@@ -29,6 +29,13 @@ def format_count(count: int, noun: str = "", plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def copied_words(text: str, *, certain: bool) -> str:
+    """Return what to tell the person. A copy is not certain if only the terminal was asked for it."""
+    if not certain:
+        return "Copied, if the terminal allows it"
+    return f"Copied {format_count(text.count(chr(10)) + 1, 'line')}"
+
+
 def format_duration(milliseconds: int) -> str:
     """Format a duration in its two largest units: `450ms`, `3.2s`, `1m 15s`, `2h 5m`."""
     if milliseconds < SECOND:

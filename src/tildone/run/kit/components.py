@@ -125,11 +125,12 @@ Component = Text | Markdown | Spacer | KeyHint | ToolCallHeader | ToolFooter | T
 
 @value
 class RenderOptions:
-    """How a result is rendered: partial, failed, collapsed or expanded."""
+    """How a result is rendered: partial, failed, collapsed or expanded; timed, if its time is shown beside the call."""
 
     expanded: bool = False
     is_partial: bool = False
     is_error: bool = False
+    is_timed: bool = False
 
 
 @value

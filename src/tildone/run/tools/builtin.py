@@ -13,6 +13,7 @@ from signal import strsignal
 from time import monotonic
 from weakref import WeakValueDictionary
 
+from tildone.base import value
 from tildone.base.keys import EXPAND
 from tildone.base.secrets import Redactor, command_environment
 from tildone.plan.text.amounts import format_count, format_duration, format_size
@@ -47,7 +48,7 @@ from tildone.run.kit.definition import (
 )
 from tildone.run.messages import JsonObject
 from tildone.run.tools import commands, files
-from tildone.run.tools.permissions import PermissionGuard, PermissionPolicy, PlanOf
+from tildone.run.tools.permissions import PermissionGuard
 
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
 
@@ -513,21 +514,8 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         await guard.command(line, ctx, signal)
         if signal:
             signal.raise_if_aborted()
-        started = monotonic()
-        output = commands.CommandOutput(guard.create_output_file, Redactor(os.environ))
-        environ = command_environment(os.environ, guard.policy.pass_env)
-        command = commands.RunningCommand(
-            commands.shell_arguments(line), ctx.cwd, {**environ, **commands.ENVIRONMENT}, output
-        )
-
-        def update() -> None:
-            part = output.excerpt()
-            send_update(
-                on_update, text_result(part.text, {"totalLines": part.total_lines, "totalBytes": part.total_bytes})
-            )
-
-        ending = await command.wait(seconds, signal, update)
-        return _finished(command, ending, output.excerpt(), seconds, round((monotonic() - started) * 1000))
+        environ = {**command_environment(os.environ, guard.policy.pass_env), **commands.ENVIRONMENT}
+        return (await run_line(line, seconds, guard, environ, ctx, signal=signal, on_update=on_update)).result
 
     return ToolDefinition(
         name="bash",
@@ -542,7 +530,7 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         prompt_snippet="Run shell commands",
         prompt_guidelines=("Use bash to search, build and test; read, edit and write for files",),
         render_call=_bash_call,
-        render_result=_bash_result,
+        render_result=bash_result,
         exclusive=True,
     )
 
@@ -553,7 +541,7 @@ def _bash_call(args: object) -> Component:
     return ToolCallHeader("Bash", main_arg=argument(args, "command"), option_args=options)
 
 
-def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None:
+def bash_result(result: ToolResult, options: RenderOptions) -> Component | None:
     if options.is_partial:
         message = partial_message("Bash", "running")
         if not options.expanded:
@@ -563,38 +551,80 @@ def _bash_result(result: ToolResult, options: RenderOptions) -> Component | None
     details = result.details
     if "ending" not in details:
         return error_message(result)
-    figures = [Item("took", format_duration(details["durationMs"]))]
+    took = None if options.is_timed else details["durationMs"]
+    figures = [] if took is None else [Item("took", format_duration(took))]
     if details["fullOutputPath"]:
         figures.append(Item("all of it", details["fullOutputPath"]))
     summary = Text(details["summary"], Role.ERROR if options.is_error else None)
     return result_view(summary, result.text, options, last=True, figures=figures)
 
 
-def _finished(
-    command: commands.RunningCommand,
-    ending: commands.Ending,
-    excerpt: commands.OutputExcerpt,
-    seconds: float,
-    duration_ms: int,
-) -> ToolResult:
-    failed = _failure(command.exit_code, ending, seconds)
-    notes = [note for note in (_truncation_note(excerpt), _still_running(command), failed) if note]
-    parts = [excerpt.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
-    details = {
-        "summary": failed or f"Done: {format_count(excerpt.total_lines, 'line')}",
-        "ending": ending.value,
-        "exitCode": command.exit_code if ending is commands.Ending.EXIT else None,
-        "durationMs": duration_ms,
-        "truncated": excerpt.path is not None,
-        "totalLines": excerpt.total_lines,
-        "totalBytes": excerpt.total_bytes,
-        "fullOutputPath": excerpt.path,
-    }
-    text = "\n\n".join(part.rstrip("\n") for part in parts if part)
-    return ToolResult((TextContent(text),), details, is_error=bool(failed))
+@value
+class EndedCommand:
+    """How a command ended. `failure` is why it failed; empty if it succeeded."""
+
+    exit_code: int | None
+    ending: commands.Ending
+    excerpt: commands.OutputExcerpt
+    failure: str
+    still_running: str
+    duration_ms: int
+
+    @property
+    def details(self) -> JsonObject:
+        excerpt = self.excerpt
+        return {
+            "summary": self.failure or done_words(excerpt.total_lines),
+            "ending": self.ending.value,
+            "exitCode": self.exit_code if self.ending is commands.Ending.EXIT else None,
+            "durationMs": self.duration_ms,
+            "truncated": excerpt.path is not None,
+            "totalLines": excerpt.total_lines,
+            "totalBytes": excerpt.total_bytes,
+            "fullOutputPath": excerpt.path,
+        }
+
+    @property
+    def result(self) -> ToolResult:
+        """What a model reads."""
+        notes = [note for note in (_truncation_note(self.excerpt), self.still_running, self.failure) if note]
+        parts = [self.excerpt.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
+        text = "\n\n".join(part.rstrip("\n") for part in parts if part)
+        return ToolResult((TextContent(text),), self.details, is_error=bool(self.failure))
 
 
-def _failure(exit_code: int | None, ending: commands.Ending, seconds: float) -> str:
+async def run_line(  # noqa: PLR0913  what a command needs
+    line: str,
+    seconds: float | None,
+    guard: PermissionGuard,
+    environ: Mapping[str, str],
+    ctx: ExtensionContext,
+    *,
+    signal: AbortSignal | None,
+    on_update: OnUpdate | None,
+) -> EndedCommand:
+    """Run a line of the shell to its end, an abort or a timeout. `on_update` is called while output arrives."""
+    started = monotonic()
+    output = commands.CommandOutput(guard.create_output_file, Redactor(os.environ))
+    command = commands.RunningCommand(commands.shell_arguments(line), ctx.cwd, environ, output)
+
+    def update() -> None:
+        part = output.excerpt()
+        details = {"totalLines": part.total_lines, "totalBytes": part.total_bytes}
+        send_update(on_update, text_result(part.text, details))
+
+    ending = await command.wait(seconds, signal, update)
+    milliseconds = round((monotonic() - started) * 1000)
+    exit_code = command.exit_code
+    failure = failure_of(exit_code, ending, seconds or 0)
+    return EndedCommand(exit_code, ending, output.excerpt(), failure, _still_running(command), milliseconds)
+
+
+def done_words(lines: int) -> str:
+    return f"Done: {format_count(lines, 'line')}"
+
+
+def failure_of(exit_code: int | None, ending: commands.Ending, seconds: float) -> str:
     """Return why the command failed; empty if it succeeded."""
     match ending:
         case commands.Ending.ABORT:
@@ -624,8 +654,6 @@ def _still_running(command: commands.RunningCommand) -> str:
     return f"Still running: {named}{', …' if len(left) > _MAX_PROCESSES_NAMED else ''}"
 
 
-def builtin_tools(policy: PermissionPolicy, plan_of: PlanOf | None = None) -> tuple[ToolDefinition, ...]:
-    """Return the tools under a policy. With `plan_of`, the person may allow all commands of the plan at once."""
-    guard = PermissionGuard(policy, plan_of)
+def builtin_tools(guard: PermissionGuard) -> tuple[ToolDefinition, ...]:
     locks: FileLocks = WeakValueDictionary()
     return read_tool(guard), write_tool(guard, locks), edit_tool(guard, locks), bash_tool(guard)

@@ -36,7 +36,7 @@ from tildone.plan.shell import danger
 from tildone.plan.shell.syntax import Command, Part, Redirection, Word, WordKind, split_line
 from tildone.plan.text.safe import printable, printable_lines
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.run.host import ExtensionContext
+from tildone.run.host import ExtensionContext, asking
 from tildone.run.kit.definition import AbortSignal
 from tildone.run.tools import files
 
@@ -372,7 +372,9 @@ class PermissionGuard:
     ) -> None:
         if is_allowed():
             return
-        reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
+        # Also while another call asks: the answer to that may settle this question.
+        with asking():
+            reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
         what, remedy = refusal
         if reply is None:
             raise files.ToolFailure(f"Not allowed: {what}\n{remedy}")

@@ -21,6 +21,7 @@ APP_KEYS = (
         "app.escape",
     ),
     ScreenKey("app.clear", "copy a selection; else empty the editor; else stop; twice: leave", "app.interrupt"),
+    ScreenKey("run.copyAnswer", "copy the last answer (/copy)", "app.command('copy')"),
     ScreenKey("run.nextPane", "the next pane; while a list is open, complete", "app.next_pane"),
     ScreenKey("run.previousPane", "the previous pane", "app.previous_pane"),
     ScreenKey(EXPAND, "show results expanded, or collapsed", "app.expand"),
@@ -56,6 +57,7 @@ WORD_KEYS = (
     ScreenKey(
         "editor.deleteToStart", "delete to the start of the line", "kill('delete_to_start_of_line')", Pane.EDITOR
     ),
+    ScreenKey("editor.unfold", "unfold what was pasted", "unfold", Pane.EDITOR),
     ScreenKey("editor.yank", "insert what was deleted last", "yank", Pane.EDITOR),
     ScreenKey("editor.undo", "undo what was typed", "undo", Pane.EDITOR),
 )
@@ -74,7 +76,10 @@ KEYS = (
 )
 
 FIXED: FixedKeys = {
-    Pane.EDITOR.value: (("@  /", "a file, a command"), ("shift and drag", "select by the terminal's own mouse")),
+    Pane.EDITOR.value: (
+        ("@  /  !", "a file, a command, a command of the shell"),
+        ("shift and drag", "select by the terminal's own mouse"),
+    ),
     "In a question": (
         ("y", "once; Y for what cannot be undone"),
         ("a, then a again", "all of the kind, in this conversation"),

@@ -28,6 +28,7 @@ from tildone.plan.text.state import SessionWord
 from tildone.plan.text.styles import Role, Span, plain
 from tildone.run.host import Host
 from tildone.run.metering import RunMeter
+from tildone.run.tools import typed
 from tildone.screens.run import APP_KEYS, FIXED, KEYS, listed_first
 from tildone.screens.run.composer import CompletionList, Composer, EditorCompleter, EditorCompletions
 from tildone.screens.run.conversation import AroundConversation, Conversation, RunBackend
@@ -120,6 +121,9 @@ class ScreenCommands:
 
     async def perform(self, host: Host, text: str, later: bool) -> None:  # noqa: FBT001  as it was kept
         """Deliver a text to a host that has started."""
+        if text.startswith(typed.SIGN):
+            self._conversation.run_typed(host, text)
+            return
         command = COMMAND.fullmatch(text)
         name = command["name"] if command else ""
         own = {*ABOUT, *SAME}
@@ -131,7 +135,7 @@ class ScreenCommands:
                 f"There is no command /{name}; {did_you_mean(close) if close else '/help lists them'}", "warning"
             )
         else:
-            text = text.removeprefix("/") if text.startswith(ESCAPED) else text
+            text = text[1:] if text.startswith((ESCAPED, typed.ESCAPED)) else text
             await self._conversation.send(host, text, later=later, is_command=bool(name))
 
     def choose(self, name: str) -> None:
@@ -145,8 +149,7 @@ class ScreenCommands:
     def _help(self) -> None:
         rows = [(f"/{name}", about) for name, about in self.listed()]
         width = max(len(name) for name, _ in rows)
-        more = ("//TEXT", "send a message that begins with a slash")
-        self._note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))
+        self._note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, *typed.HELP)))
 
     def _note(self, text: str, kind: str = "info") -> None:
         """Answer what the person has sent, where they see it."""
@@ -360,10 +363,10 @@ class RunApp(App[None]):
             if isinstance(event, events.Key) and event.key == key and event.time - at < SWALLOW_SECONDS:
                 return
             self._quiet_before, self._last_key = event.time - self._last_key, event.time
-        typed = isinstance(event, events.Paste | events.MouseDown)
+        acts = isinstance(event, events.Paste | events.MouseDown)
         if isinstance(event, events.Key):
-            typed = event.is_printable or event.key in TAKES_OVER
-        if typed:
+            acts = event.is_printable or event.key in TAKES_OVER
+        if acts:
             self.conversation.take_over()
         if self._is_text(event):
             self.screen.set_focus(self.composer)
@@ -390,6 +393,10 @@ class RunApp(App[None]):
     def on_sent(self, message: Composer.Sent) -> None:
         self.commands.deliver(message.text, later=message.later)
         self.draw_soon()
+
+    @on(Composer.Folded)
+    def on_folded(self) -> None:
+        self.say(Notice(f"It is sent whole; {prompt.first_key(self.keys, 'editor.unfold')} unfolds it."))
 
     @on(Composer.Typing)
     async def on_typing(self) -> None:
@@ -443,6 +450,8 @@ class RunApp(App[None]):
             self._hide_plan()
         elif not self.composer.has_focus:
             self.composer.focus()
+        elif self.conversation.typed.is_running:
+            self.conversation.typed.stop()
         elif self.conversation.is_counting_down:
             self.conversation.take_over()
         else:
@@ -461,7 +470,7 @@ class RunApp(App[None]):
         if self.conversation.view.selection.exists:
             self.conversation.view.copy_selection()
         elif self.composer.selected_text:
-            self.copy_to_clipboard(self.composer.selected_text)
+            self.conversation.view.copy(self.composer.unfolded(self.composer.selected_text))
         elif self.composer.text:
             self.composer.fill("")
         elif again and not self.conversation.is_working:
@@ -489,7 +498,7 @@ class RunApp(App[None]):
     async def action_edit_outside(self) -> None:
 
         async def edit() -> None:
-            edited = await self.conversation.edit_outside(self.composer.text)
+            edited = await self.conversation.edit_outside(self.composer.whole)
             if edited is not None:
                 self.composer.fill(edited.rstrip("\n"))
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
+from itertools import count
 from time import monotonic
 from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
+from textual.document._document import EditResult, Selection
+from textual.document._edit import Edit
+from textual.geometry import Offset
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -26,8 +28,10 @@ from textual.widgets import TextArea
 from tildone.base import replace, value
 from tildone.base.keys import ALL_BINDINGS, PUNCTUATION, KeyBindings, key_names
 from tildone.plan.model import Plan
+from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span, clip_text
+from tildone.run.tools.typed import SIGN
 from tildone.screens.run import WORD_KEYS
 from tildone.screens.widgets.keys import Palette, painted
 from tildone.screens.widgets.prompt import key_bindings
@@ -61,6 +65,10 @@ class EditorCompletions:
     def candidate(self) -> EditorCandidate:
         return self.candidates[self.at]
 
+    @property
+    def are_files(self) -> bool:
+        return self.candidate.text.startswith("@")
+
     def moved(self, rows: int) -> EditorCompletions:
         return replace(self, at=(self.at + rows) % len(self.candidates), was_moved=True)
 
@@ -79,7 +87,9 @@ class EditorCompleter:
         self._files: tuple[float, list[str]] = (-FILES_FRESH_SECONDS, [])
 
     def complete(self, before: str) -> EditorCompletions:
-        """Return the completions of the last word of the text before the cursor."""
+        """Return the completions of the last word of the text before the cursor; none of a command of the shell."""
+        if before.startswith(SIGN):
+            return EditorCompletions()
         if before.startswith("/") and "\n" not in before:
             return self._command(before)
         named = _FILE_WORD.search(before)
@@ -211,13 +221,6 @@ def existing_file(path: str, cwd: str) -> str | None:
     return absolute if "\0" not in path and os.path.isfile(absolute) else None
 
 
-def page_text(text: str) -> None:
-    """Show a text in $PAGER, else in `less`. The terminal is the pager's."""
-    with suppress(OSError, ValueError):
-        pager = shlex.split(os.environ.get("PAGER") or "less")
-        subprocess.run(pager, input=text.encode("utf-8", "replace"), check=False)  # noqa: S603  the person chose the pager
-
-
 class TypedHistory:
     """Texts, the oldest first. `at` is the place of the one that is shown; None while the person's own text is."""
 
@@ -269,7 +272,10 @@ class TypedHistory:
         return text.startswith(self._draft) and text not in (self._draft, shown)
 
 
-PLACEHOLDER = "Say what is to be done. @ names a file, / a command."
+PLACEHOLDER = "Say what is to be done. @ names a file, / a command, ! runs one."
+MAX_PASTED_LINES, MAX_PASTED_CHARACTERS = 10, 1_000
+"""A paste that is longer is folded."""
+
 CONTINUATION = "\\"
 SAME_KEYS = dict.fromkeys(("alt+ctrl+m", "ctrl+alt+m"), "alt+enter")
 """Other names that terminals have for a key."""
@@ -285,6 +291,8 @@ class Composer(TextArea):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = key_bindings(WORD_KEYS)
+    _pastes: Mapping[str, str] = {}
+    """The pastes that are folded, each by what stands for it in the text."""
 
     @dataclass
     class Sent(Message):
@@ -292,6 +300,9 @@ class Composer(TextArea):
 
         text: str
         later: bool
+
+    class Folded(Message):
+        """A paste was folded."""
 
     class Typing(Message):
         """The text has changed, or the cursor has moved: what can be completed is another thing."""
@@ -315,6 +326,72 @@ class Composer(TextArea):
     def before_cursor(self) -> str:
         return self.get_text_range((0, 0), self.cursor_location)
 
+    @property
+    def whole(self) -> str:
+        """The text with all pastes unfolded."""
+        return self.unfolded(self.text)
+
+    def unfolded(self, text: str) -> str:
+        return self._folds.sub(lambda fold: self._pastes[fold[0]], text) if self._pastes else text
+
+    def validate_selection(self, selection: Selection) -> Selection:
+        """Move the cursor over a folded paste, not into it."""
+        before = self.selection
+        return Selection(
+            self._outside(selection.start, to_end=selection.start > before.start),
+            self._outside(selection.end, to_end=selection.end > before.end),
+        )
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Delete a folded paste as a whole."""
+        if edit.top != edit.bottom:
+            start, end = self._outside(edit.top, to_end=False), self._outside(edit.bottom, to_end=True)
+            edit = Edit(edit.text, start, end, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:  # noqa: FBT001, FBT002  the widget's
+        """Scroll to the cursor. While lines are taken back it may be below those that are left."""
+        if self.cursor_location[0] >= self.document.line_count:
+            return self.scroll_offset
+        return super().scroll_cursor_visible(center, animate)
+
+    @property
+    def _folds(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, self._pastes)))
+
+    def _outside(self, place: tuple[int, int], *, to_end: bool) -> tuple[int, int]:
+        """Return the place; of one inside of a folded paste, the end or the beginning of that."""
+        row, column = place
+        if self._pastes and row < self.document.line_count:
+            for fold in self._folds.finditer(self.document[row]):
+                if fold.start() < column < fold.end():
+                    return row, fold.end() if to_end else fold.start()
+        return place
+
+    def _fold(self, pasted: str) -> str:
+        """Return what stands for a long paste in the text; the paste itself, if it is short."""
+        lines = pasted.rstrip("\n").count("\n") + 1
+        if lines <= MAX_PASTED_LINES and len(pasted) <= MAX_PASTED_CHARACTERS:
+            return pasted
+        size = format_count(lines, "line") if lines > 1 else format_count(len(pasted), "character")
+        names = (f"[pasted: {size}{f', {number}' if number > 1 else ''}]" for number in count(1))
+        name = next(name for name in names if self._pastes.get(name, pasted) == pasted)
+        self._pastes = {**self._pastes, name: pasted}
+        self.post_message(self.Folded())
+        return name
+
+    def action_unfold(self) -> None:
+        """Unfold the paste at the cursor, else the last one."""
+        row, column = self.cursor_location
+        folds = [
+            (number, fold)
+            for number in range(self.document.line_count if self._pastes else 0)
+            for fold in self._folds.finditer(self.document[number])
+        ]
+        here = [each for each in folds if each[0] == row and each[1].start() <= column <= each[1].end()]
+        for number, fold in (here or folds)[-1:]:
+            self.replace(self._pastes[fold[0]], (number, fold.start()), (number, fold.end()))
+
     def fill(self, text: str) -> None:
         self.load_text(text)
         self.move_cursor(self.document.end)
@@ -326,10 +403,11 @@ class Composer(TextArea):
         self.replace(candidate.text, (row, column - length), (row, column))
 
     def action_send(self, *, later: bool = False) -> None:
-        text = self.text
+        text = self.whole
         if text.strip():
             self.sent_texts.add(text)
             self.load_text("")
+            self._pastes = {}
             self.completions = EditorCompletions()
             self.post_message(self.Sent(text.strip(), later=later))
 
@@ -379,7 +457,7 @@ class Composer(TextArea):
         is_up = self._is(key, "tui.select.up")
         if is_up or self._is(key, "tui.select.down"):
             self.completions = offered.moved(-1 if is_up else 1)
-        elif self._is(key, "tui.select.confirm") and offered.was_moved:
+        elif self._is(key, "tui.select.confirm") and (offered.was_moved or offered.are_files):
             self.accept(offered.candidate)
         elif self._is(key, "tui.select.cancel"):
             self.completions = EditorCompletions(dismissed=self.text)
@@ -403,7 +481,7 @@ class Composer(TextArea):
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
         self.sent_texts.leave()
-        self.replace("\n".join(map(visible, text.split("\n"))), *self.selection)
+        self.replace(self._fold("\n".join(map(visible, text.split("\n")))), *self.selection)
 
     def type_key(self, event: events.Key | events.Paste) -> None:
         """Take a key or a paste that came to another widget, but was meant for the editor."""

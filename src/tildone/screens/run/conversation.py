@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from itertools import zip_longest
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
@@ -12,19 +13,22 @@ from textual.containers import Vertical
 from tildone.app.apply import Notice
 from tildone.app.settings import Settings
 from tildone.base import TildoneError, replace, value
-from tildone.base.desktop import edit_text, editor_command, run_editor
+from tildone.base.desktop import edit_text, editor_command, page_text, run_editor
 from tildone.base.keys import KeyBindings
 from tildone.log.store import Store
 from tildone.plan.dialects.prompts import CONTINUE
 from tildone.plan.text.amounts import format_count
-from tildone.plan.text.styles import Role, clip_text
+from tildone.plan.text.safe import printable, visible
+from tildone.plan.text.styles import Role, Span, clip_text, wrap_text
 from tildone.run import events
 from tildone.run.extension import UI
 from tildone.run.host import Host, Renderer
 from tildone.run.kit.components import Text
 from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import (
+    NO_ANSWER,
     AssistantMessage,
+    BashExecutionMessage,
     BranchSummaryMessage,
     CompactionSummaryMessage,
     CustomMessage,
@@ -35,14 +39,16 @@ from tildone.run.messages import (
     ToolCallBlock,
     ToolResultMessage,
     UserMessage,
-    last_answer,
+    last_text,
+    model_messages,
     text_of,
 )
 from tildone.run.metering import RunMeter
-from tildone.run.rendering import CallRow, custom_component
+from tildone.run.rendering import CallRow, custom_component, retry_words
+from tildone.run.tools.typed import TYPED, TypedCommands, arguments_of_message, result_of_message
 from tildone.run.transcript import Conversations, Transcript
 from tildone.run.turn_loop import Delivery
-from tildone.screens.run.composer import Composer, existing_file, page_text
+from tildone.screens.run.composer import Composer, existing_file
 from tildone.screens.run.questions import AskedQuestion, RunUI
 from tildone.screens.run.sessions import TreeChoice, TreeScreen, list_conversations, sessions_screen
 from tildone.screens.transcript.blocks import (
@@ -58,7 +64,8 @@ from tildone.screens.transcript.blocks import (
     Thinking,
 )
 from tildone.screens.transcript.widget import TranscriptPane
-from tildone.screens.widgets.keys import Palette
+from tildone.screens.widgets.keys import Line, Palette
+from tildone.screens.widgets.prompt import HelpScreen
 
 
 class RunBackend(Protocol):
@@ -142,6 +149,10 @@ class ConversationFeed:
         self._view, self._parts, self._told = view, parts, told
         self._streamed: dict[events.BlockKind, int] = {}
         self._running: dict[str, tuple[int, CallBlock]] = {}
+        self._failure: AssistantMessage | None = None
+        self._retried: int | None = None
+        """The block of a request that failed, which is changed while it is repeated."""
+        self._retry = events.RetryStart(0, 0, 0, "")
         self._own: list[str] = []
 
     def expect(self, text: str) -> None:
@@ -161,37 +172,68 @@ class ConversationFeed:
     def show_all(self, messages: Iterable[Message]) -> None:
         self._streamed.clear()
         self._running.clear()
+        self._failure = self._retried = None
         self._view.load(list(self._blocks(list(messages))))
 
     def render(self, event: events.PublicEvent) -> None:
-        """Show an event; those without a visible form are ignored."""
+        """Show an event; those without a visible form are ignored.
+
+        It is known after a failure whether the request is repeated: that is one line, which changes.
+        """
         match event:
             case events.MessageUpdate(event=progress):
+                self._end_retry("answered")
                 self._progress(progress)
             case events.MessageEnd(AssistantMessage() as message):
                 self._finish_text()
-                for block in _stop_blocks(message, live=True):
+                self._failure = message if message.stop_reason == StopReason.ERROR else None
+                if self._failure is None:
+                    self._end_retry("interrupted" if message.failed else "answered")
+                for block in () if self._failure else _stop_blocks(message, live=True):
                     self._view.add(block)
+            case events.AgentEnd(will_retry=False) | events.RetryEnd(final_error=str()) if self._failure is not None:
+                self._show_failure(failure_notice(self._failure, live=True))
+                self._failure = self._retried = None
+            case events.RetryStart():
+                until = monotonic() + event.delay_ms / 1000
+                self._show_failure(_retry_notice(event, lambda now: f"· {retry_words(event, until - now)}"))
+                self._retry = event
             case events.MessageEnd(message):
                 for block in self._message_blocks(message):
                     self._view.add(block)
             case events.ToolExecutionStart(call_id, name, args):
-                call = CallBlock(self._call_view(call_id, name, args), since=monotonic(), path=_path(args))
+                call = replace(self._call(call_id, name, args), since=monotonic())
                 self._running[call_id] = self._view.add(call), call
             case events.ToolExecutionUpdate(call_id, _, _, result) if call_id in self._running:
                 self._update(call_id, replace(self._running[call_id][1], result=result))
+            case events.ToolExecutionAsks(call_id, asks) if call_id in self._running:
+                call = self._running[call_id][1]
+                asked = replace(_stopped(call), state=CallState.ASKING)
+                since = monotonic() - (call.seconds or 0.0)
+                running = replace(call, state=CallState.RUNNING, since=since, seconds=None)
+                self._update(call_id, asked if asks else running)
             case events.ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
                 call = self._running[call_id][1]
-                passed = monotonic() - (call.since or 0.0)
-                self._update(call_id, _ended(replace(call, seconds=passed), replace(result, is_error=is_error)))
+                self._update(call_id, _ended(_stopped(call), replace(result, is_error=is_error)))
                 del self._running[call_id]
-            case events.RetryStart(attempt, most, delay_ms, error):
-                aside = f"try {attempt + 1} of {most + 1} in {delay_ms / 1000:g} s"
-                self._view.add(NoticeBlock(error or "The request failed.", aside, role=Role.WARNING))
             case events.ExtensionError(extension, name, error):
                 self._view.add(NoticeBlock(f"{extension} failed at {name}", details=(error,), role=Role.WARNING))
             case _:
                 return
+
+    def _show_failure(self, notice: NoticeBlock) -> None:
+        if self._retried is None:
+            self._retried = self._view.add(notice)
+        else:
+            self._view.replace(self._retried, notice)
+
+    def _end_retry(self, how: str) -> None:
+        """A request that was repeated has been answered, or interrupted."""
+        if self._retried is not None:
+            retry = self._retry
+            words = f"· {how} (retry {retry.attempt} of {retry.max_attempts})"
+            self._view.replace(self._retried, _retry_notice(retry, words))
+            self._retried = None
 
     def _update(self, call_id: str, call: CallBlock) -> None:
         number, _ = self._running[call_id]
@@ -233,22 +275,30 @@ class ConversationFeed:
                     yield Separator(self._told())
             case CustomMessage() if message.display:
                 yield Remark(custom_component(message, self._parts.renderer(message.custom_type)))
+            case BashExecutionMessage():
+                call = self._call(f"{TYPED}{message.timestamp}", TYPED, arguments_of_message(message))
+                yield _ended(call, result_of_message(message))
             case CompactionSummaryMessage() | BranchSummaryMessage():
                 yield Separator("what came before is replaced by a summary")
             case _:
                 return
 
-    def _call_view(self, call_id: str, name: str, args: object) -> CallRow:
+    def _call(self, call_id: str, name: str, args: Mapping[str, object]) -> CallBlock:
         tool, cwd = self._parts.tools(name), self._parts.cwd
-        return CallRow(call_id, name, tool, args, cwd=cwd, invalidate=lambda: self._redraw(call_id))
+        view = CallRow(call_id, name, tool, args, cwd=cwd, invalidate=lambda: self._redraw(call_id))
+        return CallBlock(view, path=_path(args), expanded=name == TYPED)
 
     def _blocks(self, messages: list[Message]) -> Iterator[Block]:
         results = {message.tool_call_id: message for message in messages if isinstance(message, ToolResultMessage)}
-        for message in messages:
+        for message, after in zip_longest(messages, messages[1:]):
             match message:
                 case AssistantMessage():
                     yield from self._answer_blocks(message, results)
-                    yield from _stop_blocks(message, live=False)
+                    # A request that was repeated is followed by the next answer to it.
+                    if message.stop_reason != StopReason.ERROR or not isinstance(after, AssistantMessage):
+                        yield from _stop_blocks(message, live=False)
+                    elif after.stop_reason != StopReason.ERROR:
+                        yield replace(failure_notice(message, live=False), aside="· retried", role=Role.WARNING)
                 case UserMessage():
                     yield PersonMessage(shortened(text_of(message)))
                 case _:
@@ -262,8 +312,7 @@ class ConversationFeed:
                 case ThinkingBlock(thinking) if thinking.strip():
                     yield Thinking(thinking)
                 case ToolCallBlock(call_id, name, arguments):
-                    call = CallBlock(self._call_view(call_id, name, arguments), path=_path(arguments))
-                    yield _ended(call, _result(results.get(call_id)))
+                    yield _ended(self._call(call_id, name, arguments), _result(results.get(call_id)))
                 case _:
                     pass
 
@@ -278,6 +327,15 @@ def _path(args: Mapping[str, object]) -> str:
     """The file that a call is about: the built-in tools name it so, and others do."""
     path = args.get("path")
     return path if isinstance(path, str) else ""
+
+
+def _retry_notice(retry: events.RetryStart, aside: str | Callable[[float], str]) -> NoticeBlock:
+    return NoticeBlock((retry.error_message or "The request failed.").strip().split("\n")[0], aside, role=Role.WARNING)
+
+
+def _stopped(call: CallBlock) -> CallBlock:
+    """Return the call with the time that it has taken so far: until now, or until it began to ask."""
+    return call if call.since is None else replace(call, since=None, seconds=monotonic() - call.since)
 
 
 def _ended(call: CallBlock, result: ToolResult) -> CallBlock:
@@ -358,15 +416,17 @@ class Conversation(Vertical):
             lambda name: self.host.renderers.get(name) if self.host else None,
             backend.conversations.cwd,
         )
+        self.typed = TypedCommands()
         self.feed = ConversationFeed(self.view, parts, around.told)
         self.ui = RunUI(
             changed=around.changed,
             opened=around.opened,
             noted=self.note,
             edit=self.edit_outside,
+            pager=self.page,
             detail=around.detail,
         )
-        self._composer, self._around, self._keys = composer, around, keys
+        self._composer, self._around, self._palette, self._keys = composer, around, palette, keys
         self._shown: Transcript = backend.transcript
         self._stops = self._stops_later = False
         self.unlisten: Callable[[], None] = lambda: None
@@ -417,8 +477,7 @@ class Conversation(Vertical):
 
     def show(self) -> None:
         messages = self.transcript.messages()
-        if messages:
-            self.feed.show_all(messages)
+        self.feed.show_all(messages)
         self._shown = self.transcript
         texts = [text_of(message) for message in messages if isinstance(message, UserMessage)]
         self._composer.sent_texts.begin(texts)
@@ -451,6 +510,16 @@ class Conversation(Vertical):
         self.early.clear()
         return texts
 
+    def run_typed(self, host: Host, typed: str) -> None:
+        """Run a command that the person has typed, `!` included."""
+
+        async def run() -> None:
+            if problem := await self.typed.run(host, typed):
+                self._fail(problem)
+
+        self.view.go_to_end()
+        self.spawn(run())
+
     def take_over(self) -> None:
         """Stop a countdown, because the person does something."""
         if self.host is not None and self.is_counting_down:
@@ -470,7 +539,7 @@ class Conversation(Vertical):
 
     def show_request(self) -> None:
         """Show what the model was sent, message by message, shortened."""
-        messages = self.host.transcript.messages() if self.host else []
+        messages = model_messages(self.host.transcript.messages()) if self.host else []
         lines = [f"{self.model_name} was sent {format_count(len(messages), 'message')}:"]
         for message in messages[-MAX_MESSAGES_SHOWN:]:
             kind = type(message).__name__.removesuffix("Message").lower()
@@ -479,12 +548,11 @@ class Conversation(Vertical):
         self.feed.note("\n".join(lines))
 
     def copy_answer(self) -> None:
-        last = last_answer(self.host.transcript.messages()) if self.host else None
-        if last is None or not text_of(last):
-            self._fail("There is no answer to copy.")
-            return
-        self.app.copy_to_clipboard(text_of(last))
-        self._around.say(Notice("Copied the last answer, if the terminal allows it."))
+        text = last_text(self.host.transcript.messages()) if self.host else ""
+        if text:
+            self.view.copy(text)
+        else:
+            self._fail(NO_ANSWER)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something beside the rest."""
@@ -526,7 +594,17 @@ class Conversation(Vertical):
 
     @on(TranscriptPane.PagerWanted)
     async def on_pager_wanted(self, message: TranscriptPane.PagerWanted) -> None:
-        await self._outside(page_text, message.text)
+        await self.page(message.text)
+
+    async def page(self, text: str) -> None:
+        """Show a long text in the person's own pager; in a screen, if there is none."""
+        shown = visible(text)
+
+        def rows(columns: int) -> list[Line]:
+            return [(Span(part),) for line in shown.split("\n") for part in wrap_text(printable(line), columns) or [""]]
+
+        if not await self._outside(page_text, shown):
+            self.app.push_screen(HelpScreen(self._palette, rows))
 
     @on(TranscriptPane.FileWanted)
     async def on_file_wanted(self, message: TranscriptPane.FileWanted) -> None:
@@ -552,6 +630,7 @@ class Conversation(Vertical):
     async def _until_over(self, host: Host) -> None:
         """Wait for the end of a run that the person cannot go on with; otherwise, until they leave."""
         await host.over()
+        await self.typed.over()
         while self.backend.can_ask:
             self._spoken.clear()
             self._around.changed()
@@ -559,6 +638,13 @@ class Conversation(Vertical):
             await host.over()
 
     def _handle(self, host: Host, event: events.PublicEvent) -> None:
+        if getattr(event, "tool_name", "") != TYPED:
+            self._follow(host, event)
+        self.feed.render(event)
+        self._around.changed()
+
+    def _follow(self, host: Host, event: events.PublicEvent) -> None:
+        """Follow the work of the model."""
         self.meter.feed(event)
         match event:
             case events.QueueUpdate(steering, follow_up):
@@ -581,8 +667,6 @@ class Conversation(Vertical):
                 self._stops = self._stops_later = False
             case _:
                 pass
-        self.feed.render(event)
-        self._around.changed()
 
     async def _outside(self, program: Callable[[str], T], text: str) -> T:
         """Let a program have the terminal; the screen comes back afterwards."""

@@ -28,6 +28,7 @@ from tildone.plan.text.amounts import format_count
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
 from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.host import asking
 from tildone.screens.watch.need_panel import ARMING_SECONDS, BAR
 from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.prompt import LineInput
@@ -625,8 +626,8 @@ class RunUI:
     """Keeps what extensions show, and asks the person.
 
     `changed` is called when something that is shown has changed, `opened` with the question that is asked now (None, if
-    there is none), `noted` with a message and its kind. `edit` lets the person edit a text. `detail` returns where a
-    command would run.
+    there is none), `noted` with a message and its kind. `edit` lets the person edit a text; `pager` shows one. `detail`
+    returns where a command would run.
     """
 
     has_ui = True
@@ -638,12 +639,13 @@ class RunUI:
         opened: Callable[[AskedQuestion[Any] | None], None],
         noted: Callable[[str, str], None],
         edit: Callable[[str], Awaitable[str | None]],
+        pager: Callable[[str], Awaitable[None]],
         detail: Callable[[], str],
     ) -> None:
         self.statuses: dict[str, str] = {}
         self.widgets: dict[str, tuple[str, ...]] = {}
         self._changed, self._opened, self._noted = changed, opened, noted
-        self._edit, self._detail = edit, detail
+        self._edit, self._pager, self._detail = edit, pager, detail
         self._queue: list[AskedQuestion[Any]] = []
         self._asked = 0
 
@@ -669,6 +671,9 @@ class RunUI:
 
     def notify(self, message: str, kind: str = "info") -> None:
         self._noted(message, kind)
+
+    async def page(self, text: str) -> None:
+        await self._pager(text)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         choices = {key: QuestionChoice(option, option) for key, option in zip(_NUMBERED, options, strict=False)}
@@ -697,7 +702,8 @@ class RunUI:
         self._queue.append(question)
         self._show()
         try:
-            return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
+            with asking():
+                return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
         except TimeoutError:
             return None
         finally:

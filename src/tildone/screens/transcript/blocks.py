@@ -1,7 +1,7 @@
 """The lines of a block for a width, drawn by the components that plain output uses."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -25,6 +25,9 @@ from tildone.screens.widgets.keys import Palette
 
 class CallState(Enum):
     RUNNING = "running"
+    ASKING = "asking"
+    """The call waits for an answer of the person."""
+
     DONE = "done"
     FAILED = "failed"
 
@@ -52,7 +55,8 @@ class Thinking:
 class CallBlock:
     """A call of a tool. While it runs, `result` is the partial one and `since` the time at which it began, in seconds.
 
-    `seconds` is how long it took; None if that is not known. `path` is the file that it is about, as it was given.
+    `seconds` is how long it took, without the time in which it waited for the person; None if that is not known.
+    `path` is the file that it is about, as it was given. With `expanded`, it is not folded at first.
     """
 
     view: CallRow
@@ -61,6 +65,11 @@ class CallBlock:
     since: float | None = None
     seconds: float | None = None
     path: str = ""
+    expanded: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (CallState.RUNNING, CallState.ASKING)
 
 
 @value
@@ -85,10 +94,13 @@ class Offer:
 
 @value
 class NoticeBlock:
-    """An error or a warning, where it happened, with the keys that are offered while it is the last block."""
+    """An error or a warning, where it happened, with the keys that are offered while it is the last block.
+
+    An `aside` that changes by itself is a function of the time in seconds.
+    """
 
     text: str
-    aside: Styled = ""
+    aside: Styled | Callable[[float], str] = ""
     details: tuple[str, ...] = ()
     offers: tuple[Offer, ...] = ()
     role: Role = Role.ERROR
@@ -435,7 +447,7 @@ def block_lines(block: DrawnAtOnce, look: Look) -> list[DrawnLine]:
 
 def header_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
     """Return the lines of a call above its result: a click on them folds it."""
-    if call.view.is_merged and call.state is not CallState.RUNNING:
+    if call.view.is_merged and not call.is_open:
         return []
     header = _lines(call.view.header(_options(call, look)), look, prose_columns=None)
     status = _status(call, look)
@@ -447,9 +459,13 @@ def header_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
 
 
 def _options(call: CallBlock, look: Look) -> RenderOptions:
-    is_partial = call.state is CallState.RUNNING
-    expanded = look.expanded and (is_partial or not is_too_long(call))
-    return RenderOptions(expanded=expanded, is_partial=is_partial, is_error=call.result.is_error)
+    expanded = look.expanded and (call.is_open or not is_too_long(call))
+    return RenderOptions(
+        expanded=expanded,
+        is_partial=call.is_open,
+        is_error=call.result.is_error,
+        is_timed=call.seconds is not None,
+    )
 
 
 def is_too_long(call: CallBlock) -> bool:
@@ -463,6 +479,8 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
         case CallState.RUNNING:
             passed = "" if call.since is None else f" {stopwatch(look.now - call.since)}"
             return Span(" "), Span(f"{look.frame}{passed}", Role.ACCENT)
+        case CallState.ASKING:
+            return Span(" "), Span("? asks you", Role.WARNING)
         case CallState.DONE if call.seconds is None:
             return ()
         case _:
@@ -479,9 +497,10 @@ def _took(seconds: float | None) -> str:
 
 
 def _result_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
+    if call.state is CallState.ASKING:
+        return []
     if call.view.is_merged:
-        is_running = call.state is CallState.RUNNING
-        return [] if is_running else _not_empty(_lines(call.view.result(call.result, _options(call, look)), look))
+        return [] if call.is_open else _not_empty(_lines(call.view.result(call.result, _options(call, look)), look))
     shown = _below(call.view.result(call.result, _options(call, look)), look)
     if call.state is CallState.RUNNING:
         return [*shown, *_below(Text(_last_lines(call.result.text), Role.TOOL_OUTPUT), look)]
@@ -515,7 +534,8 @@ def folded_thinking(text: str, look: Look) -> DrawnLine:
 
 
 def _notice_lines(notice: NoticeBlock, look: Look) -> list[DrawnLine]:
-    aside = (Span(" "), Span(spans_of(notice.aside), Role.MUTED)) if notice.aside else ()
+    said = notice.aside(look.now) if callable(notice.aside) else notice.aside
+    aside = (Span(" "), Span(spans_of(said), Role.MUTED)) if said else ()
     title = Row((Span(notice.text, notice.role), *aside), (Span(f"{notice.sign} ", notice.role, bold=True),))
     below = [Row((Span(detail, Role.MUTED),), (INDENT,)) for detail in notice.details]
     columns = max(look.columns, MIN_COLUMNS)

@@ -116,7 +116,7 @@ class Document:
         is_open = (
             self.thinking
             if isinstance(block, blocks.Thinking)
-            else self.expanded and isinstance(block, blocks.CallBlock)
+            else isinstance(block, blocks.CallBlock) and (self.expanded or block.expanded)
         )
         entry = blocks.BlockEntry(self._next, block, expanded=is_open)
         self._index[entry.id] = len(self.entries)
@@ -270,8 +270,11 @@ class Document:
             len(blocks.header_lines(entry.block, self._look(entry))) if isinstance(entry.block, blocks.CallBlock) else 0
         )
 
-    def is_running(self, index: int) -> bool:
+    def is_moving(self, index: int) -> bool:
+        """Return whether a block is drawn otherwise as time passes."""
         block = self.entries[index].block
+        if isinstance(block, blocks.NoticeBlock):
+            return callable(block.aside)
         return isinstance(block, blocks.CallBlock) and block.state is blocks.CallState.RUNNING
 
     def _refit(self, entry: blocks.BlockEntry, first: int = 0, end: int = sys.maxsize) -> bool:

@@ -19,8 +19,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
+from tildone.base.desktop import copy_to_clipboard
 from tildone.base.keys import ALL_BINDINGS, EXPAND, PAGER, THINKING, KeyBindings
-from tildone.plan.text.amounts import format_count
+from tildone.plan.text.amounts import copied_words, format_count
 from tildone.plan.text.safe import visible
 from tildone.plan.text.styles import Role, Span
 from tildone.run.kit.drawing import DrawnLine
@@ -44,7 +45,7 @@ from tildone.screens.transcript.document import (
     word_at,
 )
 from tildone.screens.widgets.keys import Line, Palette
-from tildone.screens.widgets.prompt import Pane, ScreenKey, copied_words, copy_by_tool, key_bindings
+from tildone.screens.widgets.prompt import Pane, ScreenKey, key_bindings
 from tildone.screens.widgets.rows import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, ResizedWidget
 
 _ACTIONS = (
@@ -168,7 +169,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._settling = False
         self._strips: dict[int, tuple[DrawnLine, Strip]] = {}
         self._clocks: dict[str, Timer] = {}
-        self._running_calls: set[int] = set()
+        self._moving: set[int] = set()
         self._is_remote = bool(os.environ.get("SSH_CONNECTION"))
         self._next_frame = 0.0
         self._is_coloring = False
@@ -226,7 +227,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.cursor = self.search.match = None
         self.selection.clear()
         self.document.clear()
-        self._running_calls.clear()
+        self._moving.clear()
         self.viewport.follows = True
         self._strips.clear()
         self._settle()
@@ -244,9 +245,14 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.viewport.follows = True
         self._settle()
 
+    def copy(self, text: str) -> None:
+        """Copy a text by the terminal, and by the platform's tool."""
+        self.app.copy_to_clipboard(text)
+        self._copy_by_tool(text)
+
     def copy_selection(self) -> None:
         if self.selection.exists:
-            self._copy(self.selection.text)
+            self.copy(self.selection.text)
             self.selection.clear()
 
     def find(self, words: str) -> bool:
@@ -449,7 +455,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         """Copy the text of the block with the cursor, as it was written."""
         text = self._source()
         if text:
-            self._copy(text)
+            self.copy(text)
 
     def action_copy_code(self) -> None:
         """Copy the code of the block with the cursor; of a call, its result."""
@@ -457,7 +463,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         code = "\n".join(found["code"].rstrip("\n") for found in _CODE.finditer(text))
         is_call = isinstance(self._block(), CallBlock)
         if code or (is_call and text):
-            self._copy(code or text)
+            self.copy(code or text)
 
     def action_find(self) -> None:
         self.search.typed = ""
@@ -479,14 +485,9 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         else:
             self.find("")
 
-    def _copy(self, text: str) -> None:
-        """Copy a text by the terminal, and by the platform's tool."""
-        self.app.copy_to_clipboard(text)
-        self._copy_by_tool(text)
-
     @work(thread=True)
     def _copy_by_tool(self, text: str) -> None:
-        self.post_message(self.Copied(text, certain=copy_by_tool(text)))
+        self.post_message(self.Copied(text, certain=copy_to_clipboard(text)))
 
     def _choose_place(self, index: int, number: int, character: int) -> None:
         """Put the cursor on the block; in the header of a call, open the file at this place, or else fold the block."""
@@ -618,12 +619,12 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.viewport.refitted(block, start, old, new)
 
     def _track(self, number: int) -> None:
-        """Let the sign of a call turn while it runs."""
-        if self.document.is_running(self.document.index(number)):
-            self._running_calls.add(number)
+        """Draw a block again and again as long as time changes it."""
+        if self.document.is_moving(self.document.index(number)):
+            self._moving.add(number)
             self._wake("spin")
         else:
-            self._running_calls.discard(number)
+            self._moving.discard(number)
 
     def _wake(self, timer: str) -> None:
         if timer in self._clocks:
@@ -691,12 +692,13 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._is_coloring = False
 
     def _spin(self) -> None:
-        """Turn the signs of the running calls that are visible."""
-        if not self._running_calls:
+        """Draw the visible blocks that time changes, such as the signs of running calls."""
+        if not self._moving:
             self._clocks["spin"].pause()
         top = self.scroll_offset.y
-        for number in self._running_calls:
-            row = self.document.top(self.document.index(number))
-            if row < top + self.size.height and row + self.document.heights[self.document.index(number)] > top:
+        for number in self._moving:
+            index = self.document.index(number)
+            row, height = self.document.top(index), self.document.heights[index]
+            if row < top + self.size.height and row + height > top:
                 self.document.invalidate(number)
-                self.refresh(Region(0, row - top, self.size.width, 2))
+                self.refresh(Region(0, row - top, self.size.width, height))

@@ -26,11 +26,13 @@ from tildone.app.conflict import Conflict
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.app.sessions import SessionRow
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.desktop import copy_to_clipboard
 from tildone.log.needs import Need
 from tildone.plan.events import Directive
 from tildone.plan.formats.markdown import portable_checklist
 from tildone.plan.guard import PLAN
 from tildone.plan.model import WORD_FIELDS, Check, Plan, Status, Task, has_checks
+from tildone.plan.text.amounts import copied_words
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span
@@ -302,7 +304,7 @@ class PlanPane(Vertical):
 
     def copy_text(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.change(lambda: Notice(prompt.copied_words(text, certain=prompt.copy_by_tool(text)).capitalize()))
+        self.change(lambda: Notice(copied_words(text, certain=copy_to_clipboard(text))))
 
     @on(PlanList.Dropped)
     def on_dropped(self, message: PlanList.Dropped) -> None:

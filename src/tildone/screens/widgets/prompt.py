@@ -1,8 +1,5 @@
 """The line at the bottom where a person types a text or answers a question, and the screen that lists the keys."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import ClassVar
@@ -26,58 +23,11 @@ from tildone.plan.history.blame import task_histories
 from tildone.plan.history.timeline import TimelineRow, newest_events, timeline
 from tildone.plan.history.usage import TaskUsage, plan_usage
 from tildone.plan.model import Plan
-from tildone.plan.text.amounts import format_count, usage_text
+from tildone.plan.text.amounts import usage_text
 from tildone.plan.text.safe import printable, single_line, visible
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
 from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.rows import Lines, ListRow, RowList
-
-TIMEOUT_SECONDS = 5
-_TOOLS = (
-    ("pbcopy", "", ()),
-    ("wl-copy", "WAYLAND_DISPLAY", ()),
-    ("xclip", "DISPLAY", ("-selection", "clipboard")),
-    ("xsel", "DISPLAY", ("--clipboard", "--input")),
-    ("clip.exe", "WSL_DISTRO_NAME", ()),
-)
-
-
-def platform_tool(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the command that copies what it reads; empty if there is none, or if it would copy on another machine."""
-    if environ.get("SSH_CONNECTION"):
-        return []
-    for name, needs, options in _TOOLS:
-        path = shutil.which(name, path=environ.get("PATH")) if not needs or environ.get(needs) else None
-        if path:
-            return [path, *options]
-    return []
-
-
-def copy_by_tool(text: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Copy a text by the platform's tool, and return whether that has worked."""
-    command = platform_tool(environ)
-    if not command:
-        return False
-    try:
-        # Not captured: such a tool may stay in the background, with its output open.
-        done = subprocess.run(  # noqa: S603  a tool by its full path, which reads the text
-            command,
-            input=text.encode(errors="replace"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
-
-
-def copied_words(text: str, *, certain: bool) -> str:
-    """Return what to tell the person. A copy is not certain if only the terminal was asked for it."""
-    if not certain:
-        return "copied, if the terminal allows it"
-    return f"copied {format_count(text.count(chr(10)) + 1, 'line')}"
 
 
 def shown_in_field(text: str) -> str:

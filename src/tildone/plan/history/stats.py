@@ -286,7 +286,7 @@ class PlanCourse:
         return at
 
     def finished_tasks(self) -> list[TaskStats]:
-        """End every period, and return all tasks."""
+        """Return all tasks with their periods until the last time."""
         # Plans of earlier versions have no numbers; these are the ones that other commands show.
         plan = numbered(self.plan)
         return [*(self._stats(plan, location) for location in task_locations(plan)), *self._removed]

@@ -13,7 +13,14 @@ from itertools import islice
 
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.events import UNKNOWN, AgentUsage, Author, Event, Nudged, PlanChanged, Tripped, added, since
-from tildone.plan.history.changes import Location, differing_in_place, match_plans, removed_locations, task_at, task_locations
+from tildone.plan.history.changes import (
+    Location,
+    differing_in_place,
+    match_plans,
+    removed_locations,
+    task_at,
+    task_locations,
+)
 from tildone.plan.history.timeline import event_data
 from tildone.plan.history.usage import TaskUsage, TokenUse, plan_usage, total_usage, usage_within
 from tildone.plan.lists import WorkerInfo

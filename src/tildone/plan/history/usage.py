@@ -161,6 +161,11 @@ class UsageCounter:
                 pass
         self._last_event[agent] = self._count
 
+    def taken(self, number: int, now: int) -> TaskUsage | None:
+        """Return what a task took until a time; None if nothing is known of it."""
+        task = self.tasks.get(number)
+        return task.result(max(now, self.at)) if task and (task.nudges or task.usage is not UNKNOWN) else None
+
     def _use(self, agent: str, usage: AgentUsage) -> None:
         before = self._last.get(agent)
         used = since(before or UNKNOWN, usage)

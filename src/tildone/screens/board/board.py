@@ -328,7 +328,7 @@ class Board:
 
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
-        return open_on_screen(self.settings, self.store, name, person)
+        return open_on_screen(self.settings, self.store, name, person, self.views[name].newest_call)
 
     def needs(self) -> Data:
         waiting = self.index.rows(words=(SessionWord.NEEDS_YOU,), limit=MAX_WAITING_ROWS).rows

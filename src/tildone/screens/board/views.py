@@ -16,6 +16,7 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from tildone.app.opening import MAX_EVENTS_SEARCHED
 from tildone.app.sessions import SessionRow
 from tildone.base import replace
 from tildone.base.ids import now
@@ -82,6 +83,13 @@ class SessionView:
         with self._lock:
             self._follow()
             return self._state
+
+    @property
+    def newest_call(self) -> tuple[Event, ...]:
+        """The event of the newest tool call, if there is one."""
+        with self._lock:
+            self._follow()
+            return self._call
 
     def whole(self, row: SessionRow) -> Data:
         """Return everything that a page shows."""
@@ -161,6 +169,7 @@ class SessionView:
         self._names = labels(events)
         self._course, self._usage = PlanCourse(self._names), UsageCounter()
         self._told: PlanState = Plan(), {}
+        self._call: tuple[Event, ...] = ()
 
     def _read(self, head: str | None) -> None:
         """Read as many of the newest events as take little time."""
@@ -179,6 +188,9 @@ class SessionView:
             self._told = plans[0], {}
         for event in events:
             self._tell(event, short)
+        if is_partial and not self._call:
+            older = islice(self._store.history(self._name, events[0].parent), MAX_EVENTS_SEARCHED)
+            self._call = next(((event,) for event in older if _has_call(event)), ())
         # What the first one of these has changed is not known, either.
         del self._rows[: max(1, len(self._rows) - PAGE_EVENTS) if is_partial and len(self._rows) > 1 else -PAGE_EVENTS]
         for row in self._rows:
@@ -207,6 +219,8 @@ class SessionView:
     def _tell(self, event: Event, short: Mapping[str, str]) -> None:
         self._course.add(event)
         self._usage.add(event)
+        if _has_call(event):
+            self._call = (event,)
         self._told, told = describe_event(event, self._told, short, self._patience.nudges)
         texts, durations = [text for text, _ in told], [duration for _, duration in told]
         self._rows.append(event_row(event, texts, durations, self._names.get(event.id)))
@@ -223,7 +237,7 @@ class SessionView:
             self._places = dict(zip(self._tasks, task_locations(state.plan), strict=True))
             numbers = {number for number in known | self._tasks if known.get(number) is not self._tasks.get(number)}
         # What others wait for may be among them.
-        waiting = {number for number, task in self._tasks.items() if not numbers.isdisjoint(task.after)}
+        waiting = {number for number, task in self._tasks.items() if task.after and not numbers.isdisjoint(task.after)}
         touching = [task for tasks in (known, self._tasks) for number in numbers if (task := tasks.get(number))]
         if any(task.touches for task in touching):
             waiting |= {number for number, task in self._tasks.items() if task.touches}
@@ -332,6 +346,10 @@ def _readable(newest_first: Iterable[Event]) -> Iterator[Event]:
             has_plan = True
         if left < 0 and has_plan:
             return
+
+
+def _has_call(event: Event) -> bool:
+    return isinstance(event.fact, PlanChanged) and event.fact.call is not None
 
 
 def _with_shared_tasks(oldest_first: Iterable[Event], known: Mapping[int, Task]) -> list[Event]:

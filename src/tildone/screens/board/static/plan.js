@@ -27,6 +27,7 @@ export class PlanView {
     /** @type {any[]} */
     this.sections = [];
     this.check = el("div.plan-checks");
+    this.checkPrint = "";
     this.empty = el("section.phase", el("p.none.dim", "No tasks yet. Add one, or wait for the agent to."));
     /** @type {Map<number, {phase: any, place: number}>} */
     this.index = new Map();
@@ -85,6 +86,11 @@ export class PlanView {
       this.later = setTimeout(() => this.settle(), RESTING_MS);
       this.stale = true;
     } else this.arrange();
+  }
+
+  // Shows what a person asked for, until it is answered.
+  pend(pending) {
+    if (this.model && !this.model.past) this.set({ ...this.model, pending }, true);
   }
 
   settle() {
@@ -149,6 +155,10 @@ export class PlanView {
   }
 
   drawCheck() {
+    const { check, checks, outputs, past, pending } = this.model;
+    const print = JSON.stringify([check, checks, outputs?.get(0), Boolean(past), pending?.get(0)]);
+    if (this.checkPrint === print) return;
+    this.checkPrint = print;
     const own = focusIn(this.check)?.textContent;
     fill(this.check, planCheck(this));
     if (own !== undefined) buttonOf(this.check, own)?.focus({ preventScroll: true });

@@ -227,8 +227,7 @@ export class PlanView {
       );
     }
     if (folded) list.remove();
-    else if (phase.name) node.firstChild.after(list);
-    else if (list.parentNode !== node) node.prepend(list);
+    else if (list.parentNode !== node) phase.name ? node.firstChild.after(list) : node.prepend(list);
     if (held) [...node.querySelectorAll(".phase-head button")].find((each) => each.className === held)?.focus();
   }
 
@@ -251,10 +250,10 @@ export class PlanView {
     const draft = this.drafts.get(task.number);
     if (this.editing === task.number || this.dragging?.row === row) return row;
     const li = row.li;
+    // An empty lane is the same at any scale.
     const bars = JSON.stringify([
-      stretches,
-      until,
-      scale && [scale.begin, scale.end, scale.width, scale.zoom, scale.ticks[0]],
+      Boolean(scale),
+      stretches?.length && [stretches, until, scale?.begin, scale?.end, scale?.width, scale?.zoom, scale?.ticks[0]],
     ]);
     if (row.bars !== bars) {
       row.bars = bars;

@@ -12,7 +12,7 @@ from tildone.app.sessions import SessionRow
 from tildone.base import replace
 from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Actor, Author, Event, Labelled, Nudged, PlanChanged
+from tildone.plan.events import Actor, AgentUsage, Author, Call, Event, Labelled, Nudged, PlanChanged
 from tildone.plan.gate import Patience
 from tildone.plan.model import Phase, Plan, Status, Task, with_status
 from tildone.plan.ops import Append, Insert, Mark, Move, Note, Numbered, Op, Order, Remove, Rename, Touch, Write
@@ -305,3 +305,45 @@ def test_the_views_that_were_asked_for_last_are_kept(session: Session) -> None:
         kept[str(number)]
 
     assert kept["0"] is not first
+
+
+def test_the_newest_tool_call_is_known_however_long_ago_it_was(session: Session) -> None:
+    """A person's edits follow the rules of its dialect; it is not looked for at each of them."""
+    written(session, 4)
+    view = view_of(session)
+    assert not view.newest_call
+    fact = PlanChanged(session.plan, Call("todo", "{}"))
+    called = Event("called", session.state.head, 5, Actor.AGENT, fact, Author(agent="claude:1"), AgentUsage(cost=0.5))
+    session.store.append(session.name, called)
+
+    assert [event.id for event in view.newest_call] == ["called"]
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    assert [event.id for event in view.newest_call] == ["called"]
+    assert [event.id for event in view_of(session).newest_call] == ["called"]
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_call_before_the_events_that_are_read_is_looked_for_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    written(session, 4)
+    for _ in range(calls):
+        fact = PlanChanged(session.plan, Call("todo", "{}"))
+        called = Event("called", session.state.head, 5, Actor.AGENT, fact, Author(agent="claude:1"))
+        session.store.append(session.name, called)
+    for number in (1, 2, 3):
+        session.change([Mark(Numbered((number,)), Status.COMPLETED)])
+    monkeypatch.setattr(views, "MAX_TASKS_READ", 4)
+
+    assert [event.id for event in view_of(session).newest_call] == ["called"] * calls
+
+
+def test_what_an_agent_used_is_told_with_the_task_that_it_worked_on(session: Session) -> None:
+    session.change([Append((Task("One"), Task("Two")), "Build")])
+    for at, (status, cost) in enumerate(((Status.IN_PROGRESS, 1.0), (Status.COMPLETED, 1.41))):
+        fact = PlanChanged(with_status(session.plan, {1}, status))
+        used = AgentUsage(int(cost * 200_000), cost=cost)
+        author = Author("Grace", "claude:1")
+        session.store.append(session.name, Event(f"e{at}", session.state.head, 5 + at, Actor.AGENT, fact, author, used))
+
+    assert view_of(session).whole(ROW)["used"] == {1: "82k · $0.41"}

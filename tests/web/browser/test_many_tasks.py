@@ -195,3 +195,27 @@ def test_printing_has_all_rows(many: Visitor) -> None:
 
     assert page.evaluate("window.printed") == TASKS
     until(lambda: rows(page), lambda count: count < 150)
+
+
+@quick
+def test_while_a_row_is_edited_the_others_keep_their_places_and_can_be_scrolled(many: Visitor) -> None:
+    page = many.page
+    page.locator("#t3 .signal").focus()
+    page.keyboard.press("F2")
+    field = page.get_by_role("textbox", name="Text of the task")
+    expect(field).to_be_focused()
+    edited(many.plan, Append((Task("One"), Task("Two")), "Phase 10"), Remove(Numbered((1,))))
+    expect(page.locator(".big")).to_have_text("1001 of 1001 open")
+
+    expect(page.locator("#t1")).to_be_in_viewport()
+    scroll(page, 0.5)
+    until(lambda: page.evaluate(ON_SCREEN), lambda numbers: len(numbers) > 5)
+    expect(field).to_be_focused()
+    expect(page.locator(".phase h3")).to_have_count(PHASES)
+    page.keyboard.press("Escape")
+
+    expect(page.locator(".phase h3")).to_have_count(PHASES + 1)
+    scroll(page, 0)
+    expect(page.locator("#t2")).to_be_in_viewport()
+    expect(page.locator("#t1")).to_have_count(0)
+    expect(page.locator("#t3 .signal")).to_be_focused()

@@ -33,6 +33,8 @@ export class PlanView {
     this.index = new Map();
     /** @type {any[] | null} */
     this.indexed = null;
+    /** @type {any[]} */
+    this.arranged = [];
     /** @type {any} */
     this.model = null;
     /** @type {number | null} */
@@ -99,6 +101,7 @@ export class PlanView {
 
   // The task with a number, and where it is.
   at(number) {
+    if (!this.model) return undefined;
     if (this.indexed !== this.model.phases) {
       this.indexed = this.model.phases;
       this.index = new Map();
@@ -130,6 +133,7 @@ export class PlanView {
 
   arrange() {
     this.stale = false;
+    this.arranged = this.model.phases;
     const focus = focusIn(this.list);
     const [row, part] = focus?.dataset.part ? [focus.closest("li.task"), focus.dataset.part] : [];
     const { phases } = this.model;
@@ -142,8 +146,8 @@ export class PlanView {
       this.head(this.sections[index], phase, index);
     });
     const last = this.sections[this.addTo ?? -1] || this.sections.at(-1);
-    if (last && some && this.canAdd()) last.node.append(this.adding);
-    else this.adding.remove();
+    if (!last || !some || !this.canAdd()) this.adding.remove();
+    else if (last.node.lastChild !== this.adding) last.node.append(this.adding);
     if (!some && this.canAdd()) this.empty.append(this.adding);
     arrangeIn(this.list, some ? [...this.sections.map((section) => section.node), this.check] : [this.empty]);
     this.drawCheck();
@@ -166,8 +170,9 @@ export class PlanView {
 
   // The rows that belong into the document now, in their lists.
   paint() {
-    const { phases } = this.model || {};
-    if (!phases || !this.index.size) return;
+    // Those that were arranged last: while a person holds a row, tasks that came, went or moved wait.
+    const phases = this.arranged;
+    if (!phases.some((phase) => phase.tasks.length)) return;
     const lists = phases.map((phase, index) => ({
       node: this.sections[index].list,
       tasks: this.folded.has(phase.name || "") ? [] : phase.tasks,
@@ -175,7 +180,10 @@ export class PlanView {
     const kept = new Set();
     const held = new Set([this.current, this.editing, this.dragging?.row.task.number]);
     this.window.paint(lists, held, (task, list, place, count) => {
-      const { li } = this.draw(task, phases[lists.indexOf(list)]);
+      const now = this.at(task.number);
+      const { li } = now
+        ? this.draw(now.phase.tasks[now.place], now.phase)
+        : this.draw(task, phases[lists.indexOf(list)]);
       li.setAttribute("aria-posinset", String(place + 1));
       li.setAttribute("aria-setsize", String(count));
       kept.add(task.number);

@@ -114,6 +114,8 @@ class CostsRead:
             self._reached = self._reached or (self._head is not None and event.id == self._head)
             if not self._reached and event.usage and event.usage.cost is not None:
                 self._found.append((event.author.agent, event.usage.cost))
+            # The known event itself need not be read.
+            self._reached = self._reached or (self._head is not None and event.parent == self._head)
             yield event
 
     def costs(self) -> tuple[AgentCost, ...]:
@@ -303,7 +305,7 @@ def _shown_state(known: SessionOutline, agents: Sequence[Presence], needs: Seque
 
 
 def _searched(title: str, name: str, plan: Plan) -> str:
-    texts = "\n".join(task.text[:MAX_DOING] for task in plan.tasks)
+    texts = "\n".join(task.text[:MAX_DOING] for task in plan.tasks[:MAX_SEARCHED])
     return f"{title}\n{name}\n{texts[:MAX_SEARCHED]}".casefold()
 
 

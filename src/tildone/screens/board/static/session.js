@@ -114,7 +114,9 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     } catch (error) {
       if (error.status !== 404 && model.session) return;
       failed = true;
-      gone(main, error);
+      gone(main, error, key, Boolean(model.session));
+    } finally {
+      clearTimeout(slow);
     }
   }
 

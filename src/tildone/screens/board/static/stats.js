@@ -12,7 +12,8 @@ export function page({ main, key, watch }) {
   const box = el("div.page");
   fill(main, box);
   const draw = key ? () => one(box, key) : () => all(box);
-  const load = () => draw().catch((error) => (key ? gone(box, error) : fill(box, el("div.empty", error.message))));
+  const load = () =>
+    draw().catch((error) => (key ? gone(main, error, key) : fill(box, el("div.empty", error.message))));
   watch(key ? [`session:${key}`, "needs"] : ["needs", "counts"]);
   load();
   return {

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from html import escape
 from itertools import islice
@@ -487,6 +487,11 @@ MAX_AGENTS, MAX_MODELS = 20, 100
 """How many names of agents and models are labels. More, in logs that anybody may write, become `other`."""
 
 
+def bounded_names() -> tuple[stats.BoundedNames, stats.BoundedNames]:
+    """Return what bounds the names of agents, and what bounds those of models."""
+    return stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+
+
 class StoreCounts:
     """What has happened in a store since the first call of `read`. Safe to use from several threads."""
 
@@ -497,7 +502,7 @@ class StoreCounts:
         self._heads: dict[str, str | None] = {}
         self._tallies: OrderedDict[str, stats.PlanTally] = OrderedDict()
         self._counts: dict[stats.Key, float] = {}
-        self._agents, self._models = stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+        self._names = bounded_names()
 
     def read(self) -> Mapping[stats.Key, float]:
         """Count what is new, and return the counts. Raises StoreError if unreadable; the next call counts the rest."""
@@ -520,7 +525,8 @@ class StoreCounts:
             newest_first = self._since(session, head, counted)
             tally = self._tallies.pop(session, None)
             if newest_first and tally is None:
-                tally = self._tally(session, counted)
+                before = list(islice(self._store.history(session, counted), MAX_SEARCHED)) if counted else []
+                tally = tally_after(before, self._counts, self._names)
         except (StoreDamaged, NotFound):
             # It is reported where it is shown; the others are counted.
             return
@@ -541,14 +547,18 @@ class StoreCounts:
             found.append(event)
         return found if counted is None else []
 
-    def _tally(self, session: str, head: str | None) -> stats.PlanTally:
-        """Return what counts the events of a session after a head."""
-        used: dict[str, AgentUsage] = {}
-        before = list(islice(self._store.history(session, head), MAX_SEARCHED)) if head else []
-        for event in before:
-            if event.usage is not None:
-                used.setdefault(event.author.agent, event.usage)
-        return stats.PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
+
+def tally_after(
+    before: Sequence[Event],
+    counts: MutableMapping[stats.Key, float],
+    names: tuple[stats.BoundedNames, stats.BoundedNames],
+) -> stats.PlanTally:
+    """Return what counts the events that follow these, the newest of which comes first."""
+    used: dict[str, AgentUsage] = {}
+    for event in before:
+        if event.usage is not None:
+            used.setdefault(event.author.agent, event.usage)
+    return stats.PlanTally(counts, latest_state(before).plan, used, names)
 
 
 SILENT_LEASES = 2

@@ -340,7 +340,7 @@ def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
     """Return the lanes of the tasks by number, the open tasks over time, and the estimate."""
     if stats is None:
         total = progress(plan).total
-        return {"lanes": {}, "open": [[now, 0, total]] if total else [], "estimate": None}
+        return {"lanes": {}, "open": [[now, 0, total]] if total else [], "estimate": None, "begins": None}
     ends = stats.times[-1]
     lanes: dict[str, list[list[object]]] = {}
     for entry in stats.tasks:
@@ -359,6 +359,7 @@ def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
             "at": None if remaining is None else now + remaining,
             "reason": stats.estimate.reason.removeprefix("no estimate: ") or None,
         },
+        "begins": stats.times[0],
     }
 
 

@@ -9,12 +9,13 @@ import { strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
 import { eventRow, gone } from "./log.js";
-import { clock, plural, spoken } from "./time.js";
+import { clock, moment, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
+import { printed } from "./paper.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 
@@ -47,6 +48,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   const events = el("ol.events");
   const eventCount = el("span.dim");
   const bodyBox = el("div.s-body");
+  const paper = el("div.paper");
   const title = el("h1", { tabindex: -1 });
   /** @type {Model} */
   const model = {
@@ -101,7 +103,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       seq = got.seq;
       const first = !model.session || failed;
       failed = false;
-      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox), paper);
       // So may a frame have come in, which is about who is at work and not read again.
       accept({ ...got, ...told("presence", key, got.seq) });
       if (first && query.get("at")) await moveTo(query.get("at"));
@@ -151,7 +153,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const count = model.points.length;
     learn(page.rows, model.rows.at(-1));
     if (model.index !== null) model.index += model.points.length - count;
-    if (model.frozen) model.frozen.times = model.points.map((point) => point.at);
+    if (model.frozen) model.frozen.times = axis();
     draw(true);
   }
 
@@ -167,14 +169,29 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   const working = () =>
     Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
 
+  // The times of all that is known: the curve and the bars begin before the first event that was read.
+  function axis() {
+    const times = model.points.map((point) => point.at);
+    return [...(model.session.open || []).map(([at]) => at).filter((at) => at < times[0]), ...times];
+  }
+
+  // What is not shown of a long history: "" if it is whole.
+  function missing() {
+    const { begins, created } = model.session;
+    const whole = el("a", { href: `${BASE}/s/${key}/stats` }, "Whole history");
+    if (begins > created) return [`Curve and bars begin at ${moment(begins)}. `, whole];
+    return model.rows[0]?.parent ? `Marks begin at ${moment(model.rows[0].at)}; earlier ones are read on the way.` : "";
+  }
+
   function layout(own = false) {
     const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
-    const times = model.frozen ? model.frozen.times : model.points.map((point) => point.at);
+    const times = model.frozen ? model.frozen.times : axis();
     const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
     const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
     model.scale = scaleOf(times, Math.max(end, times[times.length - 1] || 0), width, { view: model.view, busy });
     const { session, scale, past, index } = model;
-    gridLines(lines, scale);
+    const begins = session.begins > session.created ? session.begins : undefined;
+    gridLines(lines, scale, begins);
     const x = index === null ? scale.x(scale.end) : scale.x(model.points[index].at);
     head_line.style.setProperty("left", `calc(var(--tasks) + ${x.toFixed(1)}px)`);
     head_line.hidden = model.points.length < 1;
@@ -197,19 +214,17 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     scrub.set({
       points: model.points,
       steps: session.open || [],
+      begins,
       scale,
       index,
       estimate: session.estimate && session.estimate.at,
       live: working(),
     });
-    if (index === null) {
-      const all = session.plan.phases.flatMap((phase) => phase.tasks);
-      const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
-      scrub.say({ open, total: all.length, at: null, line: estimateLine(session) });
-    } else {
-      const { open, total, at } = model.points[index];
-      scrub.say({ open, total, at, line: `${total - open} were closed, ${spoken(Date.now() - at)} ago` });
-    }
+    const all = (past?.then || session.plan).phases.flatMap((phase) => phase.tasks);
+    const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
+    const at = index === null ? null : model.points[index].at;
+    const line = at ? `${all.length - open} were closed, ${spoken(Date.now() - at)} ago` : estimateLine(session);
+    scrub.say({ open, total: all.length, at, line, missing: missing() });
     drawBanner();
   }
 
@@ -308,7 +323,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     if (index === null) return toNow(resting);
     if (!model.frozen) {
       model.frozen = {
-        times: model.points.map((point) => point.at),
+        times: axis(),
         end: working() ? Date.now() : model.points[model.points.length - 1].at,
       };
     }
@@ -407,7 +422,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     () => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(),
     30000,
   );
-  const ends = [on("needs", () => model.session && !failed && drawNeeds())];
+  const ends = [
+    printed(paper, () => (model.past || model.session?.plan)?.phases || []),
+    on("needs", () => model.session && !failed && drawNeeds()),
+  ];
   watch([`session:${key}`, "needs"]);
   load();
 

@@ -182,6 +182,20 @@ class Stats:
         return [mark for mark in self.marks if mark.kind is kind]
 
 
+MAX_TASKS_READ = 40_000
+"""How many tasks are read, in the plans of all events: reading a plan takes time for each of them."""
+
+
+def readable(newest_first: Iterable[Event]) -> Iterator[Event]:
+    """Yield as many of the newest events as can be read in little time."""
+    left = MAX_TASKS_READ
+    for event in newest_first:
+        yield event
+        left -= 1 + (len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0)
+        if left < 0:
+            return
+
+
 def session_stats(
     oldest_first: Sequence[Event],
     now: int,

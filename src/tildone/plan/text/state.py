@@ -59,6 +59,16 @@ class SessionWord(Enum):
         return member
 
 
+STATUS_WORDS = {
+    Status.PENDING: "open",
+    Status.IN_PROGRESS: "in progress",
+    Status.COMPLETED: "done",
+    Status.ABANDONED: "dropped",
+    Status.BLOCKED: "blocked",
+}
+"""What a person reads of a task's status."""
+
+
 @value
 class SessionFacts:
     """What the state of a session is derived from.

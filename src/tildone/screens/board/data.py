@@ -4,7 +4,7 @@ Texts are sent as they are stored: pages show them as text, and JSON in ASCII hi
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tildone.app.answering import caution_of
 from tildone.app.check_states import CheckFacts, check_state
@@ -34,7 +34,7 @@ from tildone.plan.events import (
 from tildone.plan.gate import Patience
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import change_sentences, changes
-from tildone.plan.history.stats import Stats, session_stats
+from tildone.plan.history.stats import Stats, readable, session_stats
 from tildone.plan.history.timeline import HeadRelation, TimelineRow, newest_events, timeline
 from tildone.plan.model import WORD_FIELDS, Check, Plan, Proof, Status, Task, in_the_way, progress, waits_for
 from tildone.plan.text.amounts import usage_text
@@ -246,9 +246,6 @@ def _clash_data(clash: Clash) -> Data:
 
 
 PAGE_EVENTS = 200
-MAX_TASKS_READ = 40_000
-"""How many tasks, in the plans of all events, the lanes are drawn from: reading a plan takes time for each of them."""
-
 MANY_MINUTES = 120
 """From here on, whole hours are told in hours."""
 
@@ -371,14 +368,5 @@ def _used(stats: Stats) -> dict[str, str]:
 
 def _stats(store: Store, name: str, head: str, now: int) -> Stats | None:
     """Return the statistics of as much of the branch as can be read in little time; the newest events count."""
-    newest_first = list(_readable(store.history(name, head)))
+    newest_first = list(readable(store.history(name, head)))
     return session_stats(newest_first[::-1], now, labels(newest_first[::-1]))
-
-
-def _readable(newest_first: Iterator[Event]) -> Iterator[Event]:
-    left = MAX_TASKS_READ
-    for event in newest_first:
-        yield event
-        left -= 1 + (len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0)
-        if left < 0:
-            return

@@ -32,7 +32,7 @@ from tildone.base.private import make_private_folder, open_private
 from tildone.log.needs import Need
 from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.plan.events import AgentUsage, Author, Event, State, latest_state
+from tildone.plan.events import AgentUsage, Author, Event, latest_state
 from tildone.plan.history import stats
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
@@ -44,13 +44,12 @@ from tildone.screens.board.data import (
     agent_data,
     counts_data,
     fields,
-    history_page,
     needs_data,
-    plan_data,
     row_data,
 )
 from tildone.screens.board.http import json_bytes
 from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
+from tildone.screens.board.views import SessionViews
 from tildone.stores.leasing import RunLeases, lists_of
 
 DIGEST_DIGITS = 10
@@ -286,7 +285,6 @@ def _place(text: str) -> tuple[RunGroup, RunPlace]:
 MAX_PLAN_BYTES = 64_000
 """A longer plan is not sent in a frame: the page reads it."""
 
-FRAME_EVENTS = 10
 MAX_WAITING_ROWS = 100
 LINGER_SECONDS = 5.0
 """For how long the store is followed after the last stream has ended: a page that is loaded again opens the next."""
@@ -302,6 +300,7 @@ class Board:
         self.index: SessionIndex = open_index(settings, store, self.fleet.needs)
         self.patience = patience_of(settings)
         self.checks = SessionChecks(settings)
+        self.views = SessionViews(store, self.patience)
         self.hub = Hub(self._streams_changed)
         self._telling = Lock()
         self._known: dict[str, SessionRow] = {}
@@ -321,9 +320,11 @@ class Board:
             raise NotFound("that session is not in the store")
         return row
 
-    def state(self, name: str) -> State:
-        head = self.store.session_head(name).head
-        return latest_state(self.store.history(name, head)) if head else State()
+    def shown_since(self, row: SessionRow, head: str | None) -> Data | None:
+        """Return what a page shows that differs since a head; None if that is not known."""
+        found = self.views[row.name].since(head, row)
+        # The signs of all tasks follow from those that the page has.
+        return found and {name: fact for name, fact in self.row_data(row).items() if name != "strip"} | found
 
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
@@ -408,25 +409,22 @@ class Board:
     ) -> News:
         """Return what a page is told that shows this session in detail: the plan, or who is at work, or its state."""
         if before is None or before.head != row.head:
-            frame: Data = {"key": key, "head": row.head}
-            return News(ONE, "plan", digest, self._plan_frame(row, frame) if detailed else frame)
+            frame = self._plan_frame(row, before, key) if detailed else {"key": key, "head": row.head}
+            return News(ONE, "plan", digest, frame)
         if replace(before, agents=row.agents, tokens=row.tokens, cost=row.cost) == row:
             agents = [agent_data(agent) for agent in row.agents]
             frame = {"key": key, "agents": agents, "tokens": row.tokens, "cost": row.cost}
             return News(ONE, "presence", digest, frame)
         return News(ONE, "session", digest, self.row_data(row))
 
-    def _plan_frame(self, row: SessionRow, frame: Data) -> Data:
-        """Return a frame with the plan at its head and the newest events, unless that is too long."""
-        if row.head is None:
-            return frame
+    def _plan_frame(self, row: SessionRow, before: SessionRow | None, key: str) -> Data:
+        """Return a frame with what the newest events have changed, unless that is too long, or not known."""
+        frame: Data = {"key": key, "head": row.head}
         try:
-            page = history_page(self.store, row.name, row.head, FRAME_EVENTS, self.patience.nudges)
-            plan = plan_data(latest_state(self.store.history(row.name, row.head)).plan)
+            found = self.shown_since(row, before.head) if before else None
         except TildoneError:
             return frame
-        whole = frame | {"from": page.before, "plan": plan, "rows": list(page.rows), "session": self.row_data(row)}
-        return whole if len(json_bytes(whole)) <= MAX_PLAN_BYTES else frame
+        return found if found and len(json_bytes(found)) <= MAX_PLAN_BYTES else frame
 
 
 OPENERS = ("xdg-open", "wslview", "sensible-browser")

@@ -37,7 +37,6 @@ from tildone.screens.board.data import (
     need_data,
     plan_at,
     plan_data,
-    session_data,
 )
 from tildone.screens.board.http import ApiAnswer, Problem, json_bytes
 
@@ -116,18 +115,22 @@ def needs(visit: Visit) -> ApiAnswer:
 
 
 def session(visit: Visit) -> ApiAnswer:
-    """Return one session, or with `at` its plan at an event, compared with now or with another event."""
+    """Return one session, or with `at` its plan at an event, compared with now or with another event.
+
+    `since` names the head that a page shows: what differs is returned, if that is known.
+    """
     row = visit.board.row(visit.key)
     if "at" in visit.query:
         return _past(visit, visit.query["at"])
-    board, name = visit.board, row.name
+    board = visit.board
+    waiting = [need_data(need, row, board.keys.key) for need in row.needs]
+    if "since" in visit.query and (found := board.shown_since(row, visit.query["since"] or None)):
+        return ApiAnswer(found | {"needs": waiting})
     tag = _tag(visit, row)
     if visit.known == tag:
         return ApiAnswer(None, (("ETag", tag),))
-    shown = board.row_data(row)
-    data = session_data(board.store, name, board.state(name), board.patience, row.cost, now())
-    waiting = [need_data(need, row, board.keys.key) for need in row.needs]
-    return ApiAnswer(shown | data | {"needs": waiting}, (("ETag", tag),))
+    data = board.row_data(row) | board.views[row.name].whole(row)
+    return ApiAnswer(data | {"needs": waiting}, (("ETag", tag),))
 
 
 def moment(visit: Visit) -> ApiAnswer:
@@ -139,7 +142,7 @@ def _past(visit: Visit, event_id: str) -> ApiAnswer:
     """Return the plan at an event. `since` tells what has changed from it, `back` what a restore would change."""
     board, name = visit.board, visit.board.row(visit.key).name
     event, plan = plan_at(board.store, name, event_id)
-    other = plan_at(board.store, name, visit.query["vs"])[1] if "vs" in visit.query else board.state(name).plan
+    other = plan_at(board.store, name, visit.query["vs"])[1] if "vs" in visit.query else board.views[name].state.plan
     return ApiAnswer(
         {
             "event": event.id,
@@ -186,7 +189,7 @@ def stats(visit: Visit) -> ApiAnswer:
 
 
 def markdown(visit: Visit) -> ApiAnswer:
-    plan = visit.board.state(visit.board.row(visit.key).name).plan
+    plan = visit.board.views[visit.board.row(visit.key).name].state.plan
     return ApiAnswer(lossless_checklist(plan, escaped=True).encode("utf-8", "replace"))
 
 

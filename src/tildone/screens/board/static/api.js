@@ -39,16 +39,16 @@ export class Away extends Error {
 const kept = new Map();
 
 // GET, revalidated by its ETag: an unchanged answer is the same object as before.
-/** @param {string} path @param {{signal?: AbortSignal}} options */
-export async function read(path, { signal } = {}) {
-  const known = kept.get(path);
+/** @param {string} path @param {{signal?: AbortSignal, keep?: boolean}} options */
+export async function read(path, { signal, keep = true } = {}) {
+  const known = keep && kept.get(path);
   const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
   const seq = response.headers.get("X-Tildone-Seq") || "";
   if (response.status === 304 && known) return Object.assign(known.body, { seq });
   const body = await answer(response);
   const tag = response.headers.get("ETag");
   body.seq = seq;
-  if (tag) kept.set(path, { tag, body });
+  if (tag && keep) kept.set(path, { tag, body });
   if (body.user) set("user", body.user);
   if (kept.size > 40) kept.delete(kept.keys().next().value);
   return body;

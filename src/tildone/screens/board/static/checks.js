@@ -173,7 +173,7 @@ const askLine = (task) =>
   });
 
 // `send` sends ops, `taken` accepts an answer, `facts` returns what is known about the checks.
-export function checkActs({ key, outputs, pending, redraw, taken, fault, send, facts, look, undo }) {
+export function checkActs({ key, head, outputs, pending, redraw, taken, fault, send, facts, look, undo }) {
   const proposed = (task) => (facts()?.proposed || []).includes(task.number);
   const running = (task) => pending.get(task.number)?.checking || (facts()?.checking || []).includes(task.number);
 
@@ -183,7 +183,7 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
       redraw(true);
     }
     try {
-      const answer = await write(`/api/s/${key}/${path}`, { number: task.number, ...body });
+      const answer = await write(`/api/s/${key}/${path}`, { number: task.number, ...body }, { head: head() });
       pending.delete(task.number);
       await taken(answer);
       return answer;

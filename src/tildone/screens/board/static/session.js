@@ -15,9 +15,9 @@ import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
-import { printed } from "./paper.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
+import { changed, started, whole } from "./shown.js";
 
 /**
  * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
@@ -48,7 +48,6 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   const events = el("ol.events");
   const eventCount = el("span.dim");
   const bodyBox = el("div.s-body");
-  const paper = el("div.paper");
   const title = el("h1", { tabindex: -1 });
   /** @type {Model} */
   const model = {
@@ -64,10 +63,11 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     outputs: new Map(),
   };
   let failed = false;
+  let forgotten = false;
   let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
-  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, look: checks.look });
+  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, load, look: checks.look });
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
   const scrub = new Scrub({ move, zoom });
@@ -95,43 +95,64 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   const bars = el("div.page.bars", { role: "status", "aria-label": "Loading" }, el("i"), el("i"));
   const slow = setTimeout(() => model.session || fill(main, bars), 300);
 
-  async function load() {
+  // Everything, or what differs from what is shown.
+  async function load(own = false) {
+    const first = !model.session || failed;
+    const known = first || forgotten ? "" : `?since=${encodeURIComponent(model.session.head ?? "")}`;
     try {
-      const got = await read(`/api/s/${key}`);
+      const got = await read(`/api/s/${key}${known}`, { keep: false });
       // A later request may have been answered before.
       if (isAfter(seq, got.seq)) return;
       seq = got.seq;
-      const first = !model.session || failed;
       failed = false;
-      if (first) fill(main, hatch(), el("div.session", header, bodyBox), paper);
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
       // So may a frame have come in, which is about who is at work and not read again.
-      accept({ ...got, ...told("presence", key, got.seq) });
+      if (!accept({ ...got, ...told("presence", key, got.seq) }, own)) return load(own);
       if (first && query.get("at")) await moveTo(query.get("at"));
       if (first && model.past && query.get("vs")) {
         compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
       }
-      if (first && location.hash) {
-        document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });
-      }
+      if (first) showNamed();
     } catch (error) {
-      if (error.status !== 404 && model.session) return;
+      if (error.status !== 404 && model.session) return undefined;
       failed = true;
       gone(main, error, key, Boolean(model.session));
     } finally {
       clearTimeout(slow);
     }
+    return undefined;
   }
 
-  // The newest state of the session, from a snapshot, a frame or the answer to an edit.
+  // The task that the address names.
+  function showNamed() {
+    const [, number] = location.hash.match(/^#t(\d+)$/) || [];
+    if (number) plan.reveal(Number(number));
+  }
+
+  // The newest state of the session, from a snapshot, a frame or the answer to an edit. Returns whether it could be taken.
   function accept(got, own = false) {
     const before = model.session;
-    model.session = { ...before, ...got };
-    if (got.history) learn(got.history.rows, got.history.rows.at(-1));
+    if (got.plan) {
+      model.session = started(got);
+      forgotten = false;
+      learn(got.history.rows, got.history.rows.at(-1));
+    } else if (got.from === undefined) model.session = { ...before, ...got };
+    else {
+      const next = changed(before, got);
+      for (const row of got.rows) model.known.set(row.id, row);
+      const last = model.known.get(got.head);
+      // Without the newest event, the others cannot be put in order: everything is read again.
+      forgotten = Boolean(got.head && !last);
+      if (!next || forgotten) return false;
+      model.session = next;
+      if (next !== before) learn(got.rows, last);
+    }
     if (before && before.closed !== undefined && got.closed > before.closed) {
       tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
     }
     draw(own);
     if (!before || before.head !== model.session.head) checks.look();
+    return true;
   }
 
   // All events that are known, as the branch that ends with `last`: newer ones come by themselves, older ones on demand.
@@ -336,7 +357,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     try {
       const then = await read(`/api/s/${key}/at/${point.id}`);
       if (model.wanted !== point.id) return undefined;
-      model.past = sinceWords(then.plan, model.session.plan, point);
+      model.past = sinceWords(whole(then.plan), model.session.plan, point);
       draw(true);
     } catch (error) {
       work.fault(error.message);
@@ -422,10 +443,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     () => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(),
     30000,
   );
-  const ends = [
-    printed(paper, () => (model.past || model.session?.plan)?.phases || []),
-    on("needs", () => model.session && !failed && drawNeeds()),
-  ];
+  const ends = [on("needs", () => model.session && !failed && drawNeeds())];
+  addEventListener("hashchange", showNamed);
   watch([`session:${key}`, "needs"]);
   load();
 
@@ -433,6 +452,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     end() {
       clearTimeout(slow);
       checks.end();
+      plan.end();
+      removeEventListener("hashchange", showNamed);
       sizes.disconnect();
       clearInterval(minute);
       for (const each of ends) each();
@@ -440,7 +461,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     frame(frame) {
       if (frame.event === "open" || frame.event === "reset") load();
       if (!frame.data || frame.data.key !== key || failed) return;
-      if (frame.event === "plan" || frame.event === "session" || frame.event === "gone") load();
+      const fits = frame.event === "plan" && model.session && frame.data.from !== undefined && accept(frame.data);
+      if (!fits && ["plan", "session", "gone"].includes(frame.event)) load();
       if (frame.event === "presence" && model.session) {
         const { doing, since } = frame.data;
         const [first, ...others] = model.session.agents || [];
@@ -472,8 +494,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       Z: () => readonly || work.redo(),
       p: () => readonly || work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause"),
       r: () => !readonly && model.past && restore(),
-      j: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
-      k: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
+      j: () => plan.focusStop(),
+      k: () => plan.focusStop(),
     },
   };
 }

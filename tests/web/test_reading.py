@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.test_agents import TRANSCRIPTS
 from tests.stores.postgres import needs_server, running_server
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import TIMEOUT_SECONDS, Browser, Place, RunningBoard, board, until
@@ -18,10 +19,11 @@ from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, Nudged, PlanChanged
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.model import Phase, Plan, Status, Task, with_status
+from tildone.plan.model import Phase, Plan, Status, Task, numbered, with_status
 from tildone.plan.ops import Append, At, Mark, Note, Numbered, Rename
 from tildone.plan.runs import Claimer, NewRun, WorkOutcome
 from tildone.screens.board.reading import Figures as BoardFigures
+from tildone.stores.agents import TRANSCRIPT_NOTE, AgentId, AgentRegistry
 
 HOSTILE = "<script>alert(1)</script>\u202e\u200b\x1b[31m\x00\ud800</style>" + "x" * 2000
 
@@ -232,6 +234,35 @@ def test_figures_say_that_something_was_left_out() -> None:
 
 def used(tokens: int, cost: float) -> AgentUsage:
     return AgentUsage(tokens, None, cost)
+
+
+def test_a_task_at_a_glance_and_its_agents_lines_for_the_person_who_started_the_board(place: Place) -> None:
+    held = Task("One", Status.IN_PROGRESS, ("half",), 1, owner="claude:1")
+    plan = numbered(Plan((Phase("Build", (held, Task("Two", number=2))),)))
+    agent = Author("Ada", "claude:1")
+    place.store().append("seen", Event("e1", None, now(), Actor.AGENT, PlanChanged(plan), agent))
+    settings = place.settings()
+    registry = AgentRegistry(settings.agents_dir, settings.project)
+    registry.set_note(AgentId("claude", "1"), TRANSCRIPT_NOTE, str(TRANSCRIPTS / "claude.jsonl"))
+    place.session("seen").change([Note(At((0,)), "more")])
+    token = place.run("board", "token", "add", "Mara").stdout.split()[-1]
+    with board(place) as running:
+        own, other = running.browser(), running.browser(token)
+        path = f"/api/s/{own.key('seen')}/task"
+        mine, theirs = own.get(f"{path}/1").json, other.get(f"{path}/1").json
+        missing = [own.get(f"{path}/{item}").status for item in ("3", "0", "x", "1x", "9" * 20)]
+
+    assert (mine["text"], mine["word"], mine["phase"], mine["notes"]) == (
+        "One",
+        "in progress",
+        "Build",
+        ["half", "more"],
+    )
+    assert [line["what"] for line in mine["history"]][-1] == "noted: more"
+    assert (mine["agent"], mine["last_lines"] != []) == ("claude:1", True)
+    assert theirs | {"last_lines": mine["last_lines"]} == mine
+    assert theirs["last_lines"] == []
+    assert missing == [404] * 5
 
 
 def test_exports(browser: Browser, shared_place: Place, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ READERS: dict[str, Handler] = {
     "/api/s/{key}/density": reading.density,
     "/api/s/{key}/stats": reading.stats,
     "/api/s/{key}/checks": writing.checks,
+    "/api/s/{key}/task/{item}": writing.task,
 }
 EXPORTERS: dict[str, tuple[Handler, str]] = {
     "/s/{key}.md": (reading.markdown, "text/markdown"),

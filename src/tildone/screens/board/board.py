@@ -337,6 +337,9 @@ class Board:
         sessions = [*(need.session for need in needs), *(row.name for row in waiting if not row.needs)]
         for data, session in zip(opened, sessions, strict=True):
             self.fleet.complete_need(data, session)
+            held = {claim.agent: claim.task for claim in self.store.records.claims(session) if claim.is_held}
+            agent = data["agent"]
+            data["task"] = held.get(str(agent["agent"])) if isinstance(agent, dict) else None
         return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
 
     def run_rows(self) -> RunRows:

@@ -15,6 +15,7 @@ import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
+import { Glance, namedTask } from "./glance.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 import { changed, started, whole } from "./shown.js";
@@ -68,8 +69,17 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   const checks = followChecks({ key, model, changed: () => draw() });
   const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, load, look: checks.look });
+  work.act.glance = (number) => glance.open(number);
+  work.act.allowed = () => Boolean(model.checks?.may_approve);
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
+  const glance = new Glance({
+    key,
+    act: work.act,
+    task: (number) => plan.task(number),
+    readonly,
+    closed: (number) => plan.rows.get(number)?.li.querySelector('[data-part="text"]')?.focus({ preventScroll: true }),
+  });
   const scrub = new Scrub({ move, zoom });
   area.append(lines, plan.node, head_line);
   const body = el("div.s-main");
@@ -105,7 +115,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       if (isAfter(seq, got.seq)) return;
       seq = got.seq;
       failed = false;
-      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox, glance.node));
       // So may a frame have come in, which is about who is at work and not read again.
       if (!accept({ ...got, ...told("presence", key, got.seq) }, own)) return load(own);
       if (first && query.get("at")) await moveTo(query.get("at"));
@@ -125,8 +135,9 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   // The task that the address names.
   function showNamed() {
-    const [, number] = location.hash.match(/^#t(\d+)$/) || [];
-    if (number) plan.reveal(Number(number));
+    const number = model.session ? namedTask(model.session.plan) : 0;
+    if (number && number !== glance.number) plan.reveal(number);
+    glance.show(number);
   }
 
   // The newest state of the session, from a snapshot, a frame or the answer to an edit. Returns whether it could be taken.
@@ -185,6 +196,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     drawNow(now, model.session, model.checks);
     drawEvents();
     drawNeeds();
+    glance.changed();
   }
 
   const working = () =>
@@ -351,7 +363,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     model.index = index;
     const point = model.points[index];
     model.wanted = point.id;
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}${location.hash}`);
     if (index === 0) older();
     if (model.past) layout(true);
     try {
@@ -374,7 +386,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   function toNow(resting) {
     Object.assign(model, { index: null, past: null, frozen: null, wanted: null });
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}${location.hash}`);
     draw(true);
   }
 
@@ -451,6 +463,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   return {
     end() {
       clearTimeout(slow);
+      glance.end();
       checks.end();
       plan.end();
       removeEventListener("hashchange", showNamed);
@@ -488,7 +501,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },
     ]),
     keys: {
-      Escape: () => model.past && toNow(true),
+      Escape: () => (model.past && !focusIn(glance.node) ? toNow(true) : glance.close()),
       a: () => !readonly && !model.past && plan.field.focus(),
       z: () => readonly || work.undo(),
       Z: () => readonly || work.redo(),

@@ -27,7 +27,7 @@ from tildone.app.edits import Edited, refuse_faults
 from tildone.base import UsageError, replace, value
 from tildone.log.session import Session
 from tildone.plan.events import Event, PlanChanged, latest_state
-from tildone.plan.history.changes import match_plans, task_at, task_locations
+from tildone.plan.history.changes import differing_in_place, match_plans, task_at, task_locations
 from tildone.plan.model import WORD_FIELDS, Focus, Plan, Rules, Status, Task
 from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
 from tildone.plan.reduce import Outcome, Step
@@ -205,13 +205,18 @@ class Rebase:
         self._last_number = max(now.last_number, max((task.number for task in now.tasks), default=0))
         self._added = 0
         """How many tasks the steps so far add: they get the next numbers."""
-        places = {location: index for index, location in enumerate(task_locations(now))}
-        origins = match_plans(base, now).origins
-        found = {origin: location for location, origin in origins.items()}
-        self._tasks = [
-            (task_at(base, location), _found(now, found.get(location)), places.get(found.get(location, (-1, -1))))
-            for location in task_locations(base)
-        ]
+        if differing_in_place(base, now) is not None:
+            self._tasks: list[tuple[Task, Task | None, int | None]] = list(
+                zip(base.tasks, now.tasks, range(len(now.tasks)), strict=True)
+            )
+        else:
+            places = {location: index for index, location in enumerate(task_locations(now))}
+            origins = match_plans(base, now).origins
+            found = {origin: location for location, origin in origins.items()}
+            self._tasks = [
+                (task_at(base, location), _found(now, found.get(location)), places.get(found.get(location, (-1, -1))))
+                for location in task_locations(base)
+            ]
         self._phases = [phase.name for phase in base.phases for _ in phase.tasks]
 
     def steps(self, op: PlanOp) -> list[Step]:

@@ -114,6 +114,8 @@ class CostsRead:
             self._reached = self._reached or (self._head is not None and event.id == self._head)
             if not self._reached and event.usage and event.usage.cost is not None:
                 self._found.append((event.author.agent, event.usage.cost))
+            # The known event itself need not be read.
+            self._reached = self._reached or (self._head is not None and event.parent == self._head)
             yield event
 
     def costs(self) -> tuple[AgentCost, ...]:

@@ -67,9 +67,9 @@ class Registry(Generic[T, F]):
 
 try:
     # The C implementation of `operator`: `operator` itself is slow to import.
-    from _operator import attrgetter
+    from _operator import attrgetter as attrgetter
 except ImportError:
-    from operator import attrgetter
+    from operator import attrgetter as attrgetter
 
 if TYPE_CHECKING:
     from typing import dataclass_transform

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import chain
 
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import TYPE_CHECKING, attrgetter, replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -331,8 +332,13 @@ ATTRIBUTES = ("check", "after", *WORD_FIELDS)
 """What a task may have that lists of models do not name."""
 
 
+_attributes_of = attrgetter(*ATTRIBUTES)
+_NO_ATTRIBUTES = _attributes_of(Task(""))
+
+
 def has_attributes(task: Task) -> bool:
-    return any(getattr(task, name) for name in ATTRIBUTES)
+    # Every task of a plan is asked at each change.
+    return _attributes_of(task) != _NO_ATTRIBUTES
 
 
 @value
@@ -359,7 +365,7 @@ class Plan:
     def tasks(self) -> tuple[Task, ...]:
         if len(self.phases) == 1:
             return self.phases[0].tasks
-        return tuple(task for phase in self.phases for task in phase.tasks)
+        return tuple(chain.from_iterable([phase.tasks for phase in self.phases]))
 
 
 def with_tasks(plan: Plan, change: Callable[[Task], Task]) -> Plan:

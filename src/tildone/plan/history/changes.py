@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from enum import Enum
 
-from tildone.base import TYPE_CHECKING, value
+from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.events import PlanChanged
-from tildone.plan.model import DEFAULT_SECONDS, WORD_FIELDS, Check, Plan, Result, Status, Task, numbered
+from tildone.plan.model import DEFAULT_SECONDS, WORD_FIELDS, Check, Phase, Plan, Result, Status, Task, numbered
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import UNNAMED_PHASE, clipped, printable, single_line
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from tildone.plan.events import Author, Event
-    from tildone.plan.model import Phase
 
     Pairs = list[tuple[int, int]]
     StartTimes = dict["Location", int]
@@ -46,6 +45,36 @@ def match_plans(before: Plan, after: Plan) -> PlanMatch:
     """Match two plans: tasks by text or else by number, phases by name or by a shared task."""
     pairs = _phase_pairs(before.phases, after.phases)
     return PlanMatch(before, after, pairs, _origins(before, after, pairs))
+
+
+def differing_in_place(before: Plan, after: Plan) -> list[Location] | None:
+    """Return where tasks differ, which may be in owners only; None if more than the states of tasks has changed.
+
+    That is if phases or tasks were added, removed, moved or renamed. What is found costs little for each task that is
+    the same object in both plans.
+    """
+    if [phase.name for phase in before.phases] != [phase.name for phase in after.phases]:
+        return None
+    found: list[Location] = []
+    for i, (was, now) in enumerate(zip(before.phases, after.phases, strict=True)):
+        if was is now or was.tasks is now.tasks:
+            continue
+        if len(was.tasks) != len(now.tasks):
+            return None
+        pairs = [(a, *pair) for a, pair in enumerate(zip(was.tasks, now.tasks, strict=True)) if pair[0] is not pair[1]]
+        if any(one.text != other.text or one.number != other.number or not one.number for _, one, other in pairs):
+            return None
+        found += [(i, a) for a, _, _ in pairs]
+    return found
+
+
+def narrowed(before: Plan, after: Plan, locations: Sequence[Location]) -> tuple[Plan, Plan]:
+    """Return two plans with only the tasks at some locations, as one phase in this order."""
+
+    def only(plan: Plan) -> Plan:
+        return replace(plan, phases=(Phase("", tuple(task_at(plan, location) for location in locations)),))
+
+    return only(before), only(after)
 
 
 def task_locations(plan: Plan) -> list[Location]:

@@ -13,7 +13,14 @@ from itertools import islice
 
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.events import UNKNOWN, AgentUsage, Author, Event, Nudged, PlanChanged, Tripped, added, since
-from tildone.plan.history.changes import Location, match_plans, removed_locations, task_at, task_locations
+from tildone.plan.history.changes import (
+    Location,
+    differing_in_place,
+    match_plans,
+    removed_locations,
+    task_at,
+    task_locations,
+)
 from tildone.plan.history.timeline import event_data
 from tildone.plan.history.usage import TaskUsage, TokenUse, plan_usage, total_usage, usage_within
 from tildone.plan.lists import WorkerInfo
@@ -208,7 +215,7 @@ def session_stats(
     `labels` are the labels by event id. `requests` are all those of the agents `requesting`, in the order of their
     times. What other agents have used is in their events, if it is known.
     """
-    collector = _Collector(labels)
+    collector = PlanCourse(labels)
     for event in oldest_first:
         collector.add(event)
     if not collector.had_tasks:
@@ -245,12 +252,16 @@ class _TaskRecord:
         self.status, self.since = status, at
 
     def finish(self, at: int) -> None:
+        self.periods = self.periods_until(at)
+
+    def periods_until(self, at: int) -> list[Period]:
         if self.status in (Status.IN_PROGRESS, Status.BLOCKED):
-            self.periods.append(Period(self.since, at, self.status))
+            return [*self.periods, Period(self.since, at, self.status)]
+        return self.periods
 
 
-class _Collector:
-    """What was found in the events so far."""
+class PlanCourse:
+    """What was found in the events of a branch so far. `labels` are the labels by event id."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.plan = Plan()
@@ -262,6 +273,7 @@ class _Collector:
         self._labels = labels
         self._idle = 0
         self._open: int | None = None
+        self._left = self._at_work = 0
         self._records: dict[Location, _TaskRecord] = {}
         self._removed: list[TaskStats] = []
 
@@ -289,14 +301,13 @@ class _Collector:
         """Move to a time, unless it is earlier than the last one, and return the time then."""
         if self.times:
             at = max(at, self.times[-1])
-            at_work = any(task.status is Status.IN_PROGRESS for task in self.plan.tasks)
-            if at - self.times[-1] > MIN_BREAK_MS and not at_work:
+            if at - self.times[-1] > MIN_BREAK_MS and not self._at_work:
                 self._idle += at - self.times[-1]
         self.times.append(at)
         return at
 
     def finished_tasks(self) -> list[TaskStats]:
-        """End every period, and return all tasks."""
+        """Return all tasks with their periods until the last time."""
         # Plans of earlier versions have no numbers; these are the ones that other commands show.
         plan = numbered(self.plan)
         return [*(self._stats(plan, location) for location in task_locations(plan)), *self._removed]
@@ -304,12 +315,36 @@ class _Collector:
     def _mark(self, at: int, kind: MarkKind, event: Event) -> None:
         self.marks.append(TimeMark(at, kind, event))
 
+    def periods(self, location: Location, at: int) -> tuple[Period, ...]:
+        """Return the periods of the task at a location of the plan until a time."""
+        return tuple(self._records[location].periods_until(at))
+
     def _stats(self, plan: Plan, location: Location) -> TaskStats:
-        record = self._records[location]
-        record.finish(self.times[-1])
-        return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
+        periods = self.periods(location, self.times[-1])
+        return TaskStats(task_at(plan, location), plan.phases[location[0]].name, periods)
 
     def _change_plan(self, at: int, plan: Plan) -> None:
+        places = differing_in_place(self.plan, plan)
+        if places is None:
+            self._match(at, plan)
+        else:
+            for location in places:
+                self._set(self._records[location], task_at(self.plan, location), task_at(plan, location), at)
+        self.plan = plan
+        self.pace.began(at - self._idle)
+        if self._left != self._open:
+            # The last change of one moment counts.
+            self.open_steps[at] = self._open = self._left
+
+    def _set(self, record: _TaskRecord, was: Task | None, task: Task, at: int) -> None:
+        """Note the status of a task, and of what it was in the plan before."""
+        if was is not None and was.status.is_open and not task.status.is_open:
+            self.pace.closed(at - self._idle)
+        record.set_status(task.status, at)
+        self._left += task.status.is_open - (was is not None and was.status.is_open)
+        self._at_work += (task.status is Status.IN_PROGRESS) - (was is not None and was.status is Status.IN_PROGRESS)
+
+    def _match(self, at: int, plan: Plan) -> None:
         match = match_plans(self.plan, plan)
         self._removed += [
             replace(self._stats(match.before, location), is_removed=True) for location in removed_locations(match)
@@ -318,17 +353,11 @@ class _Collector:
         for location in task_locations(plan):
             task, origin = task_at(plan, location), match.origins.get(location)
             record = records[location] = _TaskRecord() if origin is None else self._records[origin]
-            if origin is not None and task_at(match.before, origin).status.is_open and not task.status.is_open:
-                self.pace.closed(at - self._idle)
-            record.set_status(task.status, at)
+            self._set(record, match.earlier(location), task, at)
             self.had_tasks = True
-        self._records, self.plan = records, plan
-        self.pace.began(at - self._idle)
-        counts = progress(plan)
-        left = counts.total - counts.closed
-        if left != self._open:
-            # The last change of one moment counts.
-            self.open_steps[at] = self._open = left
+        self._left = sum(task.status.is_open for task in plan.tasks)
+        self._at_work = sum(task.status is Status.IN_PROGRESS for task in plan.tasks)
+        self._records = records
 
 
 def _with_usage(

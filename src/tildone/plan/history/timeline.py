@@ -11,10 +11,12 @@ from tildone.plan.history.changes import (
     ENDING_KINDS,
     changes_in,
     describe_change,
+    differing_in_place,
     finished_durations,
     grouped_sentences,
     in_progress_since,
     match_plans,
+    narrowed,
     task_at,
 )
 from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
@@ -105,7 +107,7 @@ def timeline(
         # The plan before the first of the newest events is unknown: assume that it was the same.
         same = event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
         state = states.get(event.parent) or (same, {})
-        states[event.id], descriptions = _describe(event, state, short, limit)
+        states[event.id], descriptions = describe_event(event, state, short, limit)
         rows.append(
             TimelineRow(
                 _mark(event.id, head, on_branch),
@@ -235,22 +237,34 @@ def _mark(event: str, head: str | None, on_branch: set[str]) -> HeadRelation:
     return HeadRelation.ON_BRANCH if event in on_branch else HeadRelation.ELSEWHERE
 
 
-def _describe(
+def describe_event(
     event: Event, state: PlanState, short: Mapping[str, str], limit: int | None
 ) -> tuple[PlanState, Descriptions]:
-    """The state after an event, and its descriptions, each with the duration that it ends."""
+    """Return the state after an event, and its descriptions, each with the duration that it ends.
+
+    `short` are the short ids of events; it is needed for labels only.
+    """
     if not isinstance(event.fact, PlanChanged):
         return state, [(_describe_fact(event.fact, short, limit), None)]
     plan, running = state
-    match = match_plans(plan, event.fact.plan)
-    ends = finished_durations(match, running, event.at)
+    before, after, known = plan, event.fact.plan, running
+    places = differing_in_place(before, after)
+    if places is not None:
+        # What is the same in both plans has nothing to tell.
+        before, after = narrowed(before, after, places)
+        known = {(0, a): running[location] for a, location in enumerate(places) if location in running}
+    match = match_plans(before, after)
+    ends = finished_durations(match, known, event.at)
     durations = {task_at(match.after, location).text: length for location, length in ends.items()}
     descriptions = [
         (text, durations.get(group[0].subject) if len(group) == 1 and group[0].kind in ENDING_KINDS else None)
         for text, group in grouped_sentences(changes_in(match))
     ]
-    after = in_progress_since(match, running, event.at)
-    return (event.fact.plan, after), descriptions or [(_without_changes(plan, event.fact.plan), None)]
+    started = in_progress_since(match, known, event.at)
+    if places is not None:
+        others = {location: at for location, at in running.items() if location not in places}
+        started = others | {places[a]: at for (_, a), at in started.items()}
+    return (event.fact.plan, started), descriptions or [(_without_changes(plan, event.fact.plan), None)]
 
 
 def _without_changes(before: Plan, after: Plan) -> str:

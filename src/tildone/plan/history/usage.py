@@ -25,6 +25,7 @@ from tildone.plan.events import (
     added,
     since,
 )
+from tildone.plan.history.changes import differing_in_place, task_at
 from tildone.plan.model import Plan, Status, next_task, numbered
 
 MAX_EVENTS_READ = 1000
@@ -54,7 +55,7 @@ class PlanUsage:
 
 def plan_usage(oldest_first: Iterable[Event], now: int, apart: Container[str] = ()) -> PlanUsage:
     """Return what the plan of a branch took until `now`, without the tokens and the cost of the agents `apart`."""
-    counter = _Counter(apart)
+    counter = UsageCounter(apart)
     for event in oldest_first:
         counter.add(event)
     return PlanUsage(
@@ -104,9 +105,10 @@ def used_by_others(newest_first: Iterable[Event], agent: str) -> AgentUsage:
 class _Task:
     """A task while events are read: the agent that started it is empty if a person did."""
 
-    __slots__ = ("agent", "nudges", "since", "usage", "worked")
+    __slots__ = ("agent", "nudges", "place", "since", "usage", "worked")
 
-    def __init__(self) -> None:
+    def __init__(self, place: int) -> None:
+        self.place = place
         self.worked: int | None = None
         self.since: int | None = None
         self.agent = ""
@@ -126,14 +128,15 @@ class _Task:
         return TaskUsage(worked, self.nudges, self.usage)
 
 
-class _Counter:
+class UsageCounter:
     """What was found in the events so far. Times never go back."""
 
-    def __init__(self, apart: Container[str]) -> None:
+    def __init__(self, apart: Container[str] = ()) -> None:
         self._apart = apart
         self.at = 0
         self.total = UNKNOWN
         self.tasks: dict[int, _Task] = {}
+        self._running: dict[int, _Task] = {}
         self._plan = Plan()
         self._last: dict[str, AgentUsage] = {}
         self._first_event: dict[str, int] = {}
@@ -158,6 +161,11 @@ class _Counter:
                 pass
         self._last_event[agent] = self._count
 
+    def taken(self, number: int, now: int) -> TaskUsage | None:
+        """Return what a task took until a time; None if nothing is known of it."""
+        task = self.tasks.get(number)
+        return task.result(max(now, self.at)) if task and (task.nudges or task.usage is not UNKNOWN) else None
+
     def _use(self, agent: str, usage: AgentUsage) -> None:
         before = self._last.get(agent)
         used = since(before or UNKNOWN, usage)
@@ -168,7 +176,7 @@ class _Counter:
             at_work[0].usage = added(at_work[0].usage, used)
 
     def _at_work(self, agent: str) -> list[_Task]:
-        running = [task for task in self.tasks.values() if task.since is not None]
+        running = sorted(self._running.values(), key=lambda task: task.place)
         own = [task for task in running if task.agent == agent]
         return (
             own or [task for task in running if not task.agent] or [each for each in running if self._left(each, agent)]
@@ -179,11 +187,19 @@ class _Counter:
         return self._last_event[task.agent] < self._first_event[agent]
 
     def _change(self, plan: Plan, agent: str) -> None:
-        statuses = {task.number: task.status for task in plan.tasks}
-        for number in statuses:
-            self.tasks.setdefault(number, _Task())
-        for number, task in self.tasks.items():
-            task.set_status(statuses.get(number), self.at, agent)
+        places = differing_in_place(self._plan, plan)
+        changed = plan.tasks if places is None else [task_at(plan, location) for location in places]
+        statuses: dict[int, Status | None] = dict.fromkeys(self.tasks if places is None else ())
+        statuses |= {task.number: task.status for task in changed}
+        for number, status in statuses.items():
+            task = self.tasks.get(number)
+            if task is None:
+                task = self.tasks[number] = _Task(len(self.tasks))
+            task.set_status(status, self.at, agent)
+            if task.since is None:
+                self._running.pop(number, None)
+            else:
+                self._running.setdefault(number, task)
         self._plan = plan
 
 

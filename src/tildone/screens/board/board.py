@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from html import escape
 from itertools import islice
@@ -32,7 +32,7 @@ from tildone.base.private import make_private_folder, open_private
 from tildone.log.needs import Need
 from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.plan.events import AgentUsage, Author, Event, State, latest_state
+from tildone.plan.events import AgentUsage, Author, Event, latest_state
 from tildone.plan.history import stats
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
@@ -44,13 +44,12 @@ from tildone.screens.board.data import (
     agent_data,
     counts_data,
     fields,
-    history_page,
     needs_data,
-    plan_data,
     row_data,
 )
 from tildone.screens.board.http import json_bytes
 from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
+from tildone.screens.board.views import SessionViews
 from tildone.stores.leasing import RunLeases, lists_of
 
 DIGEST_DIGITS = 10
@@ -286,7 +285,6 @@ def _place(text: str) -> tuple[RunGroup, RunPlace]:
 MAX_PLAN_BYTES = 64_000
 """A longer plan is not sent in a frame: the page reads it."""
 
-FRAME_EVENTS = 10
 MAX_WAITING_ROWS = 100
 LINGER_SECONDS = 5.0
 """For how long the store is followed after the last stream has ended: a page that is loaded again opens the next."""
@@ -302,6 +300,7 @@ class Board:
         self.index: SessionIndex = open_index(settings, store, self.fleet.needs)
         self.patience = patience_of(settings)
         self.checks = SessionChecks(settings)
+        self.views = SessionViews(store, self.patience)
         self.hub = Hub(self._streams_changed)
         self._telling = Lock()
         self._known: dict[str, SessionRow] = {}
@@ -321,9 +320,11 @@ class Board:
             raise NotFound("that session is not in the store")
         return row
 
-    def state(self, name: str) -> State:
-        head = self.store.session_head(name).head
-        return latest_state(self.store.history(name, head)) if head else State()
+    def shown_since(self, row: SessionRow, head: str | None) -> Data | None:
+        """Return what a page shows that differs since a head; None if that is not known."""
+        found = self.views[row.name].since(head, row)
+        # The signs of all tasks follow from those that the page has.
+        return found and {name: fact for name, fact in self.row_data(row).items() if name != "strip"} | found
 
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
@@ -336,6 +337,9 @@ class Board:
         sessions = [*(need.session for need in needs), *(row.name for row in waiting if not row.needs)]
         for data, session in zip(opened, sessions, strict=True):
             self.fleet.complete_need(data, session)
+            held = {claim.agent: claim.task for claim in self.store.records.claims(session) if claim.is_held}
+            agent = data["agent"]
+            data["task"] = held.get(str(agent["agent"])) if isinstance(agent, dict) else None
         return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
 
     def run_rows(self) -> RunRows:
@@ -408,25 +412,22 @@ class Board:
     ) -> News:
         """Return what a page is told that shows this session in detail: the plan, or who is at work, or its state."""
         if before is None or before.head != row.head:
-            frame: Data = {"key": key, "head": row.head}
-            return News(ONE, "plan", digest, self._plan_frame(row, frame) if detailed else frame)
+            frame = self._plan_frame(row, before, key) if detailed else {"key": key, "head": row.head}
+            return News(ONE, "plan", digest, frame)
         if replace(before, agents=row.agents, tokens=row.tokens, cost=row.cost) == row:
             agents = [agent_data(agent) for agent in row.agents]
             frame = {"key": key, "agents": agents, "tokens": row.tokens, "cost": row.cost}
             return News(ONE, "presence", digest, frame)
         return News(ONE, "session", digest, self.row_data(row))
 
-    def _plan_frame(self, row: SessionRow, frame: Data) -> Data:
-        """Return a frame with the plan at its head and the newest events, unless that is too long."""
-        if row.head is None:
-            return frame
+    def _plan_frame(self, row: SessionRow, before: SessionRow | None, key: str) -> Data:
+        """Return a frame with what the newest events have changed, unless that is too long, or not known."""
+        frame: Data = {"key": key, "head": row.head}
         try:
-            page = history_page(self.store, row.name, row.head, FRAME_EVENTS, self.patience.nudges)
-            plan = plan_data(latest_state(self.store.history(row.name, row.head)).plan)
+            found = self.shown_since(row, before.head) if before else None
         except TildoneError:
             return frame
-        whole = frame | {"from": page.before, "plan": plan, "rows": list(page.rows), "session": self.row_data(row)}
-        return whole if len(json_bytes(whole)) <= MAX_PLAN_BYTES else frame
+        return found if found and len(json_bytes(found)) <= MAX_PLAN_BYTES else frame
 
 
 OPENERS = ("xdg-open", "wslview", "sensible-browser")
@@ -487,6 +488,11 @@ MAX_AGENTS, MAX_MODELS = 20, 100
 """How many names of agents and models are labels. More, in logs that anybody may write, become `other`."""
 
 
+def bounded_names() -> tuple[stats.BoundedNames, stats.BoundedNames]:
+    """Return what bounds the names of agents, and what bounds those of models."""
+    return stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+
+
 class StoreCounts:
     """What has happened in a store since the first call of `read`. Safe to use from several threads."""
 
@@ -497,7 +503,7 @@ class StoreCounts:
         self._heads: dict[str, str | None] = {}
         self._tallies: OrderedDict[str, stats.PlanTally] = OrderedDict()
         self._counts: dict[stats.Key, float] = {}
-        self._agents, self._models = stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+        self._names = bounded_names()
 
     def read(self) -> Mapping[stats.Key, float]:
         """Count what is new, and return the counts. Raises StoreError if unreadable; the next call counts the rest."""
@@ -520,7 +526,8 @@ class StoreCounts:
             newest_first = self._since(session, head, counted)
             tally = self._tallies.pop(session, None)
             if newest_first and tally is None:
-                tally = self._tally(session, counted)
+                before = list(islice(self._store.history(session, counted), MAX_SEARCHED)) if counted else []
+                tally = tally_after(before, self._counts, self._names)
         except (StoreDamaged, NotFound):
             # It is reported where it is shown; the others are counted.
             return
@@ -541,14 +548,18 @@ class StoreCounts:
             found.append(event)
         return found if counted is None else []
 
-    def _tally(self, session: str, head: str | None) -> stats.PlanTally:
-        """Return what counts the events of a session after a head."""
-        used: dict[str, AgentUsage] = {}
-        before = list(islice(self._store.history(session, head), MAX_SEARCHED)) if head else []
-        for event in before:
-            if event.usage is not None:
-                used.setdefault(event.author.agent, event.usage)
-        return stats.PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
+
+def tally_after(
+    before: Sequence[Event],
+    counts: MutableMapping[stats.Key, float],
+    names: tuple[stats.BoundedNames, stats.BoundedNames],
+) -> stats.PlanTally:
+    """Return what counts the events that follow these, the newest of which comes first."""
+    used: dict[str, AgentUsage] = {}
+    for event in before:
+        if event.usage is not None:
+            used.setdefault(event.author.agent, event.usage)
+    return stats.PlanTally(counts, latest_state(before).plan, used, names)
 
 
 SILENT_LEASES = 2

@@ -4,7 +4,7 @@ Texts are sent as they are stored: pages show them as text, and JSON in ASCII hi
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tildone.app.answering import caution_of
 from tildone.app.check_states import CheckFacts, check_state
@@ -28,16 +28,14 @@ from tildone.plan.events import (
     PlanChanged,
     State,
     Tripped,
-    labels,
     latest_state,
 )
 from tildone.plan.gate import Patience
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import change_sentences, changes
-from tildone.plan.history.stats import Stats, readable, session_stats
-from tildone.plan.history.timeline import HeadRelation, TimelineRow, newest_events, timeline
-from tildone.plan.model import WORD_FIELDS, Check, Plan, Proof, Status, Task, in_the_way, progress, waits_for
-from tildone.plan.text.amounts import usage_text
+from tildone.plan.history.stats import Period
+from tildone.plan.history.timeline import HeadRelation, newest_events, timeline
+from tildone.plan.model import Check, Plan, Proof, Status, Task, flat, has_attributes, in_the_way, waits_for
 from tildone.plan.text.proofs import check_caution, check_text, program_words
 from tildone.plan.text.safe import short_agent
 from tildone.plan.text.state import SessionWord
@@ -47,7 +45,6 @@ Key = Callable[[str], str]
 
 KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
 RUN_KIND = "run"
-_TASK_FIELDS = ("number", "text", "status", "notes", "from_user", "source")
 
 
 def fields(of: object, *names: str) -> Data:
@@ -126,24 +123,48 @@ def _waiting_data(row: SessionRow, key: Key) -> Data:
     }
 
 
-def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Data:
+def plan_data(plan: Plan, worked: Mapping[int, int] | None = None) -> Data:
     """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number.
 
     The states of checks are those that were recorded: what is known on this machine is told by `facts_data`.
     """
-    times = worked or {}
+    times, rows = worked or {}, TaskRows({task.number: task for task in plan.tasks})
+    phases = phases_data(plan, lambda task: rows.data(task, times.get(task.number)))
+    return {"phases": phases, "check": check_data(PLAN, plan.check, plan.proof)}
 
-    def data(task: Task) -> Data:
-        return task_data(task, _TASK_FIELDS) | {
-            "worked": times.get(task.number),
-            "check": check_data(task.number, task.check, task.proof),
-            "after": list(task.after),
-            "waits": list(waits_for(plan, task)),
-            **{name: list(getattr(task, name)) for name in WORD_FIELDS},
-            "meets": list(in_the_way(plan, task)),
-        }
 
-    return {"phases": phases_data(plan, data), "check": check_data(PLAN, plan.check, plan.proof)}
+class TaskRows:
+    """The tasks of a plan, by number, as data: fields that are empty are left out."""
+
+    def __init__(self, tasks: Mapping[int, Task]) -> None:
+        self._tasks = tasks
+        self._in_progress: Plan | None = None
+
+    def data(self, task: Task, worked: int | None = None) -> Data:
+        data: Data = {"number": task.number, "text": task.text, "status": task.status.value}
+        if worked is not None:
+            data["worked"] = worked
+        if task.notes or task.from_user or task.source or has_attributes(task):
+            more = task_data(task, ("notes", "from_user", "source")) | {
+                "check": check_data(task.number, task.check, task.proof),
+                "after": list(task.after),
+                "waits": list(self._waits(task)),
+                **{name: list(words) for name, words in task.words.items()},
+                "meets": list(self._meets(task)),
+            }
+            data |= {name: fact for name, fact in more.items() if fact}
+        return data
+
+    def _waits(self, task: Task) -> tuple[int, ...]:
+        return waits_for(flat(*(self._tasks[number] for number in task.after if number in self._tasks)), task)
+
+    def _meets(self, task: Task) -> tuple[int, ...]:
+        if not task.touches:
+            return ()
+        if self._in_progress is None:
+            active = (each for each in self._tasks.values() if each.status is Status.IN_PROGRESS)
+            self._in_progress = flat(*(each for each in active if each.touches))
+        return in_the_way(self._in_progress, task)
 
 
 def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
@@ -199,7 +220,9 @@ def actor_data(event: Event) -> Data:
     return {"who": actor.value, "by": author.name or None, "agent": author.agent or None}
 
 
-def _event_data(event: Event, row: TimelineRow) -> Data:
+def event_row(
+    event: Event, what: Sequence[str], durations: Sequence[int | None], label: str | None, *, head: bool = False
+) -> Data:
     fact = event.fact
     change = "person" if event.by_person else "change"
     kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
@@ -207,11 +230,11 @@ def _event_data(event: Event, row: TimelineRow) -> Data:
         **fields(event, "id", "parent", "at"),
         **actor_data(event),
         "kind": kind,
-        "what": list(row.what),
-        "durations": list(row.durations),
-        "label": row.label,
+        "what": list(what),
+        "durations": list(durations),
+        "label": label,
         "tool": fact.call.tool if isinstance(fact, PlanChanged) and fact.call else None,
-        "head": row.mark is HeadRelation.HEAD,
+        "head": head,
     }
 
 
@@ -267,31 +290,11 @@ def history_page(store: Store, name: str, head: str, limit: int, nudge_limit: in
     older = events[-shown].parent if shown else None
     rows = timeline(events, head, str, nudge_limit)
     newest = zip(events[-shown:], rows[-shown:], strict=True) if shown else ()
-    return Page(tuple(_event_data(event, row) for event, row in newest), older)
-
-
-def session_data(store: Store, name: str, state: State, patience: Patience, cost: float, now: int) -> Data:
-    """Return the plan of a session at its head, its newest events, lanes and bounds. `cost` is what it has cost."""
-    head = state.head
-    stats = _stats(store, name, head, now) if head else None
-    page = history_page(store, name, head, PAGE_EVENTS, patience.nudges) if head else Page(())
-    redo = store.session_head(name).redo
-    undo = next((row["id"] for row in reversed(page.rows) if row["kind"] in ("change", "person")), None)
-    worked = {entry.task.number: entry.worked for entry in stats.tasks} if stats else {}
-    return {
-        "head": head,
-        "directive": state.directive.value,
-        "plan": plan_data(state.plan, worked),
-        "history": {"rows": list(page.rows), "before": page.before},
-        "undo": undo,
-        "can_undo": undo is not None,
-        "can_redo": bool(redo),
-        "bounds": bounds_data(state, patience, cost, now),
-        "used": _used(stats) if stats else {},
-        "told": {str(entry.task.number): entry.nudges for entry in stats.tasks if entry.nudges} if stats else {},
-        "claims": claims_data(state.plan, store.records.claims(name)),
-        **_over_time(stats, state.plan, now),
-    }
+    data = (
+        event_row(event, row.what, row.durations, row.label, head=row.mark is HeadRelation.HEAD)
+        for event, row in newest
+    )
+    return Page(tuple(data), older)
 
 
 def plan_at(store: Store, name: str, event: str) -> tuple[Event, Plan]:
@@ -333,39 +336,7 @@ def _span(minutes: int) -> str:
     return f"{minutes // 60} h" if minutes >= MANY_MINUTES and minutes % 60 == 0 else f"{minutes} min"
 
 
-def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
-    """Return the lanes of the tasks by number, the open tasks over time, and the estimate."""
-    if stats is None:
-        total = progress(plan).total
-        return {"lanes": {}, "open": [[now, 0, total]] if total else [], "estimate": None}
-    ends = stats.times[-1]
-    lanes: dict[str, list[list[object]]] = {}
-    for entry in stats.tasks:
-        if entry.is_removed or not entry.periods:
-            continue
-        active = entry.task.status in LANES
-        lanes[str(entry.task.number)] = [
-            [each.start, None if active and each.end == ends else each.end, LANES[each.status]]
-            for each in entry.periods
-        ]
-    remaining = stats.estimate.remaining
-    return {
-        "lanes": lanes,
-        "open": [[at, count] for at, count in stats.open_steps],
-        "estimate": {
-            "at": None if remaining is None else now + remaining,
-            "reason": stats.estimate.reason.removeprefix("no estimate: ") or None,
-        },
-    }
-
-
-def _used(stats: Stats) -> dict[str, str]:
-    """Return the tokens and the cost of the tasks by number, as texts, if they are known."""
-    texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost) for entry in stats.tasks}
-    return {number: text for number, text in texts.items() if text}
-
-
-def _stats(store: Store, name: str, head: str, now: int) -> Stats | None:
-    """Return the statistics of as much of the branch as can be read in little time; the newest events count."""
-    newest_first = list(readable(store.history(name, head)))
-    return session_stats(newest_first[::-1], now, labels(newest_first[::-1]))
+def lane_data(task: Task, periods: Sequence[Period]) -> list[list[object]]:
+    """Return the lane of a task; the last period of one that is worked on, or blocked, has no end."""
+    last = len(periods) - 1 if task.status in LANES else None
+    return [[each.start, None if place == last else each.end, LANES[each.status]] for place, each in enumerate(periods)]

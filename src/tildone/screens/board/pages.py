@@ -1,4 +1,7 @@
-"""The pages of the board: one row each, which the server routes and the browser draws, and the files of `static/`."""
+"""The pages of the board: one row each, which the server routes and the browser draws, and the files of `static/`.
+
+A page about what cannot be shown needs neither a login nor a script.
+"""
 
 import hashlib
 import os
@@ -33,7 +36,7 @@ PAGES = (
     BoardPage("/fleet", "fleet.js", "Fleet", "fleet", "f", only_with="fleet"),
     BoardPage("/stats", "stats.js", "Stats", "stats", "t"),
 )
-"""The first one is shown at every address that is in no row."""
+"""Other addresses have no page."""
 
 
 def word_fields() -> list[dict[str, str]]:
@@ -47,7 +50,7 @@ def word_fields() -> list[dict[str, str]]:
 FOLDER = os.path.join(os.path.dirname(__file__), "static")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
 FIRST_STYLES = ("tokens.css", "base.css")
-START = "app.js"
+START, THEME = "app.js", "theme.js"
 DIGITS = 12
 
 _PAGE = """<!doctype html>
@@ -66,6 +69,28 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
+
+_PROBLEM = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{error} · tildone</title>
+{links}
+</head>
+<body>
+<main id="main"><div class="empty"><h1>{error}</h1>{ways}</div></main>
+</body>
+</html>
+"""
+
+
+def problem_page(error: str, hint: str, home: str = "", links: str = "") -> str:
+    """Return the page of an error: what is wrong, what to do, and the way to `home`, if there is one."""
+    ways = f"<p>{escape(hint)}</p>" if hint else ""
+    ways += f'<p><a class="btn" href="{escape(home)}">All sessions</a></p>' if home else ""
+    return _PROBLEM.format(error=escape(error), ways=ways, links=links)
 
 
 @value
@@ -89,19 +114,26 @@ class Assets:
 
     def page(self, base: str, attributes: Mapping[str, str]) -> str:
         """Return the HTML frame, which is the same for all addresses. The attributes are data of the root element."""
+        modules = sorted(name for name in self._files if name.endswith(".js") and name != START)
+        links = [*self._looks(base), *(f'<link rel="modulepreload" href="{self._at(base, name)}">' for name in modules)]
+        shown = " ".join(f'data-{name}="{escape(text)}"' for name, text in attributes.items())
+        return _PAGE.format(attributes=shown, links="\n".join(links), start=self._at(base, START))
 
-        def address(name: str) -> str:
-            return escape(f"{base}/a/{self.version}/{name}")
+    def problem(self, base: str, error: str, hint: str) -> str:
+        """Return the page of an error in the looks of the others."""
+        # The theme that a person has chosen is known to a script.
+        links = [*self._looks(base), f'<script type="module" src="{self._at(base, THEME)}"></script>']
+        return problem_page(error, hint, f"{base}/", "\n".join(links))
 
+    def _looks(self, base: str) -> list[str]:
         css = sorted(name for name in self._files if name.endswith(".css"))
         styles = [*FIRST_STYLES, *(name for name in css if name not in FIRST_STYLES)]
-        modules = sorted(name for name in self._files if name.endswith(".js") and name != START)
         icons = [name for name in self._files if name == "icon.svg"]
-        links = [f'<link rel="icon" type="image/svg+xml" href="{address(name)}">' for name in icons]
-        links += [f'<link rel="stylesheet" href="{address(name)}">' for name in styles]
-        links += [f'<link rel="modulepreload" href="{address(name)}">' for name in modules]
-        shown = " ".join(f'data-{name}="{escape(text)}"' for name, text in attributes.items())
-        return _PAGE.format(attributes=shown, links="\n".join(links), start=address(START))
+        links = [f'<link rel="icon" type="image/svg+xml" href="{self._at(base, name)}">' for name in icons]
+        return links + [f'<link rel="stylesheet" href="{self._at(base, name)}">' for name in styles]
+
+    def _at(self, base: str, name: str) -> str:
+        return escape(f"{base}/a/{self.version}/{name}")
 
 
 def _read(folder: str) -> dict[str, Asset]:

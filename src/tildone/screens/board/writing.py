@@ -4,17 +4,19 @@ A request with an `Idempotency-Key` is carried out once: whoever repeats it gets
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.responses import Response
 
 from tildone.app import answering, moves
 from tildone.app.checks import changed_meanwhile, owner, typed_check
+from tildone.app.glance import glance_data, task_glance
 from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
 from tildone.app.runs import RunRequest, pause_all, request_run, resume_all
 from tildone.app.who import STEERED, steer_sessions
-from tildone.base import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError, replace
 from tildone.base.ids import now
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.session import Session
@@ -22,7 +24,7 @@ from tildone.plan.events import Directive
 from tildone.plan.lists import RunGroup
 from tildone.plan.model import Proof, Result
 from tildone.plan.text.proofs import check_text
-from tildone.screens.board.data import Data, claims_data, facts_data, plan_data, proof_data
+from tildone.screens.board.data import Data, claims_data, facts_data, proof_data
 from tildone.screens.board.http import ApiAnswer, Problem
 from tildone.screens.board.reading import Visit
 from tildone.stores.leasing import RunLeases
@@ -31,28 +33,27 @@ from tildone.stores.leasing import RunLeases
 def ops(visit: Visit) -> ApiAnswer:
     session = session_of(visit)
     edited, rebased = edit_seen(session, visit.seen_head, visit.body.get("ops"), visit.board.checks)
-    head, outcome = session.last_state.head, edited.outcome
-    done = {"head": head, "plan": plan_data(outcome.after), "event": head if outcome.changed else None}
-    return ApiAnswer(done | {"rebased": rebased, "unproved": _unproved(edited.proofs)})
+    event = session.last_state.head if edited.outcome.changed else None
+    return ApiAnswer(_changed(visit) | {"event": event, "rebased": rebased, "unproved": _unproved(edited.proofs)})
 
 
 def undo(visit: Visit) -> ApiAnswer:
     """Take back a change: the one that is named, else the newest one that the person saw."""
     session = session_of(visit)
     event = visit.text("event", required=False)
-    return ApiAnswer(_moved(session, moves.take_back(session, event, "" if event else visit.seen_head)))
+    return ApiAnswer(_moved(visit, moves.take_back(session, event, "" if event else visit.seen_head)))
 
 
 def redo(visit: Visit) -> ApiAnswer:
     session = session_of(visit)
-    return ApiAnswer(_moved(session, moves.redo(session, seen=visit.seen_head)))
+    return ApiAnswer(_moved(visit, moves.redo(session, seen=visit.seen_head)))
 
 
 def restore(visit: Visit) -> ApiAnswer:
     """Move to the plan of an event. `left` is the event to restore in order to return."""
     session, seen = session_of(visit), visit.seen_head
     moved = moves.restore(session, visit.text("event", required=False) or None, seen=seen)
-    return ApiAnswer(_moved(session, moved) | {"left": seen or None})
+    return ApiAnswer(_moved(visit, moved) | {"left": seen or None})
 
 
 def steer(visit: Visit) -> ApiAnswer:
@@ -63,7 +64,7 @@ def steer(visit: Visit) -> ApiAnswer:
         raise Problem(400, "directive has to be pause, stop or go.")
     session = session_of(visit)
     steer_sessions(visit.board.settings, [session], directive)
-    return ApiAnswer(_plan(session) | {"what": STEERED[directive]})
+    return ApiAnswer(_changed(visit) | {"what": STEERED[directive]})
 
 
 def answer(visit: Visit) -> ApiAnswer:
@@ -85,10 +86,21 @@ def answer(visit: Visit) -> ApiAnswer:
 def checks(visit: Visit) -> ApiAnswer:
     """Return which proofs are stale, which checks wait for approval or are being run, and who works on which task."""
     board, name = visit.board, visit.board.row(visit.key).name
-    state = board.state(name)
+    state = board.views[name].state
     facts = board.checks.facts(name, state.plan)
     claims = claims_data(state.plan, board.store.records.claims(name))
     return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
+
+
+def task(visit: Visit) -> ApiAnswer:
+    """Return a task at a glance; what its agent said last, only to the person who started the board, whose it is."""
+    board, name = visit.board, visit.board.row(visit.key).name
+    facts = board.checks.facts(name, board.views[name].state.plan)
+    number = int(visit.item) if re.fullmatch("[1-9][0-9]{0,8}", visit.item) else 0
+    found = task_glance(board.settings, board.store, name, number, now=now(), facts=facts)
+    if found is None:
+        raise Problem(404, "There is no such task in the plan.", "It was removed, or the link is not complete.")
+    return ApiAnswer(glance_data(found if _may_approve(visit) else replace(found, last_lines=())))
 
 
 def set_check(visit: Visit) -> ApiAnswer:
@@ -100,7 +112,7 @@ def set_check(visit: Visit) -> ApiAnswer:
     check = typed_check(visit.text("line"), was)
     found = visit.board.checks.set_check(session, number, check, was, approves=_may_approve(visit))
     event = session.last_state.head if found.edited.outcome.changed else None
-    return ApiAnswer(_plan(session) | {"event": event, "approved": found.approved, "warnings": list(found.warnings)})
+    return ApiAnswer(_changed(visit) | {"event": event, "approved": found.approved, "warnings": list(found.warnings)})
 
 
 def approve(visit: Visit) -> ApiAnswer:
@@ -117,14 +129,14 @@ def approve(visit: Visit) -> ApiAnswer:
     if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
         raise changed_meanwhile(session, number, check)
     _, warnings = visit.board.checks.approve(session, [check])
-    return ApiAnswer(_plan(session) | {"warnings": warnings})
+    return ApiAnswer(_changed(visit) | {"warnings": warnings})
 
 
 def verify(visit: Visit) -> ApiAnswer:
     """Run a check again. The answer comes when it has ended."""
     session, number = _session_and_number(visit)
     _, proofs = visit.board.checks.verify(session, [number])
-    return ApiAnswer(_plan(session) | {"unproved": _unproved(proofs)})
+    return ApiAnswer(_changed(visit) | {"unproved": _unproved(proofs)})
 
 
 MAX_RUNS, DEFAULT_RUNS = 200, 60
@@ -257,8 +269,8 @@ def session_of(visit: Visit) -> Session:
     return visit.board.session(visit.board.row(visit.key).name, visit.visitor.name)
 
 
-def _moved(session: Session, moved: moves.Moved) -> Data:
-    return _plan(session) | {"what": "; ".join(moved.sentences(numbers=False))}
+def _moved(visit: Visit, moved: moves.Moved) -> Data:
+    return _changed(visit) | {"what": "; ".join(moved.sentences(numbers=False))}
 
 
 def _unproved(proofs: Mapping[int, Proof]) -> list[Data]:
@@ -286,9 +298,13 @@ def _session_and_number(visit: Visit) -> tuple[Session, int]:
     return session, number
 
 
-def _plan(session: Session) -> Data:
-    state = session.state
-    return {"head": state.head, "plan": plan_data(state.plan)}
+def _changed(visit: Visit) -> Data:
+    """Return what differs since the head that the person saw; if that is not known, the session as a whole."""
+    board = visit.board
+    board.refresh()
+    row = board.row(visit.key)
+    head = visit.head or None
+    return board.shown_since(row, head) or board.row_data(row) | board.views[row.name].whole(row)
 
 
 def _leases(visit: Visit) -> RunLeases:

@@ -64,8 +64,8 @@ def change_in(row: tuple[Any, ...]) -> SessionChange:
     return SessionChange(from_sql(name), None if head is None else from_sql(head), revision, exists=bool(exists))
 
 
-def insert_event(connection: apsw.Connection, session: str, event: Event, seen_by: str) -> None:
-    """Append an event, and record that a reader has seen it, if one is named.
+def insert_event(connection: apsw.Connection, session: str, event: Event, seen_by: str) -> tuple[str, int]:
+    """Append an event, and record that a reader has seen it, if one is named. Return its text and its checksum.
 
     Raises HeadMoved if `event.parent` is no longer the head, StoreError if the session has an event with this id.
     """
@@ -80,6 +80,7 @@ def insert_event(connection: apsw.Connection, session: str, event: Event, seen_b
         if str(error) == HEAD_MOVED:
             raise HeadMoved(session) from error
         raise StoreError(f"{session!r} has an event {event.id!r} already") from error
+    return body, row[-1]
 
 
 def set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:

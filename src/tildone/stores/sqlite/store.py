@@ -7,7 +7,8 @@ takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happe
 several statements run in such a transaction, as appends with a fence do (`tildone.stores.sqlite.records`).
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
-without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
+without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes. The event that was
+read or written last is kept with its row: as long as the row is the same, it is not decoded again.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class SqliteStore:
         self._file = SqliteFile(os.path.abspath(path), timeout, read_only=read_only)
         self._fence = fence
         self.records = SqliteRecords(self._file, fence)
+        self._newest: tuple[tuple[Any, ...], Event | None] = (), None
 
     def session_head(self, session: str) -> SessionHead:
         with self._file as connection:
@@ -96,10 +98,11 @@ class SqliteStore:
             self._file.record_stamp_once()
             if self._fence is None:
                 # The single statement is a transaction of its own.
-                insert_event(connection, session, event, seen_by)
+                row = insert_event(connection, session, event, seen_by)
             else:
                 with Transaction(connection, self._fence):
-                    insert_event(connection, session, event, seen_by)
+                    row = insert_event(connection, session, event, seen_by)
+            self._newest = row, event
             self._file.notify()
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
@@ -197,7 +200,10 @@ class SqliteStore:
             row = connection.execute(queries.EVENT, (to_sql(session), to_sql(event_id))).get
         if row is None:
             return None
-        event = event_in(row, self._file.path)
+        known, event = self._newest
+        if event is None or row != known:
+            event = event_in(row, self._file.path)
+            self._newest = row, event
         if event.id != event_id:
             raise damaged(self._file.path, f"the index has event {event.id!r} as {event_id!r}")
         return event

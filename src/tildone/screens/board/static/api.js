@@ -6,6 +6,15 @@ const KEY = `tildone-key:${BASE}`;
 
 export const keep = (key) => localStorage.setItem(KEY, key);
 export const forget = () => localStorage.removeItem(KEY);
+export const hasKey = () => localStorage.getItem(KEY) !== null;
+// Another tab has come in.
+export const whenKept = (callback) =>
+  addEventListener("storage", (event) => event.key === KEY && event.newValue && callback());
+
+let answered = false;
+// Whether the board has answered this page anything but that nobody is signed in.
+export const wasIn = () => answered;
+
 export const headers = (more) => ({ "X-Tildone-Key": localStorage.getItem(KEY) || "", ...more });
 
 export class Refused extends Error {
@@ -30,16 +39,16 @@ export class Away extends Error {
 const kept = new Map();
 
 // GET, revalidated by its ETag: an unchanged answer is the same object as before.
-/** @param {string} path @param {{signal?: AbortSignal}} options */
-export async function read(path, { signal } = {}) {
-  const known = kept.get(path);
+/** @param {string} path @param {{signal?: AbortSignal, keep?: boolean}} options */
+export async function read(path, { signal, keep = true } = {}) {
+  const known = keep && kept.get(path);
   const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
   const seq = response.headers.get("X-Tildone-Seq") || "";
   if (response.status === 304 && known) return Object.assign(known.body, { seq });
   const body = await answer(response);
   const tag = response.headers.get("ETag");
   body.seq = seq;
-  if (tag) kept.set(path, { tag, body });
+  if (tag && keep) kept.set(path, { tag, body });
   if (body.user) set("user", body.user);
   if (kept.size > 40) kept.delete(kept.keys().next().value);
   return body;
@@ -72,6 +81,7 @@ async function send(path, options) {
 
 async function answer(response) {
   const body = await response.json().catch(() => ({}));
+  answered ||= response.status !== 401;
   if (response.ok) return body;
   if (response.status === 401) set("signed-out", true);
   throw new Refused(response.status, body);

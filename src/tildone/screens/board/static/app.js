@@ -1,10 +1,10 @@
 // The frame of every page: router, theme, keys, live state. Pages are functions that draw into <main>.
 import { el, fill, focused, harmless, icon } from "./el.js";
-import { BASE, read } from "./api.js";
+import { BASE, hasKey, read } from "./api.js";
 import { on, set } from "./state.js";
 import * as live from "./live.js";
 import { clock, tick } from "./time.js";
-import { enter, left, signedOut } from "./enter.js";
+import { enter, left, signedOut, signIn } from "./enter.js";
 import { keyHelp, palette } from "./palette.js";
 import { answerByKey } from "./needs.js";
 import { menu } from "./menu.js";
@@ -115,22 +115,22 @@ const initials = (name) => name.split(/[\s._-]+/).map((part) => part[0] || "").j
 let drawn = "";
 let pressed = "";
 
-// The row of an address below the base path, and the key of the session in it.
-function route(path) {
+// The row of an address, and the key of the session in it; null if there is no such page.
+function route(address) {
+  const path = address.slice(BASE.length) || "/";
   for (const row of PAGES) {
     const found = path.match(new RegExp(`^${row.path.replace("{key}", "([^/]+)")}$`));
     if (found) return { row, key: found[1] };
   }
-  return { row: PAGES[0], key: undefined };
+  return null;
 }
 
 function draw() {
   drawn = location.pathname + location.search;
-  const path = location.pathname.slice(BASE.length) || "/";
   const query = new URLSearchParams(location.search);
   page.end();
   document.title = "tildone";
-  const { row, key } = route(path);
+  const { row, key } = route(location.pathname) || { row: PAGES[0], key: undefined };
   page = modules[PAGES.indexOf(row)].page({
     main,
     key,
@@ -166,8 +166,8 @@ function clicked(event) {
   ) return;
   const url = new URL(link.href);
   if (url.origin !== location.origin || !url.pathname.startsWith(`${BASE}/`) || /\.\w+$/.test(url.pathname)) return;
-  // Coming in and leaving are pages of their own.
-  if ([`${BASE}/in`, `${BASE}/out`].includes(url.pathname)) return;
+  // Coming in, leaving and what is missing are pages of the server.
+  if (!route(url.pathname)) return;
   if (url.pathname === location.pathname && url.search === location.search && url.hash) return;
   event.preventDefault();
   go(url.pathname + url.search + url.hash);
@@ -299,6 +299,7 @@ searchField.addEventListener("input", () => {
 
 if (location.pathname === `${BASE}/in`) enter();
 else if (location.pathname === `${BASE}/out`) left();
+else if (!hasKey()) signIn();
 else {
   frame();
   // A change of the fragment alone is a place in the same page.

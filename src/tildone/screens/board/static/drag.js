@@ -10,7 +10,8 @@ export function drag(view, event, row) {
   row.li.classList.add("dragged");
   view.dragging = { row, to: null };
   const over = (moving) => {
-    const target = view.order().filter((li) => li !== row.li).map((li) => ({ li, box: li.getBoundingClientRect() }))
+    const drawn = [...view.list.querySelectorAll("li.task")];
+    const target = drawn.filter((li) => li !== row.li).map((li) => ({ li, box: li.getBoundingClientRect() }))
       .find(({ box }) => moving.clientY >= box.top - 4 && moving.clientY <= box.bottom + 4);
     if (!target) return;
     const after = moving.clientY > target.box.top + target.box.height / 2;

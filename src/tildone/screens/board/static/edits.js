@@ -1,6 +1,6 @@
 // A person's edits of one plan: sent with the head they saw, shown as pending until the answer, undone by a key.
 import { capital, el, harmless } from "./el.js";
-import { BASE, headers, read, write } from "./api.js";
+import { BASE, headers, write } from "./api.js";
 import { ask, confirm } from "./dialog.js";
 import { resolve } from "./conflict.js";
 import { toast } from "./toast.js";
@@ -17,7 +17,7 @@ const DONE = {
   blocked: "Blocked",
 };
 
-export function edits({ key, model, redraw, letters, accept, look }) {
+export function edits({ key, model, redraw, letters, accept, load, look }) {
   const pending = new Map();
   let left = null;
   const head = () => model.session.head;
@@ -55,8 +55,7 @@ export function edits({ key, model, redraw, letters, accept, look }) {
   }
 
   async function taken(answer) {
-    accept({ head: answer.head, ...(answer.plan ? { plan: answer.plan } : {}) }, true);
-    accept(await read(`/api/s/${key}`).catch(() => ({})), true);
+    if (answer.error || !accept(answer, true)) await load(true);
   }
 
   // Both changed the same: the person chooses. Keeping theirs needs no request.
@@ -97,6 +96,7 @@ export function edits({ key, model, redraw, letters, accept, look }) {
 
   const checks = checkActs({
     key,
+    head,
     outputs: model.outputs,
     pending,
     redraw,

@@ -1,6 +1,7 @@
 // What happened, in sentences: beside a plan, and as a page of its own with filters.
 import { brief, el, fill, harmless, icon, sign } from "./el.js";
 import { BASE, read } from "./api.js";
+import { copyable } from "./overview.js";
 import { absolute, clock, day, plural, span } from "./time.js";
 
 const ICONS = { nudge: "go", person: "person", letgo: "letgo", label: "label", undo: "undo", directive: "pause" };
@@ -139,7 +140,7 @@ export function page({ main, key, query, go, watch }) {
   }
 
   watch([`session:${key}`, "needs"]);
-  load(false).catch((error) => gone(list, error));
+  load(false).catch((error) => gone(main, error, key));
   return {
     end() {},
     frame(frame) {
@@ -152,15 +153,33 @@ export function page({ main, key, query, go, watch }) {
   };
 }
 
-export function gone(node, error) {
+// A session that cannot be shown: why, and what to do. `was` says that it was shown before.
+export function gone(node, error, key, was = false) {
   const lost = error.status === 404;
+  const words = key.split("-").slice(0, -1).join(" ");
+  document.title = "Not found · tildone";
   fill(
     node,
     el(
       "div.empty",
-      el("h2", lost ? "This session is no longer in the store." : "The session cannot be shown"),
-      !lost && el("p", error.message),
-      el("a.btn", { href: `${BASE}/` }, "All sessions"),
+      el(
+        "h1",
+        { tabindex: -1 },
+        !lost
+          ? "The session cannot be shown"
+          : was
+          ? "This session is no longer in the store."
+          : "There is no such session",
+      ),
+      !lost
+        ? el("p", `${error.message} ${error.hint}`)
+        : !was && el("p", "It was deleted, or the link belongs to another store, whose board is opened by:"),
+      lost && !was && copyable("tildone board --store PLANS.db"),
+      el(
+        "p.head",
+        words && lost && el("a.btn", { href: `${BASE}/?${new URLSearchParams({ q: words })}` }, `Search “${words}”`),
+        el("a.btn", { href: `${BASE}/` }, "All sessions"),
+      ),
     ),
   );
 }

@@ -34,6 +34,10 @@ export function fillNeeds(list, open, readonly) {
   if (held) [...list.children].find((each) => each.dataset.need === held)?.focus();
 }
 
+// Where it is: the task that it is about, at a glance, or else its session.
+export const placeOf = (need) =>
+  `${BASE}/s/${need.key}${need.task ? `#t${need.task}` : (need.at ?? -1) >= 0 ? `#p${need.at}` : ""}`;
+
 /** @param {any} need @param {{readonly?: boolean, focus?: boolean}} options */
 function needRow(need, { readonly, focus } = {}) {
   const li = el("li.need", { tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
@@ -42,7 +46,7 @@ function needRow(need, { readonly, focus } = {}) {
     fault.hidden = !text;
     fill(fault, text ? brief(text) : "");
   };
-  const by = el("p.by.dim", el("a", { href: `${BASE}/s/${need.key}` }, el("b", brief(need.name, 120))), details(need));
+  const by = el("p.by.dim", el("a", { href: placeOf(need) }, el("b", brief(need.name, 120))), details(need));
   fill(
     li,
     icon("needs"),
@@ -112,7 +116,7 @@ function buttons(need, li, fault) {
     const told = (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) });
     return [button("Unblock", () => send(() => unblock(need), told), "soft")];
   }
-  if (!need.id) return [el("a.btn.soft", { href: `${BASE}/s/${need.key}` }, "Open")];
+  if (!need.id) return [el("a.btn.soft", { href: placeOf(need) }, "Open")];
   if (need.kind === "input" || !(need.options || []).length) {
     return [button("Answer", async () => {
       const hint = harmless(need.text).slice(0, 2000);

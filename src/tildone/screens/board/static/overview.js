@@ -1,7 +1,7 @@
 // All sessions: what needs a person first, then filters, then cards or rows. The address holds every filter.
-import { brief, capital, el, fill, focused, icon } from "./el.js";
+import { capital, el, fill, focused, icon } from "./el.js";
 import { BASE, read } from "./api.js";
-import { get, on } from "./state.js";
+import { on } from "./state.js";
 import { told } from "./live.js";
 import { Window } from "./window.js";
 import { card, stateName } from "./card.js";
@@ -183,7 +183,6 @@ export function page({ main, go, watch, readonly }) {
           el("h2", "No plans here yet"),
           el("p", "An agent with tildone shows up by itself."),
           copyable("tildone install claude"),
-          get("store") && el("p.dim", "Store: ", brief(get("store"))),
         ),
       );
     }

@@ -3,6 +3,7 @@ import { brief, el, say } from "./el.js";
 import { BASE, read } from "./api.js";
 import { actions, button, dialog } from "./dialog.js";
 import { clock, plural } from "./time.js";
+import { whole } from "./shown.js";
 import { STATUS } from "./task.js";
 
 const SINCE = {
@@ -66,7 +67,7 @@ export async function compareWith(id, key, model) {
   if (model.past !== past) return;
   const address = `${BASE}/s/${key}?at=${past.point.id}`;
   history.replaceState(null, "", `${address}&vs=${encodeURIComponent(id)}`);
-  await compare(other ? sinceWords(past.then, other.plan, past.point) : past, other && other.at);
+  await compare(other ? sinceWords(past.then, whole(other.plan), past.point) : past, other && other.at);
   if (model.past === past) history.replaceState(null, "", address);
 }
 

@@ -1,16 +1,19 @@
 // The tasks of a plan: a list for each phase. Rows are edited in place, moved by keys or by dragging.
 //
+// Of a long plan, only the rows near the viewport are in the document (`Rows` in window.js), and the one that was used
+// last, which has the focus or the tab stop. Printing draws all of them.
+//
 // A live change never moves what a person holds: while a row is edited, dragged or under a moving pointer, other rows
 // only change in place, and tasks that came, went or moved are drawn when it is let go.
-import { brief, el, fill, focused, focusIn, harmless, icon } from "./el.js";
+import { brief, el, fill, focused, focusIn, harmless, icon, put } from "./el.js";
 import { lane } from "./lanes.js";
 import { tell } from "./toast.js";
 import { cells } from "./task.js";
 import { buttonOf, checkOf, planCheck } from "./checks.js";
 import { claimText, WORD_FIELDS } from "./order.js";
+import { arrangeIn, Rows } from "./window.js";
 
 const RESTING_MS = 1500;
-const MOST_ROWS = 150;
 
 export class PlanView {
   // act: {mark, reword, note, block, remove, move, add, check, approve, verify, after, words}; drafts: {get, put, drop} by task number.
@@ -21,6 +24,14 @@ export class PlanView {
     /** @type {Map<number, any>} */
     this.rows = new Map();
     this.folded = new Set();
+    /** @type {any[]} */
+    this.sections = [];
+    this.check = el("div.plan-checks");
+    this.empty = el("section.phase", el("p.none.dim", "No tasks yet. Add one, or wait for the agent to."));
+    /** @type {Map<number, {phase: any, place: number}>} */
+    this.index = new Map();
+    /** @type {any[] | null} */
+    this.indexed = null;
     /** @type {any} */
     this.model = null;
     /** @type {number | null} */
@@ -29,8 +40,7 @@ export class PlanView {
     this.dragging = null;
     this.moved = 0;
     this.current = 0;
-    this.shown = new Map();
-    this.texts = new Map();
+    this.texts = { get: (number) => this.task(number)?.text };
     this.stale = false;
     this.list = el("div.phases");
     this.node = el("div.plan", {
@@ -47,17 +57,30 @@ export class PlanView {
       },
     }, this.list);
     this.adding = this.addForm();
+    this.window = new Rows(this.list, () => this.paint());
+    this.printing = (event) => {
+      this.window.all = event.type === "beforeprint";
+      this.paint();
+    };
+    for (const type of ["beforeprint", "afterprint"]) addEventListener(type, this.printing);
+  }
+
+  end() {
+    this.window.end();
+    clearTimeout(this.later);
+    for (const type of ["beforeprint", "afterprint"]) removeEventListener(type, this.printing);
   }
 
   // model: {phases: [{name, tasks}], lanes, used, told, claims, scale, past, pending, until, check, checks, outputs}; own: the person's own change, drawn at once.
   set(model, own = false) {
+    const before = this.model;
     this.model = model;
-    const tasks = model.phases.flatMap((phase) => phase.tasks);
-    this.texts = new Map(tasks.map((task) => [task.number, task.text]));
-    this.numbered = tasks.some((task) => task.after?.length);
+    this.numbered = model.phases.some((phase) => phase.tasks.some((task) => task.after?.length));
     const held = this.editing !== null || this.dragging || (!own && Date.now() - this.moved < RESTING_MS);
-    if (held && this.list.childElementCount) {
-      for (const { task, phase } of this.tasks()) if (this.rows.has(task.number)) this.draw(task, phase);
+    const isNew = model.phases !== this.indexed || Boolean(model.past) !== Boolean(before?.past);
+    if (!isNew && !this.stale) this.refresh();
+    else if (held && this.list.childElementCount) {
+      this.drawShown();
       clearTimeout(this.later);
       this.later = setTimeout(() => this.settle(), RESTING_MS);
       this.stale = true;
@@ -68,73 +91,122 @@ export class PlanView {
     if (this.stale && this.model) this.set(this.model);
   }
 
-  tasks() {
-    return this.model.phases.flatMap((phase) => phase.tasks.map((task) => ({ task, phase })));
+  // The task with a number, and where it is.
+  at(number) {
+    if (this.indexed !== this.model.phases) {
+      this.indexed = this.model.phases;
+      this.index = new Map();
+      for (const phase of this.model.phases) {
+        phase.tasks.forEach(({ number }, place) => this.index.set(number, { phase, place }));
+      }
+    }
+    return this.index.get(number);
+  }
+
+  task(number) {
+    const at = this.at(number);
+    return at?.phase.tasks[at.place];
+  }
+
+  // What is in the document changes in place: no row comes, goes or moves.
+  refresh() {
+    this.drawShown();
+    this.sections.forEach((section, index) => this.head(section, this.model.phases[index], index));
+    this.drawCheck();
+  }
+
+  drawShown() {
+    for (const number of this.rows.keys()) {
+      const at = this.at(number);
+      if (at) this.draw(at.phase.tasks[at.place], at.phase);
+    }
   }
 
   arrange() {
     this.stale = false;
     const focus = focusIn(this.list);
     const [row, part] = focus?.dataset.part ? [focus.closest("li.task"), focus.dataset.part] : [];
-    const own = focus?.closest(".plan-check") && focus.textContent;
-    const sections = this.model.phases.map((phase, index) => this.section(phase, index));
-    const gone = new Set(this.rows.keys());
-    for (const { task } of this.tasks()) gone.delete(task.number);
-    for (const number of gone) this.rows.delete(number);
-    const last = sections[this.addTo ?? sections.length - 1] || sections[sections.length - 1];
-    if (last && this.canAdd() && this.tasks().length) last.append(this.adding);
-    same(
-      this.list,
-      this.tasks().length ? [...sections, planCheck(this)].filter(Boolean) : [
-        el(
-          "section.phase",
-          el("p.none.dim", "No tasks yet. Add one, or wait for the agent to."),
-          this.canAdd() && this.adding,
-        ),
-      ],
-    );
-    this.tabStop();
+    const { phases } = this.model;
+    this.at(0);
+    const some = this.index.size > 0;
+    for (const number of this.rows.keys()) if (!this.index.has(number)) this.rows.delete(number);
+    this.sections.length = Math.min(this.sections.length, phases.length);
+    phases.forEach((phase, index) => {
+      this.sections[index] ??= { node: el("section.phase", { "data-phase": index }), list: el("ol"), print: "" };
+      this.head(this.sections[index], phase, index);
+    });
+    const last = this.sections[this.addTo ?? -1] || this.sections.at(-1);
+    if (last && some && this.canAdd()) last.node.append(this.adding);
+    else this.adding.remove();
+    if (!some && this.canAdd()) this.empty.append(this.adding);
+    arrangeIn(this.list, some ? [...this.sections.map((section) => section.node), this.check] : [this.empty]);
+    this.drawCheck();
+    this.paint();
     // A row that was moved in the document has lost the focus.
-    const again = row?.isConnected
-      ? row.querySelector(`[data-part="${part}"]`)
-      : own
-      ? buttonOf(this.list, own)
-      : focus;
+    /** @type {HTMLElement | null | undefined} */
+    const again = row?.isConnected ? row.querySelector(`[data-part="${part}"]`) : focus;
     if (again?.isConnected && focused() !== again) again.focus({ preventScroll: true });
+  }
+
+  drawCheck() {
+    const own = focusIn(this.check)?.textContent;
+    fill(this.check, planCheck(this));
+    if (own !== undefined) buttonOf(this.check, own)?.focus({ preventScroll: true });
+  }
+
+  // The rows that belong into the document now, in their lists.
+  paint() {
+    const { phases } = this.model || {};
+    if (!phases || !this.index.size) return;
+    const lists = phases.map((phase, index) => ({
+      node: this.sections[index].list,
+      tasks: this.folded.has(phase.name || "") ? [] : phase.tasks,
+    }));
+    const kept = new Set();
+    const held = new Set([this.current, this.editing, this.dragging?.row.task.number]);
+    this.window.paint(lists, held, (task, list, place, count) => {
+      const { li } = this.draw(task, phases[lists.indexOf(list)]);
+      li.setAttribute("aria-posinset", String(place + 1));
+      li.setAttribute("aria-setsize", String(count));
+      kept.add(task.number);
+      return li;
+    });
+    for (const number of this.rows.keys()) if (!kept.has(number)) this.rows.delete(number);
+    this.tabStop();
   }
 
   canAdd() {
     return !this.readonly && !this.model.past;
   }
 
-  section(phase, index) {
-    const id = `ph${index}`;
+  // The name of a phase and how many of its tasks are closed.
+  head(section, phase, index) {
     const closed = phase.tasks.filter((task) => task.status === "completed" || task.status === "abandoned").length;
     const key = phase.name || "";
     const folded = this.folded.has(key);
-    const section = el("section.phase", {
-      "aria-labelledby": phase.name ? id : false,
-      "aria-label": phase.name ? false : "Tasks",
-      "data-phase": index,
-    });
+    const print = JSON.stringify([phase.name, index, closed, phase.tasks.length, folded, this.canAdd()]);
+    if (section.print === print) return;
+    section.print = print;
+    const { node, list } = section;
+    const held = focusIn(node)?.closest(".phase-head button")?.className;
+    node.querySelector(".phase-head")?.remove();
+    put(node, "aria-labelledby", phase.name ? `ph${index}` : false);
+    put(node, "aria-label", phase.name ? false : "Tasks");
     const fold = () => {
-      folded ? this.folded.delete(key) : this.folded.add(key);
+      this.folded.has(key) ? this.folded.delete(key) : this.folded.add(key);
       this.arrange();
     };
     if (phase.name) {
       const toggle = el(
         "button.phase-name",
-        {
-          "aria-expanded": String(!folded),
-          on: { click: () => fold() },
-        },
+        { "aria-expanded": String(!folded), on: { click: fold } },
         icon("chevron"),
         brief(phase.name, 200),
       );
-      section.append(
+      node.prepend(
         el(
           "div.phase-head",
-          el("h3", { id }, toggle),
+          el("h3", { id: `ph${index}` }, toggle),
           el("span.dim", `${closed} of ${phase.tasks.length}`),
           this.canAdd() &&
             el("button.icon.add-to.ctl", {
@@ -144,19 +216,10 @@ export class PlanView {
         ),
       );
     }
-    if (folded) return section;
-    const most = this.shown.get(key) || MOST_ROWS;
-    const rows = phase.tasks.slice(0, most).map((task) => this.draw(task, phase).li);
-    const list = el("ol", rows);
-    if (phase.tasks.length > most) {
-      const more = () => {
-        this.shown.set(key, most * 4);
-        this.arrange();
-      };
-      list.append(el("li", el("button.btn.plain", { on: { click: more } }, `Show ${phase.tasks.length - most} more`)));
-    }
-    section.append(list);
-    return section;
+    if (folded) list.remove();
+    else if (phase.name) node.firstChild.after(list);
+    else if (list.parentNode !== node) node.prepend(list);
+    if (held) [...node.querySelectorAll(".phase-head button")].find((each) => each.className === held)?.focus();
   }
 
   draw(task, phase) {
@@ -292,7 +355,7 @@ export class PlanView {
       if (event.key === "Escape") field.blur();
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.value.trim()) return;
       event.preventDefault();
-      const phase = this.model.phases[this.addTo ?? this.model.phases.length - 1];
+      const phase = this.model.phases[this.addTo ?? -1] || this.model.phases.at(-1);
       const text = field.value.trim();
       field.readOnly = true;
       if (await this.act.add(text, phase ? phase.name : null)) {
@@ -322,10 +385,11 @@ export class PlanView {
     const off = this.readonly || this.model.past;
     if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
       off || this.shift(row, event.key === "ArrowUp" ? -1 : 1);
-    } else if (plain && event.key in moves) this.step(li, moves[event.key]);
+    } else if (plain && event.key in moves) this.step(row.task.number, moves[event.key]);
     else if (plain && (event.key === "ArrowRight" || event.key === "ArrowLeft")) this.within(event);
-    else if (plain && event.key === "Home") this.focusRow(this.order()[0]);
-    else if (plain && event.key === "End") this.focusRow(this.order().at(-1));
+    else if (plain && event.key === "Home") this.focusTask(this.order()[0]);
+    else if (plain && event.key === "End") this.focusTask(this.order().at(-1));
+    else if (letters && event.key === "i") this.act.glance(row.task.number);
     else if (off || !plain) return;
     else if (event.key === " " && event.target.dataset.part === "sign") {
       this.act.mark(row.task, row.task.status === "completed" ? "pending" : "completed");
@@ -347,17 +411,40 @@ export class PlanView {
     event.stopPropagation();
   }
 
+  // The numbers of the tasks that are not folded away, in order.
   order() {
-    return [...this.list.querySelectorAll("li.task")];
+    const open = this.model.phases.filter((phase) => !this.folded.has(phase.name || ""));
+    return open.flatMap((phase) => phase.tasks.map((task) => task.number));
   }
 
-  step(li, by) {
+  step(number, by) {
     const all = this.order();
-    this.focusRow(all[all.indexOf(li) + by]);
+    this.focusTask(all[all.indexOf(number) + by]);
   }
 
-  focusRow(li) {
+  focusTask(number) {
+    const li = this.rows.get(number)?.li || this.reveal(number);
     li?.querySelector('[data-part="sign"]')?.focus();
+  }
+
+  focusStop() {
+    const stop = this.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li");
+    if (stop) this.focusTask(Number(stop.dataset.number));
+  }
+
+  // Brings a task into the middle of the window, wherever it is, and returns its row.
+  reveal(number) {
+    const at = this.at(number);
+    if (!at) return undefined;
+    this.current = number;
+    if (this.folded.delete(at.phase.name || "")) this.arrange();
+    // The rows around it are drawn where it comes to rest, which moves it if they are higher than was assumed.
+    for (let round = 0; round < 3; round += 1) {
+      this.paint();
+      this.rows.get(number)?.li.scrollIntoView({ block: "center" });
+    }
+    this.paint();
+    return this.rows.get(number)?.li;
   }
 
   within(event) {
@@ -387,11 +474,8 @@ export class PlanView {
   // Up or down by one, across phases.
   shift(row, by) {
     const { phases } = this.model;
-    const at = phases.indexOf(row.phase) >= 0
-      ? phases.indexOf(row.phase)
-      : phases.findIndex((phase) => phase.tasks.some((task) => task.number === row.task.number));
-    const phase = phases[at];
-    const index = phase.tasks.findIndex((task) => task.number === row.task.number);
+    const { phase, place: index } = this.at(row.task.number) || { phase: phases[0], place: 0 };
+    const at = phases.indexOf(phase);
     this.current = row.task.number;
     if (by < 0 && index > 0) return this.move(row, at, index - 1);
     if (by > 0 && index < phase.tasks.length - 1) return this.move(row, at, index + 1);
@@ -409,17 +493,9 @@ export class PlanView {
   }
 
   drop(row, { number, after }) {
-    const to = this.model.phases.findIndex((phase) => phase.tasks.some((task) => task.number === number));
+    const to = this.model.phases.indexOf(this.at(number)?.phase);
     if (to < 0) return;
     const others = this.model.phases[to].tasks.filter((task) => task.number !== row.task.number);
     this.move(row, to, others.findIndex((task) => task.number === number) + (after ? 1 : 0));
   }
-}
-
-// Makes the children of a node these, and leaves those in place that are already right.
-function same(node, children) {
-  if (children.length === node.children.length && children.every((child, index) => child === node.children[index])) {
-    return;
-  }
-  node.replaceChildren(...children);
 }

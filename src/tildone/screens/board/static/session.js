@@ -9,14 +9,16 @@ import { strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
 import { eventRow, gone } from "./log.js";
-import { clock, plural, spoken } from "./time.js";
+import { clock, moment, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
+import { Glance, namedTask } from "./glance.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
+import { changed, started, whole } from "./shown.js";
 
 /**
  * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
@@ -62,12 +64,22 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     outputs: new Map(),
   };
   let failed = false;
+  let forgotten = false;
   let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
-  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, look: checks.look });
+  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, load, look: checks.look });
+  work.act.glance = (number) => glance.open(number);
+  work.act.allowed = () => Boolean(model.checks?.may_approve);
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
+  const glance = new Glance({
+    key,
+    act: work.act,
+    task: (number) => plan.task(number),
+    readonly,
+    closed: (number) => plan.rows.get(number)?.li.querySelector('[data-part="text"]')?.focus({ preventScroll: true }),
+  });
   const scrub = new Scrub({ move, zoom });
   area.append(lines, plan.node, head_line);
   const body = el("div.s-main");
@@ -93,41 +105,65 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   const bars = el("div.page.bars", { role: "status", "aria-label": "Loading" }, el("i"), el("i"));
   const slow = setTimeout(() => model.session || fill(main, bars), 300);
 
-  async function load() {
+  // Everything, or what differs from what is shown.
+  async function load(own = false) {
+    const first = !model.session || failed;
+    const known = first || forgotten ? "" : `?since=${encodeURIComponent(model.session.head ?? "")}`;
     try {
-      const got = await read(`/api/s/${key}`);
+      const got = await read(`/api/s/${key}${known}`, { keep: false });
       // A later request may have been answered before.
       if (isAfter(seq, got.seq)) return;
       seq = got.seq;
-      const first = !model.session || failed;
       failed = false;
-      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox, glance.node));
       // So may a frame have come in, which is about who is at work and not read again.
-      accept({ ...got, ...told("presence", key, got.seq) });
+      if (!accept({ ...got, ...told("presence", key, got.seq) }, own)) return load(own);
       if (first && query.get("at")) await moveTo(query.get("at"));
       if (first && model.past && query.get("vs")) {
         compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
       }
-      if (first && location.hash) {
-        document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });
-      }
+      if (first) showNamed();
     } catch (error) {
-      if (error.status !== 404 && model.session) return;
+      if (error.status !== 404 && model.session) return undefined;
       failed = true;
-      gone(main, error);
+      gone(main, error, key, Boolean(model.session));
+    } finally {
+      clearTimeout(slow);
     }
+    return undefined;
   }
 
-  // The newest state of the session, from a snapshot, a frame or the answer to an edit.
+  // The task that the address names.
+  function showNamed() {
+    const number = model.session ? namedTask(model.session.plan) : 0;
+    if (number && number !== glance.number) plan.reveal(number);
+    glance.show(number);
+  }
+
+  // The newest state of the session, from a snapshot, a frame or the answer to an edit. Returns whether it could be taken.
   function accept(got, own = false) {
     const before = model.session;
-    model.session = { ...before, ...got };
-    if (got.history) learn(got.history.rows, got.history.rows.at(-1));
+    if (got.plan) {
+      model.session = started(got);
+      forgotten = false;
+      learn(got.history.rows, got.history.rows.at(-1));
+    } else if (got.from === undefined) model.session = { ...before, ...got };
+    else {
+      const next = changed(before, got);
+      for (const row of got.rows) model.known.set(row.id, row);
+      const last = model.known.get(got.head);
+      // Without the newest event, the others cannot be put in order: everything is read again.
+      forgotten = Boolean(got.head && !last);
+      if (!next || forgotten) return false;
+      model.session = next;
+      if (next !== before) learn(got.rows, last);
+    }
     if (before && before.closed !== undefined && got.closed > before.closed) {
       tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
     }
     draw(own);
     if (!before || before.head !== model.session.head) checks.look();
+    return true;
   }
 
   // All events that are known, as the branch that ends with `last`: newer ones come by themselves, older ones on demand.
@@ -149,7 +185,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const count = model.points.length;
     learn(page.rows, model.rows.at(-1));
     if (model.index !== null) model.index += model.points.length - count;
-    if (model.frozen) model.frozen.times = model.points.map((point) => point.at);
+    if (model.frozen) model.frozen.times = axis();
     draw(true);
   }
 
@@ -160,19 +196,35 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     drawNow(now, model.session, model.checks);
     drawEvents();
     drawNeeds();
+    glance.changed();
   }
 
   const working = () =>
     Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
 
+  // The times of all that is known: the curve and the bars begin before the first event that was read.
+  function axis() {
+    const times = model.points.map((point) => point.at);
+    return [...(model.session.open || []).map(([at]) => at).filter((at) => at < times[0]), ...times];
+  }
+
+  // What is not shown of a long history: "" if it is whole.
+  function missing() {
+    const { begins, created } = model.session;
+    const whole = el("a", { href: `${BASE}/s/${key}/stats` }, "Whole history");
+    if (begins > created) return [`Curve and bars begin at ${moment(begins)}. `, whole];
+    return model.rows[0]?.parent ? `Marks begin at ${moment(model.rows[0].at)}; earlier ones are read on the way.` : "";
+  }
+
   function layout(own = false) {
     const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
-    const times = model.frozen ? model.frozen.times : model.points.map((point) => point.at);
+    const times = model.frozen ? model.frozen.times : axis();
     const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
     const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
     model.scale = scaleOf(times, Math.max(end, times[times.length - 1] || 0), width, { view: model.view, busy });
     const { session, scale, past, index } = model;
-    gridLines(lines, scale);
+    const begins = session.begins > session.created ? session.begins : undefined;
+    gridLines(lines, scale, begins);
     const x = index === null ? scale.x(scale.end) : scale.x(model.points[index].at);
     head_line.style.setProperty("left", `calc(var(--tasks) + ${x.toFixed(1)}px)`);
     head_line.hidden = model.points.length < 1;
@@ -195,19 +247,17 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     scrub.set({
       points: model.points,
       steps: session.open || [],
+      begins,
       scale,
       index,
       estimate: session.estimate && session.estimate.at,
       live: working(),
     });
-    if (index === null) {
-      const all = session.plan.phases.flatMap((phase) => phase.tasks);
-      const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
-      scrub.say({ open, total: all.length, at: null, line: estimateLine(session) });
-    } else {
-      const { open, total, at } = model.points[index];
-      scrub.say({ open, total, at, line: `${total - open} were closed, ${spoken(Date.now() - at)} ago` });
-    }
+    const all = (past?.then || session.plan).phases.flatMap((phase) => phase.tasks);
+    const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
+    const at = index === null ? null : model.points[index].at;
+    const line = at ? `${all.length - open} were closed, ${spoken(Date.now() - at)} ago` : estimateLine(session);
+    scrub.say({ open, total: all.length, at, line, missing: missing() });
     drawBanner();
   }
 
@@ -306,20 +356,20 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     if (index === null) return toNow(resting);
     if (!model.frozen) {
       model.frozen = {
-        times: model.points.map((point) => point.at),
+        times: axis(),
         end: working() ? Date.now() : model.points[model.points.length - 1].at,
       };
     }
     model.index = index;
     const point = model.points[index];
     model.wanted = point.id;
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}${location.hash}`);
     if (index === 0) older();
     if (model.past) layout(true);
     try {
       const then = await read(`/api/s/${key}/at/${point.id}`);
       if (model.wanted !== point.id) return undefined;
-      model.past = sinceWords(then.plan, model.session.plan, point);
+      model.past = sinceWords(whole(then.plan), model.session.plan, point);
       draw(true);
     } catch (error) {
       work.fault(error.message);
@@ -336,7 +386,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   function toNow(resting) {
     Object.assign(model, { index: null, past: null, frozen: null, wanted: null });
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}${location.hash}`);
     draw(true);
   }
 
@@ -406,13 +456,17 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     30000,
   );
   const ends = [on("needs", () => model.session && !failed && drawNeeds())];
+  addEventListener("hashchange", showNamed);
   watch([`session:${key}`, "needs"]);
   load();
 
   return {
     end() {
       clearTimeout(slow);
+      glance.end();
       checks.end();
+      plan.end();
+      removeEventListener("hashchange", showNamed);
       sizes.disconnect();
       clearInterval(minute);
       for (const each of ends) each();
@@ -420,7 +474,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     frame(frame) {
       if (frame.event === "open" || frame.event === "reset") load();
       if (!frame.data || frame.data.key !== key || failed) return;
-      if (frame.event === "plan" || frame.event === "session" || frame.event === "gone") load();
+      const fits = frame.event === "plan" && model.session && frame.data.from !== undefined && accept(frame.data);
+      if (!fits && ["plan", "session", "gone"].includes(frame.event)) load();
       if (frame.event === "presence" && model.session) {
         const { doing, since } = frame.data;
         const [first, ...others] = model.session.agents || [];
@@ -446,14 +501,14 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },
     ]),
     keys: {
-      Escape: () => model.past && toNow(true),
+      Escape: () => (model.past && !focusIn(glance.node) ? toNow(true) : glance.close()),
       a: () => !readonly && !model.past && plan.field.focus(),
       z: () => readonly || work.undo(),
       Z: () => readonly || work.redo(),
       p: () => readonly || work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause"),
       r: () => !readonly && model.past && restore(),
-      j: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
-      k: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
+      j: () => plan.focusStop(),
+      k: () => plan.focusStop(),
     },
   };
 }

@@ -238,7 +238,8 @@ async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(t
         await screen.shows("The end.")
 
         assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
-        assert roles(screen, "✓").count(Role.SUCCESS) == len(turns) - 2
+        assert roles(screen, "✓").count(Role.SUCCESS) == 3
+        assert roles(screen, "▸") == [Role.ACCENT]
 
 
 async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:

@@ -38,7 +38,7 @@ from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.runs import hand_name, state_of
-from tildone.plan.text.state import SessionWord
+from tildone.plan.text.state import SessionWord, run_word
 from tildone.screens.board.data import (
     Data,
     agent_data,
@@ -96,9 +96,6 @@ def slug(name: str) -> str:
     return "-".join(words)[:MAX_SLUG].strip("-") or "session"
 
 
-NEEDS_YOU = "needs you"
-
-
 @value
 class RunRows:
     """Where rows of runs get the titles, progress and addresses of their plans from."""
@@ -109,12 +106,14 @@ class RunRows:
     def data(self, view: RunView, now: int) -> Data:
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
+        state = SessionWord.NEEDS_YOU.value if _asks(lease, row) else state_of(view, now)
         return {
             **fields(lease, "run", "hand", "since", "made", "epoch", "attempt", "fails", "losses"),
             **fields(work, "agent", "model", "repo"),
             "name": hand_name(lease),
             "group": group_of(lease).value,
-            "state": NEEDS_YOU if _asks(lease, row) else state_of(view, now),
+            "state": state,
+            "word": run_word(state),
             "key": self.key(lease.session) if row else None,
             "title": row.title if row else lease.run,
             "closed": row.closed if row else 0,

@@ -10,7 +10,9 @@ from html import escape
 from typing import NamedTuple
 
 from tildone.base import value
+from tildone.plan.lists import RunGroup
 from tildone.plan.model import WORD_FIELDS, WordField
+from tildone.plan.text.state import STATUS_WORDS, SessionWord, run_word
 
 
 class BoardPage(NamedTuple):
@@ -45,6 +47,14 @@ def word_fields() -> list[dict[str, str]]:
         {"name": name} | {fact: getattr(field, fact) for fact in WordField.__match_args__}
         for name, field in WORD_FIELDS.items()
     ]
+
+
+def state_words() -> dict[str, object]:
+    """Return the words for states, as the browser reads them; those of sessions are in the order of lists."""
+    return {"tasks": {status.value: word for status, word in STATUS_WORDS.items()}} | {
+        "sessions": [word.value for word in SessionWord],
+        "runs": {group.value: run_word(group.value) for group in RunGroup},
+    }
 
 
 FOLDER = os.path.join(os.path.dirname(__file__), "static")

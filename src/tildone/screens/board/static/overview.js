@@ -5,11 +5,11 @@ import { on } from "./state.js";
 import { told } from "./live.js";
 import { Window } from "./window.js";
 import { card, stateName } from "./card.js";
+import { STATES } from "./words.js";
 import { fillNeeds } from "./needs.js";
 import { plural } from "./time.js";
 import { tell } from "./toast.js";
 
-const STATES = ["needs you", "stuck", "let go", "working", "paused", "stopped", "idle", "done", "empty"];
 const SORTS = { activity: "What needs you first", updated: "Last activity first", title: "By name" };
 const PAGE = 60;
 const CALM_MS = 2000;

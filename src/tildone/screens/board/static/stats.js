@@ -5,7 +5,7 @@ import { hostName } from "./card.js";
 import { scaleOf } from "./lanes.js";
 import { Scrub } from "./scrub.js";
 import { moment, money, plural, span, tokens } from "./time.js";
-import { STATUS } from "./task.js";
+import { STATUS } from "./words.js";
 import { gone } from "./log.js";
 
 export function page({ main, key, query, watch }) {

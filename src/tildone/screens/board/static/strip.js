@@ -1,7 +1,8 @@
 // The strip: one cell for each task, a gap between phases. `text` is "dd dddax .b. ..".
 import { el } from "./el.js";
+import { STATUS } from "./words.js";
 
-const NAMES = { d: "closed", x: "closed", a: "in progress", b: "blocked", ".": "open" };
+const SIGNS = "dxab.";
 const MAX_CELLS = 120;
 // So many times as many cells are drawn, rather than to tell apart less than there is.
 const ROOM = 1.5;
@@ -10,11 +11,11 @@ const DENSE = 50;
 
 export function stripLabel(text) {
   const count = (signs) => [...text].filter((sign) => signs.includes(sign)).length;
-  const total = [...text].filter((sign) => NAMES[sign]).length;
+  const total = [...text].filter((sign) => SIGNS.includes(sign)).length;
   if (!total) return "No tasks";
   const parts = [`${count("dx")} of ${total} closed`];
-  if (count("a")) parts.push(`${count("a")} in progress`);
-  if (count("b")) parts.push(`${count("b")} blocked`);
+  if (count("a")) parts.push(`${count("a")} ${STATUS.in_progress}`);
+  if (count("b")) parts.push(`${count("b")} ${STATUS.blocked}`);
   return parts.join(", ");
 }
 

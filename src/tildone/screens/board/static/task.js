@@ -3,17 +3,11 @@ import { capital, el, harmless, icon, say, sign } from "./el.js";
 import { plural, span, spoken } from "./time.js";
 import { menu } from "./menu.js";
 import { drag } from "./drag.js";
+import { STATUS } from "./words.js";
 import { toGlance } from "./glance.js";
 import { checkLines } from "./checks.js";
 import { orderLines, orderWords, WORD_FIELDS } from "./order.js";
 
-export const STATUS = {
-  pending: "open",
-  in_progress: "in progress",
-  completed: "done",
-  abandoned: "dropped",
-  blocked: "blocked",
-};
 const NEXT = {
   pending: "in_progress",
   in_progress: "completed",

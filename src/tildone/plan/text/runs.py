@@ -9,7 +9,7 @@ from tildone.plan.lists import BadRow, RunView, WorkerInfo
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.amounts import about, dollars
 from tildone.plan.text.safe import printable
-from tildone.plan.text.state import run_word
+from tildone.plan.text.state import counted, run_word
 from tildone.plan.text.styles import Line, Role, Span, clip_text, display_width
 
 MIN_COLUMNS_FOR_ONE_LINE = 110
@@ -87,7 +87,7 @@ def listed_first(row: RunRow, now: int) -> tuple[int, int]:
 def state_counts(rows: Sequence[RunRow], now: int) -> str:
     """Return how many rows have each state: `2 waiting, 5 working`."""
     states = [row_state(row, now) for row in rows]
-    return ", ".join(f"{states.count(state):,} {run_word(state)}" for state in ORDER if state in states)
+    return ", ".join(counted(states.count(state), run_word(state)) for state in ORDER if state in states)
 
 
 def hand_name(lease: Lease) -> str:

@@ -65,7 +65,12 @@ RUN_WORDS: dict[str, str] = {
     "asking": SessionWord.NEEDS_YOU.value,
     "lapsed": "worker lost",
 }
-"""What a person reads of the state of a run of a fleet, where that is another word than in data."""
+"""What a person reads of the state of a run of a fleet, if that is another word than in data."""
+
+
+def counted(count: int, word: str) -> str:
+    """Return how many are in a state: `2 working`, `1 needs you`, `3 need you`."""
+    return f"{count:,} {'need you' if count > 1 and word == safe.NEEDS_YOU else word}"
 
 
 def run_word(state: str) -> str:

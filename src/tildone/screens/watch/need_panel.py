@@ -17,7 +17,7 @@ from tildone.base import value
 from tildone.log.needs import Need
 from tildone.plan.text.amounts import short_age, token_count
 from tildone.plan.text.safe import printable, printable_lines, short_agent
-from tildone.plan.text.state import SessionWord, signs_spans
+from tildone.plan.text.state import SessionWord, counted, signs_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width, wrap_text
 from tildone.screens.widgets.bursts import is_in_burst
 from tildone.screens.widgets.keys import Line, Palette, padded, painted, spread, width_of
@@ -192,13 +192,8 @@ def summary(counts: Mapping[SessionWord, int], unreadable: int, columns: int) ->
 
     What does not fit is left out whole, from the end.
     """
-    needing = counts.get(SessionWord.NEEDS_YOU, 0)
-    parts = [
-        (SessionWord.NEEDS_YOU, "need you" if needing > 1 else "needs you"),
-        (SessionWord.STUCK, "stuck"),
-        (SessionWord.WORKING, "working"),
-    ]
-    spans = [Span(f"{counts[word]} {text}", word.role) for word, text in parts if counts.get(word)]
+    words = (SessionWord.NEEDS_YOU, SessionWord.STUCK, SessionWord.WORKING)
+    spans = [Span(counted(counts[word], word.value), word.role) for word in words if counts.get(word)]
     spans.append(Span(f"{sum(counts.values())} in all", Role.MUTED))
     if unreadable:
         spans.append(Span(f"{unreadable} unreadable", Role.ERROR))

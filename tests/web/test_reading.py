@@ -260,7 +260,7 @@ def test_a_task_at_a_glance_and_its_agents_lines_for_the_person_who_started_the_
     )
     assert [line["what"] for line in mine["history"]][-1] == "noted: more"
     assert (mine["agent"], mine["last_lines"] != []) == ("claude:1", True)
-    assert theirs | {"last_lines": mine["last_lines"]} == mine
+    assert theirs | {name: mine[name] for name in ("last_lines", "cost")} == mine
     assert theirs["last_lines"] == []
     assert missing == [404] * 5
 

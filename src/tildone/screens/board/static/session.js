@@ -8,7 +8,7 @@ import { gridLines, hatch, scaleOf } from "./lanes.js";
 import { strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
-import { eventRow, gone } from "./log.js";
+import { crumbs, eventRow, gone } from "./log.js";
 import { clock, moment, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
@@ -19,6 +19,7 @@ import { Glance, namedTask } from "./glance.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 import { changed, started, whole } from "./shown.js";
+import { setTitle } from "./title.js";
 
 /**
  * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
@@ -81,7 +82,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     closed: (number) => plan.rows.get(number)?.li.querySelector('[data-part="text"]')?.focus({ preventScroll: true }),
   });
   const scrub = new Scrub({ move, zoom });
-  area.append(lines, plan.node, head_line);
+  area.append(el("h2.sr", "Plan"), lines, plan.node, head_line);
   const body = el("div.s-main");
   body.append(banner, needs, area, scrub.node);
   const side = el(
@@ -263,7 +264,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   function drawHead() {
     const { session } = model;
-    document.title = `${harmless(session.title || session.name).slice(0, 80)} · tildone`;
+    setTitle(harmless(session.title || session.name).slice(0, 80));
     if (title.textContent !== harmless(session.title || session.name)) {
       fill(title, brief(session.title || session.name, 200));
     }
@@ -289,7 +290,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const held = focusIn(header)?.getAttribute("aria-label");
     fill(
       header,
-      el("p.crumbs", el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
+      crumbs(key, "Plan", brief(session.name, 200)),
       el(
         "div.s-title",
         title,

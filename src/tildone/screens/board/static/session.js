@@ -66,10 +66,21 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   };
   let failed = false;
   let forgotten = false;
+  // Known before each drawing: to ask for it then would take a layout of the page.
+  let chartWidth = 0;
   let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
-  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, load, look: checks.look });
+  const work = edits({
+    key,
+    model,
+    redraw: (own) => draw(own),
+    showPending: () => plan.pend(work.pending),
+    letters,
+    accept,
+    load,
+    look: checks.look,
+  });
   work.act.glance = (number) => glance.open(number);
   work.act.allowed = () => Boolean(model.checks?.may_approve);
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
@@ -156,8 +167,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       // Without the newest event, the others cannot be put in order: everything is read again.
       forgotten = Boolean(got.head && !last);
       if (!next || forgotten) return false;
+      // A frame and the answer to an edit tell the same.
+      if (next === before) return true;
       model.session = next;
-      if (next !== before) learn(got.rows, last);
+      learn(got.rows, last);
     }
     if (before && before.closed !== undefined && got.closed > before.closed) {
       tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
@@ -218,7 +231,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   }
 
   function layout(own = false) {
-    const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
+    chartWidth ||= scrub.chart.clientWidth;
+    const width = Math.max(60, chartWidth || lines.clientWidth || 600);
     const times = model.frozen ? model.frozen.times : axis();
     const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
     const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
@@ -450,7 +464,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     layout(true);
   }
 
-  const sizes = new ResizeObserver(() => model.session && !failed && layout());
+  const sizes = new ResizeObserver(([entry]) => {
+    chartWidth = scrub.chart.clientWidth;
+    if (model.session && !failed && entry) layout();
+  });
   sizes.observe(scrub.chart);
   const minute = setInterval(
     () => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(),

@@ -230,6 +230,10 @@ def test_figures_say_that_something_was_left_out() -> None:
     many = BoardFigures(3)
     assert many.count([nudges]) is True
     assert many.period["nudges"] == 500
+    # The first day is not a whole one: it is left out.
+    early = BoardFigures(3)
+    assert early.count([[Event("e", None, early.begin + 1, Actor.TIMER, Nudged(1, 1), Author())]]) is False
+    assert early.period["nudges"] == 0
 
 
 def used(tokens: int, cost: float) -> AgentUsage:

@@ -16,8 +16,8 @@ from bench.measure import Memory, Row, medians, resident_megabytes
 from bench.plans import PLAN
 from tildone.app.opening import session_in, store_at
 from tildone.plan.dialects import BY_HAND
-from tildone.plan.model import Status
-from tildone.plan.ops import Append, At, Mark
+from tildone.plan.model import Phase, Plan, Status
+from tildone.plan.ops import At, Mark, Write
 
 LOAD_AIM, LIVE_AIM, MEMORY_AIM = 1.5, 4.0, 0.1
 LOAD, LIVE, MEMORY = (
@@ -26,6 +26,7 @@ LOAD, LIVE, MEMORY = (
     "Board: an open page, in the server",
 )
 TIMEOUT_SECONDS = 120
+BUILD = Plan((Phase("Build", PLAN.tasks),))
 
 
 def rows(folder: Path, loads: int, changes: int, pages: int, middle: int, many: int) -> Iterator[Row | Memory]:
@@ -56,13 +57,13 @@ def rows(folder: Path, loads: int, changes: int, pages: int, middle: int, many: 
 
 
 class Board:
-    """A running board of a store with this many sessions, and a browser that was let in."""
+    """A running board of a store with this many sessions of the same plan, and a browser that was let in."""
 
-    def __init__(self, folder: Path, sessions: int) -> None:
+    def __init__(self, folder: Path, sessions: int, plan: Plan = BUILD) -> None:
         folder.mkdir()
         store = store_at(str(folder / "plans.db"))
         for number in range(sessions):
-            session_in(store, f"session {number}", BY_HAND).change([Append(PLAN.tasks, "Build")])
+            session_in(store, f"session {number}", BY_HAND).change([Write(plan.phases)])
         self._store = store
         environ = {**os.environ, "XDG_DATA_HOME": str(folder), "TILDONE_STORE": str(folder / "plans.db")}
         program = str(Path(sys.executable).with_name("tildone"))
@@ -139,6 +140,11 @@ class Board:
         cookie |= {"expires": -1, "httpOnly": True, "secure": False}
         kept = [{"name": "tildone-key:", "value": self._headers["X-Tildone-Key"]}]
         return {"cookies": [cookie], "origins": [{"origin": f"http://127.0.0.1:{self._port}", "localStorage": kept}]}
+
+    def cpu_seconds(self) -> float:
+        """The CPU time of the board's threads so far, in a finer unit than the clock ticks of /proc/PID/stat."""
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
 
     def resident_megabytes(self) -> float:
         return resident_megabytes(self._process.pid)

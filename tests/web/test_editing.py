@@ -67,7 +67,8 @@ def edited(browser: Browser, shared_place: Place, request: pytest.FixtureRequest
 
 
 def test_every_op(edited: Edited) -> None:
-    """In the forms that are not tried on every surface; the answer has the plan and the event."""
+    """In the forms that are not tried on every surface; the answer has what differs from what the person saw."""
+    edited.shown()
     ops: list[Json] = [
         {"op": "reword", "at": 0, "text": "Uno"},
         {"op": "append", "tasks": [{"text": "Four"}]},
@@ -85,7 +86,9 @@ def test_every_op(edited: Edited) -> None:
     assert edited.texts() == ["Uno", "One and a half", "Four", "Ship", "Last", "Two"]
     head = next(edited.theirs.store.history(edited.name)).id
     assert answers[-1].json["event"] == answers[-1].json["head"] == head
-    assert answers[-1].json["plan"]["phases"][0]["tasks"][0]["text"] == "Uno"
+    last = answers[-1].json
+    assert (last["from"], last["tasks"][0]["text"]) == (edited.seen, "Uno")
+    assert last["order"] == [["Build", "1,6,4"], ["Release", "5,7,2"]]
 
 
 def test_positions_of_later_ops_are_those_that_the_person_saw(edited: Edited) -> None:
@@ -411,10 +414,18 @@ def test_a_plan_says_which_tasks_wait_for_others_and_whose_files_a_started_one_c
         [Order(Numbered((2,)), (1,)), Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), Status.IN_PROGRESS)]
     )
 
-    assert (checked.task(1)["after"], checked.task(1)["waits"]) == ([1], [1])
-    assert (checked.task(0)["meets"], checked.task(1)["meets"]) == ([], [1])
+    first = checked.shown()
+    started, waiting = first["plan"]["phases"][0]["tasks"][:2]
+    assert (waiting["after"], waiting["waits"], waiting["meets"]) == ([1], [1], [1])
+    assert "meets" not in started
     checked.done()
-    assert (checked.task(1)["after"], checked.task(1)["waits"]) == ([1], [])
+
+    # What is told of a task changes with those that it waits for.
+    later = checked.browser.get(f"/api/s/{checked.key}?since={first['head']}").json
+    assert [task["number"] for task in later["tasks"]] == [1, 2]
+    assert later["tasks"][1]["after"] == [1]
+    assert not {"waits", "meets"} & later["tasks"][1].keys()
+    assert checked.task(1) == later["tasks"][1]
 
 
 def test_other_people_propose_checks_but_do_not_approve_them(place: Place) -> None:

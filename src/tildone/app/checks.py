@@ -29,7 +29,7 @@ from tildone.base import NotFound, Refused, TildoneError, UsageError, replace, v
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.changing import stale_numbers
-from tildone.plan.events import Actor
+from tildone.plan.events import Actor, Event
 from tildone.plan.guard import PLAN
 from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, has_checks, is_passed
 from tildone.plan.ops import Mark, Numbered, SetCheck
@@ -329,13 +329,16 @@ class _KeptResults:
         return found
 
 
-def open_on_screen(settings: Settings, store: Store, name: str, person: str = "") -> Session:
+def open_on_screen(
+    settings: Settings, store: Store, name: str, person: str = "", newest_first: Iterable[Event] | None = None
+) -> Session:
     """Return a session whose changes are by a person; without a name, by the one who acts here.
 
-    Its changes run no checks: only `SessionChecks` does, when the person completes tasks.
+    Its changes run no checks: only `SessionChecks` does, when the person completes tasks. `newest_first` are its events
+    as far as its dialect needs them, if they were read already.
     """
     settings = replace(settings, session=name, user=person or settings.user)
-    session = open_session(settings, dialect_of_session(settings, store), store)
+    session = open_session(settings, dialect_of_session(settings, store, newest_first), store)
     return session.using(parts=replace(session.parts, prover=None))
 
 

@@ -18,7 +18,7 @@ from tildone.stores import TIMEOUT_SECONDS, OpenOptions, parse_address
 from tildone.stores.agents import SUBAGENT_MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tildone.app.check_runner import CheckRunner
     from tildone.app.claims import AgentClaims
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.plan.claims import Claim
     from tildone.plan.dialects import Completions, Dialect
-    from tildone.plan.events import AgentUsage
+    from tildone.plan.events import AgentUsage, Event
     from tildone.plan.lists import BadRow
     from tildone.plan.runs import RunFence
     from tildone.stores.agents import Agent, AgentRegistry
@@ -253,12 +253,13 @@ def open_agents(settings: Settings) -> AgentRegistry:
     return AgentRegistry(settings.agents_dir, settings.project)
 
 
-def dialect_of_session(settings: Settings, store: Store) -> Dialect:
+def dialect_of_session(settings: Settings, store: Store, newest_first: Iterable[Event] | None = None) -> Dialect:
     """Return the dialect whose rules a person's edits follow: the configured one, else that of the newest tool call.
 
     A plan that an agent works on thereby keeps the form that its tools expect. Without either, no rules apply.
+    `newest_first` are the events of the session in which the call is looked for, if they were read already.
     """
-    name = dialect_name(settings, store)
+    name = dialect_name(settings, store, newest_first)
     if name:
         return dialect_named(name)
     # Imported here because the hooks of an agent know its dialect.
@@ -267,11 +268,12 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     return BY_HAND
 
 
-def dialect_name(settings: Settings, store: Store) -> str | None:
+def dialect_name(settings: Settings, store: Store, newest_first: Iterable[Event] | None = None) -> str | None:
     """Return the name of the configured dialect, else of that of the newest tool call; None if there is neither."""
     if settings.dialect:
         return settings.dialect
-    for event in islice(store.history(settings.session), MAX_EVENTS_SEARCHED):
+    events = store.history(settings.session) if newest_first is None else newest_first
+    for event in islice(events, MAX_EVENTS_SEARCHED):
         if isinstance(event.fact, PlanChanged) and event.fact.call:
             return dialect_of_tool(event.fact.call.tool)
     return None

@@ -305,7 +305,7 @@ def _shown_state(known: SessionOutline, agents: Sequence[Presence], needs: Seque
 
 
 def _searched(title: str, name: str, plan: Plan) -> str:
-    texts = "\n".join(task.text[:MAX_DOING] for task in plan.tasks)
+    texts = "\n".join(task.text[:MAX_DOING] for task in plan.tasks[:MAX_SEARCHED])
     return f"{title}\n{name}\n{texts[:MAX_SEARCHED]}".casefold()
 
 

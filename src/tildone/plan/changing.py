@@ -146,7 +146,8 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
         *ledger.reopened,
         *(number for number, task in earlier.items() if number in newly_open and not task.status.is_open),
     }
-    closed = [task for task in after.tasks if _counts_as_closed(task, earlier, reopened, ledger)]
+    changed = [task for task in after.tasks if earlier.get(task.number) is not task]
+    closed = [task for task in changed if _counts_as_closed(task, earlier, reopened, ledger)]
     completes = any(task.status is not Status.ABANDONED for task in closed)
     adds = texts > former and any(checksum(text) not in ledger.gone for text in texts - former)
     drops = bool(closed) and not completes and ledger.dropped < MAX_DROPPED

@@ -267,7 +267,7 @@ def named_active(plan: Plan, steps: Iterable[Step]) -> tuple[Numbers, Numbers]:
 
     To start one changes nothing in the plan.
     """
-    active = frozenset(task.number for task in plan.tasks if _is_active(task))
+    active = frozenset([task.number for task in plan.tasks if task.status is Status.IN_PROGRESS])
     starts, changes = set[int](), set[int]()
     for step in steps:
         if isinstance(step, OnTasks):

@@ -180,11 +180,13 @@ def keep_origins(before: Plan, after: Plan, new: Origin) -> Plan:
     if new == Origin() and not any(task.from_user or task.source or task.owner for task in before.tasks):
         return after
     earlier = _finder(before, after)
+    unchanged = {task.number: task for task in before.tasks if task.number}
 
     def with_origin(task: Task) -> Task:
-        same = earlier(task)
-        if same is task:
+        # Nearly all tasks are the same as before.
+        if unchanged.get(task.number) is task:
             return task
+        same = earlier(task)
         if same is None:
             from_user = task.from_user or (new.by_user and not task.source)
             source, owner = task.source or new.source, new.agent

@@ -23,7 +23,13 @@ def resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | 
         case At(indices):
             return _at(plan, indices)
         case Numbered(numbers):
-            known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number > 0)}
+            wanted = {number for number in numbers if number > 0}
+            known = {
+                task.number: (i, j)
+                for i, phase in enumerate(plan.phases)
+                for j, task in enumerate(phase.tasks)
+                if task.number in wanted
+            }
             missing = tuple([number for number in numbers if number not in known])
             return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
         case Named():

@@ -43,7 +43,7 @@ async def test_an_answer_is_streamed_while_the_person_types_and_escape_stops_the
         assert screen.draft == "hello there"
         await screen.shows("esc stop")
         screen.server.release()
-        await screen.shows("First line.", "Second line.", "ready")
+        await screen.shows("First line.", "Second line.", "idle")
         assert screen.draft == "hello there"
 
 
@@ -107,7 +107,7 @@ async def test_a_countdown_is_shown_and_a_key_or_a_paste_stops_it_and_is_typed(t
         assert screen.draft == ""
         await asyncio.sleep(3.5)
         assert len(screen.server.requests) == 2
-        await screen.shows("stopped")
+        await screen.shows("idle")
         await screen.send("Again", "Goes on by itself")
         await screen.type("w")
         await screen.hides("Goes on by itself")

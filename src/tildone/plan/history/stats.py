@@ -194,12 +194,15 @@ MAX_TASKS_READ = 40_000
 
 
 def readable(newest_first: Iterable[Event]) -> Iterator[Event]:
-    """Yield as many of the newest events as can be read in little time."""
-    left = MAX_TASKS_READ
+    """Yield as many of the newest events as can be read in little time, at least one of them with a plan."""
+    left, has_plan = MAX_TASKS_READ, False
     for event in newest_first:
         yield event
-        left -= 1 + (len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0)
-        if left < 0:
+        left -= 1
+        if isinstance(event.fact, PlanChanged):
+            left -= len(event.fact.plan.tasks)
+            has_plan = True
+        if left < 0 and has_plan:
             return
 
 

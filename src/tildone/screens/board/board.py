@@ -44,6 +44,7 @@ from tildone.screens.board.data import (
     agent_data,
     counts_data,
     fields,
+    need_data,
     needs_data,
     row_data,
 )
@@ -319,15 +320,25 @@ class Board:
             raise NotFound("that session is not in the store")
         return row
 
+    def shown(self, row: SessionRow) -> Data:
+        """Return everything that the page of a session shows."""
+        return self.row_data(row) | self.views[row.name].whole(row) | self._open_needs(row)
+
     def shown_since(self, row: SessionRow, head: str | None) -> Data | None:
-        """Return what a page shows that differs since a head; None if that is not known."""
+        """Return what differs since a head that the page of a session shows; None if that is not known."""
         found = self.views[row.name].since(head, row)
+        if found is None:
+            return None
         # The signs of all tasks follow from those that the page has.
-        return found and {name: fact for name, fact in self.row_data(row).items() if name != "strip"} | found
+        own = {name: fact for name, fact in self.row_data(row).items() if name != "strip"}
+        return own | found | self._open_needs(row)
+
+    def _open_needs(self, row: SessionRow) -> Data:
+        return {"needs": [need_data(need, row, self.keys.key) for need in row.needs]}
 
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
-        return open_on_screen(self.settings, self.store, name, person)
+        return open_on_screen(self.settings, self.store, name, person, self.views[name].newest_call)
 
     def needs(self) -> Data:
         waiting = self.index.rows(words=(SessionWord.NEEDS_YOU,), limit=MAX_WAITING_ROWS).rows

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
-from tildone.base import value
+from tildone.base import replace, value
 from tildone.plan.lists import RunGroup
 from tildone.plan.model import WORD_FIELDS, WordField
 from tildone.plan.text.state import STATUS_WORDS, SessionWord, run_word
@@ -60,7 +60,7 @@ def state_words() -> dict[str, object]:
 FOLDER = os.path.join(os.path.dirname(__file__), "static")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
 FIRST_STYLES = ("tokens.css", "base.css")
-START, THEME = "app.js", "theme.js"
+START, THEME, ICON = "app.js", "theme.js", "icon.svg"
 DIGITS = 12
 
 _PAGE = """<!doctype html>
@@ -114,6 +114,7 @@ class Assets:
 
     def __init__(self, folder: str = FOLDER) -> None:
         self._files = _read(folder)
+        self._files |= counted_icons(self._files[ICON])
         content = hashlib.sha256()
         for name in sorted(self._files):
             content.update(f"{name}\0{len(self._files[name].content)}\0".encode() + self._files[name].content)
@@ -138,12 +139,29 @@ class Assets:
     def _looks(self, base: str) -> list[str]:
         css = sorted(name for name in self._files if name.endswith(".css"))
         styles = [*FIRST_STYLES, *(name for name in css if name not in FIRST_STYLES)]
-        icons = [name for name in self._files if name == "icon.svg"]
-        links = [f'<link rel="icon" type="image/svg+xml" href="{self._at(base, name)}">' for name in icons]
-        return links + [f'<link rel="stylesheet" href="{self._at(base, name)}">' for name in styles]
+        icon = f'<link rel="icon" type="image/svg+xml" href="{self._at(base, ICON)}">'
+        return [icon, *(f'<link rel="stylesheet" href="{self._at(base, name)}">' for name in styles)]
 
     def _at(self, base: str, name: str) -> str:
         return escape(f"{base}/a/{self.version}/{name}")
+
+
+MOST_COUNTED = 9
+
+
+def counted_icons(icon: Asset) -> dict[str, Asset]:
+    """Return the icon of a tab with a number, from 1 on; the last one says that there are more."""
+    texts = [str(number) for number in range(1, MOST_COUNTED + 1)] + [f"{MOST_COUNTED}+"]
+    return {
+        f"icon-{place}.svg": replace(icon, content=icon.content.replace(b"</svg>", _BADGE.format(text).encode()))
+        for place, text in enumerate(texts, 1)
+    }
+
+
+_BADGE = (
+    '<circle cx="14.5" cy="14.5" r="7.5" fill="#8A5200"/><text x="14.5" y="18.5" fill="#FFFFFF" text-anchor="middle" '
+    'font-family="sans-serif" font-size="11" font-weight="bold">{}</text></svg>'
+)
 
 
 def _read(folder: str) -> dict[str, Asset]:

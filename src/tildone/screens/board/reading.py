@@ -34,7 +34,6 @@ from tildone.screens.board.data import (
     counts_data,
     difference,
     history_page,
-    need_data,
     plan_at,
     plan_data,
 )
@@ -123,14 +122,12 @@ def session(visit: Visit) -> ApiAnswer:
     if "at" in visit.query:
         return _past(visit, visit.query["at"])
     board = visit.board
-    waiting = [need_data(need, row, board.keys.key) for need in row.needs]
     if "since" in visit.query and (found := board.shown_since(row, visit.query["since"] or None)):
-        return ApiAnswer(found | {"needs": waiting})
+        return ApiAnswer(found)
     tag = _tag(visit, row)
     if visit.known == tag:
         return ApiAnswer(None, (("ETag", tag),))
-    data = board.row_data(row) | board.views[row.name].whole(row)
-    return ApiAnswer(data | {"needs": waiting}, (("ETag", tag),))
+    return ApiAnswer(board.shown(row), (("ETag", tag),))
 
 
 def moment(visit: Visit) -> ApiAnswer:

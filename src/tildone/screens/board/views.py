@@ -16,11 +16,12 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from tildone.app.opening import MAX_EVENTS_SEARCHED
 from tildone.app.sessions import SessionRow
 from tildone.base import replace
 from tildone.base.ids import now
 from tildone.log.store import Store
-from tildone.plan.events import Event, Labelled, PlanChanged, State, apply_event, by_id, labels, latest_state
+from tildone.plan.events import Event, Labelled, Nudged, PlanChanged, State, apply_event, by_id, labels, latest_state
 from tildone.plan.gate import Patience
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import Location, differing_in_place, task_at, task_locations
@@ -28,7 +29,7 @@ from tildone.plan.history.refs import short_ids
 from tildone.plan.history.stats import PlanCourse, readable
 from tildone.plan.history.timeline import describe_event
 from tildone.plan.history.usage import UsageCounter
-from tildone.plan.model import Phase, Plan, Status, Task, numbered, progress
+from tildone.plan.model import Phase, Plan, Status, Task, next_task, numbered, progress
 from tildone.plan.text.amounts import usage_text
 from tildone.screens.board.data import (
     PAGE_EVENTS,
@@ -80,11 +81,18 @@ class SessionView:
             self._follow()
             return self._state
 
+    @property
+    def newest_call(self) -> tuple[Event, ...]:
+        """The event of the newest tool call, if there is one."""
+        with self._lock:
+            self._follow()
+            return self._call
+
     def whole(self, row: SessionRow) -> Data:
         """Return everything that a page shows."""
         with self._lock:
             self._follow()
-            more, worked = self._of_tasks(self._tasks)
+            more, worked = self._taken(self._tasks)
             shown = self._shown(self._rows)
             return {
                 "plan": plan_data(self._state.plan, worked),
@@ -106,7 +114,7 @@ class SessionView:
             # How long those in progress have been so has changed, too.
             changed |= {number for number, task in self._tasks.items() if task.status is Status.IN_PROGRESS}
             plan, rows = self._state.plan, TaskRows(self._tasks)
-            more, worked = self._of_tasks(changed)
+            more, worked = self._taken(changed)
             events = [row for row in self._rows if self._row_versions[str(row["id"])] > version]
             data: Data = {
                 "from": head,
@@ -158,14 +166,14 @@ class SessionView:
         self._names = labels(events)
         self._course, self._usage = PlanCourse(self._names), UsageCounter()
         self._told: PlanState = Plan(), {}
+        self._call: tuple[Event, ...] = ()
 
     def _read(self, head: str | None) -> None:
         """Read as many of the newest events as take little time."""
         newest_first = list(readable(self._store.history(self._name, head))) if head else []
         state = latest_state(newest_first)
-        if newest_first and not any(isinstance(event.fact, PlanChanged) for event in newest_first):
-            state = latest_state(self._store.history(self._name, head))
         events = _with_shared_tasks(newest_first[::-1], self._tasks)
+        taken: Sequence[Mapping[int, object]] = self._of_tasks(self._tasks)
         before, rows = self._row_versions, {str(row["id"]): row for row in self._rows}
         self._begin(events)
         self._rows, self._row_versions = [], {}
@@ -177,18 +185,29 @@ class SessionView:
             self._told = plans[0], {}
         for event in events:
             self._tell(event, short)
+        if is_partial and not self._call:
+            older = islice(self._store.history(self._name, events[0].parent), MAX_EVENTS_SEARCHED)
+            self._call = next(((event,) for event in older if _has_call(event)), ())
         # What the first one of these has changed is not known, either.
         del self._rows[: max(1, len(self._rows) - PAGE_EVENTS) if is_partial and len(self._rows) > 1 else -PAGE_EVENTS]
         for row in self._rows:
             event_id = str(row["id"])
             self._row_versions[event_id] = before[event_id] if rows.get(event_id) == row else self._version
         self._set_state(replace(state, plan=plans[-1]) if plans else state)
+        # Another branch has other times and nudges.
+        later: Sequence[Mapping[int, object]] = self._of_tasks(self._tasks)
+        for was, becomes in zip(taken, later, strict=True):
+            self._differing |= {key for key in was.keys() | becomes.keys() if was.get(key) != becomes.get(key)}
         self._read_version = self._version
 
     def _add(self, event: Event) -> None:
         [event] = _with_shared_tasks([event], self._tasks)
         self._tell(event, {})
         self._row_versions[event.id] = self._version
+        upcoming = next_task(self._state.plan)
+        if isinstance(event.fact, Nudged) and upcoming:
+            # How often the agent was told to go on with it; one in progress is told with every difference.
+            self._differing.add(upcoming[1].number)
         for row in self._rows[:-PAGE_EVENTS]:
             del self._row_versions[str(row["id"])]
         del self._rows[:-PAGE_EVENTS]
@@ -197,6 +216,8 @@ class SessionView:
     def _tell(self, event: Event, short: Mapping[str, str]) -> None:
         self._course.add(event)
         self._usage.add(event)
+        if _has_call(event):
+            self._call = (event,)
         self._told, told = describe_event(event, self._told, short, self._patience.nudges)
         texts, durations = [text for text, _ in told], [duration for _, duration in told]
         self._rows.append(event_row(event, texts, durations, self._names.get(event.id)))
@@ -213,7 +234,7 @@ class SessionView:
             self._places = dict(zip(self._tasks, task_locations(state.plan), strict=True))
             numbers = {number for number in known | self._tasks if known.get(number) is not self._tasks.get(number)}
         # What others wait for may be among them.
-        waiting = {number for number, task in self._tasks.items() if not numbers.isdisjoint(task.after)}
+        waiting = {number for number, task in self._tasks.items() if task.after and not numbers.isdisjoint(task.after)}
         touching = [task for tasks in (known, self._tasks) for number in numbers if (task := tasks.get(number))]
         if any(task.touches for task in touching):
             waiting |= {number for number, task in self._tasks.items() if task.touches}
@@ -223,24 +244,35 @@ class SessionView:
     def _shown(self, rows: Iterable[Data]) -> list[Data]:
         return [row | {"head": row["id"] == self._state.head} for row in rows]
 
-    def _of_tasks(self, numbers: Iterable[int]) -> tuple[Data, dict[int, int]]:
-        """Return the lanes of tasks, what they have used and how often agents were told to go on; and time worked."""
-        lanes, used, told = dict[str, object](), dict[str, str](), dict[str, int]()
-        worked, at = dict[int, int](), now()
+    def _of_tasks(
+        self, numbers: Iterable[int]
+    ) -> tuple[dict[int, list[list[object]]], dict[int, str], dict[int, int], dict[int, int]]:
+        """Return the lanes of tasks, what they used, how often agents were told to go on with them, and their times."""
+        lanes, used, told, worked = (
+            dict[int, list[list[object]]](),
+            dict[int, str](),
+            dict[int, int](),
+            dict[int, int](),
+        )
+        at = now()
         for number in numbers:
             task = self._tasks[number]
             periods = self._course.periods(self._places[number], at)
             if periods:
-                lanes[str(number)] = lane_data(task, periods)
+                lanes[number] = lane_data(task, periods)
                 spent = [each.end - each.start for each in periods if each.status is Status.IN_PROGRESS]
                 worked |= {number: sum(spent)} if spent else {}
             taken = self._usage.taken(number, at)
             if taken is None:
                 continue
             if text := usage_text(None, taken.usage.tokens, taken.usage.cost):
-                used[str(number)] = text
+                used[number] = text
             if taken.nudges:
-                told[str(number)] = taken.nudges
+                told[number] = taken.nudges
+        return lanes, used, told, worked
+
+    def _taken(self, numbers: Iterable[int]) -> tuple[Data, dict[int, int]]:
+        lanes, used, told, worked = self._of_tasks(numbers)
         return {"lanes": lanes, "used": used, "told": told}, worked
 
     def _steps(self, begin: int) -> list[list[int]]:
@@ -300,6 +332,10 @@ def runs(numbers: Iterable[int]) -> str:
         else:
             found.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def _has_call(event: Event) -> bool:
+    return isinstance(event.fact, PlanChanged) and event.fact.call is not None
 
 
 def _with_shared_tasks(oldest_first: Iterable[Event], known: Mapping[int, Task]) -> list[Event]:

@@ -304,7 +304,7 @@ def _changed(visit: Visit) -> Data:
     board.refresh()
     row = board.row(visit.key)
     head = visit.head or None
-    return board.shown_since(row, head) or board.row_data(row) | board.views[row.name].whole(row)
+    return board.shown_since(row, head) or board.shown(row)
 
 
 def _leases(visit: Visit) -> RunLeases:

@@ -8,8 +8,10 @@ import { enter, left, signedOut, signIn } from "./enter.js";
 import { keyHelp, palette } from "./palette.js";
 import { answerByKey } from "./needs.js";
 import { menu } from "./menu.js";
-import { tell } from "./toast.js";
+import { canNotify, idOf, noteLooks, notifies, notify, toggle } from "./notify.js";
+import { tell, toast } from "./toast.js";
 import { setTheme, theme, THEMES } from "./theme.js";
+import { setCount, setTitle } from "./title.js";
 
 const root = document.documentElement;
 const readonly = root.dataset.readonly === "true";
@@ -66,6 +68,18 @@ function frame() {
       return made;
     });
   const [first, ...others] = links(true);
+  const bell = el("button.icon.bell", {
+    "aria-label": "Notify me",
+    title: "Notify me when something needs me",
+    "aria-pressed": String(notifies()),
+    hidden: !canNotify(),
+    on: {
+      click: async () => {
+        toast(await toggle());
+        bell.setAttribute("aria-pressed", String(notifies()));
+      },
+    },
+  }, icon("bell"));
   const themeButton = el("button.icon", {
     "aria-label": "Theme and keys",
     "aria-haspopup": "menu",
@@ -96,6 +110,7 @@ function frame() {
       el("nav", { "aria-label": "Pages" }, links(false)),
       el("div.find", { role: "search" }, icon("search"), searchField, el("kbd", { "aria-hidden": "true" }, "/")),
       dot,
+      bell,
       themeButton,
       whoBadge,
     ),
@@ -129,7 +144,7 @@ function draw() {
   drawn = location.pathname + location.search;
   const query = new URLSearchParams(location.search);
   page.end();
-  document.title = "tildone";
+  setTitle();
   const { row, key } = route(location.pathname) || { row: PAGES[0], key: undefined };
   page = modules[PAGES.indexOf(row)].page({
     main,
@@ -150,6 +165,12 @@ function draw() {
 
 // keep: the focus and the place stay, as for a filter.
 export function go(href, { replace = false, keep = false } = {}) {
+  const url = new URL(href, location.href);
+  if (!replace && url.hash && url.pathname + url.search === drawn) {
+    history.pushState(null, "", href);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    return;
+  }
   if (replace) history.replaceState(null, "", href);
   else history.pushState(null, "", href);
   draw();
@@ -261,6 +282,8 @@ function showLive(state) {
 }
 
 let waiting = null;
+// What has needed a person before.
+let known = new Set();
 
 function frameHeard(frame) {
   if (frame.event === "needs") showNeeds(frame.data);
@@ -284,7 +307,10 @@ function showNeeds(data) {
   if (waiting !== null && count > waiting) {
     tell(`${data.open[data.open.length - 1]?.name || "A session"} needs you`, true);
   }
+  notify(data.open.filter((need) => waiting !== null && !known.has(idOf(need))), go);
+  known = new Set(data.open.map(idOf));
   waiting = count;
+  setCount(count);
 }
 
 let typing = 0;
@@ -313,6 +339,7 @@ else {
     fill(whoBadge, initials(harmless(name || "")));
   });
   on("signed-out", (out) => out && signedOut());
+  noteLooks();
   live.listen(frameHeard);
   draw();
   live.start();

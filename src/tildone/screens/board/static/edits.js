@@ -17,7 +17,7 @@ const DONE = {
   blocked: "Blocked",
 };
 
-export function edits({ key, model, redraw, letters, accept, load, look }) {
+export function edits({ key, model, redraw, showPending, letters, accept, load, look }) {
   const pending = new Map();
   let left = null;
   const head = () => model.session.head;
@@ -30,7 +30,7 @@ export function edits({ key, model, redraw, letters, accept, load, look }) {
   async function send(ops, { task, shown, said, seen = head(), clashed } = {}) {
     if (task && shown) {
       pending.set(task.number, shown);
-      redraw(true);
+      showPending();
     }
     try {
       const answer = await write(`/api/s/${key}/ops`, { ops }, { head: seen });

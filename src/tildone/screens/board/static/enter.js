@@ -3,12 +3,13 @@
 import { el, fill, icon } from "./el.js";
 import { BASE, forget, keep, wasIn, whenKept, write } from "./api.js";
 import { copyable } from "./overview.js";
+import { setTitle } from "./title.js";
 
 const BY_PROXY = document.documentElement.dataset.signin === "proxy";
 const COMMAND = "tildone board";
 
 const page = (title, ...words) => {
-  document.title = `${title} · tildone`;
+  setTitle(title);
   fill(
     document.getElementById("app") || document.body,
     el("main", { id: "main" }, el("div.empty", el("h1", title), words)),

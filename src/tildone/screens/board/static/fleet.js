@@ -11,6 +11,7 @@ import { hostName } from "./card.js";
 import { tell, toast } from "./toast.js";
 import { copyable } from "./overview.js";
 import { money, plural, since, span } from "./time.js";
+import { setTitle } from "./title.js";
 import { RUNS } from "./words.js";
 
 const GROUPS = Object.keys(RUNS);
@@ -298,7 +299,7 @@ export function page({ main, query, watch, readonly }) {
     fill(none, el("div.empty", el("h2", "The fleet cannot be shown"), el("p", error.message)));
   });
   watch(["needs", "fleet"]);
-  document.title = "Fleet · tildone";
+  setTitle("Fleet");
 
   return {
     end() {

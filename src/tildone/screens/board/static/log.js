@@ -3,6 +3,23 @@ import { brief, el, fill, harmless, icon, sign } from "./el.js";
 import { BASE, read } from "./api.js";
 import { copyable } from "./overview.js";
 import { absolute, clock, day, plural, span } from "./time.js";
+import { setTitle } from "./title.js";
+
+const VIEWS = { Plan: "", History: "/log", Statistics: "/stats" };
+
+// Where a page of a session is, and the ways to its other pages. `here` is the name of this one.
+export const crumbs = (key, here, ...title) =>
+  el(
+    "div.crumbs",
+    el("p", el("a", { href: `${BASE}/` }, "Sessions"), " / ", title),
+    el(
+      "nav.views",
+      { "aria-label": "Pages of the session" },
+      Object.entries(VIEWS).map(([name, path]) =>
+        el("a", { href: `${BASE}/s/${key}${path}`, "aria-current": name === here ? "page" : false }, name)
+      ),
+    ),
+  );
 
 const ICONS = { nudge: "go", person: "person", letgo: "letgo", label: "label", undo: "undo", directive: "pause" };
 const SIGNS = { completed: "completed", started: "in_progress", blocked: "blocked", dropped: "abandoned" };
@@ -55,7 +72,7 @@ export function page({ main, key, query, go, watch }) {
   const filter = { who: query.get("who") || "", what: query.get("what") || "", task: query.get("task") || "" };
   const list = el("div.log.panel");
   const title = el("h1", { tabindex: -1 }, "History");
-  const crumbs = el("p.crumbs");
+  const where = el("div");
   const count = el("span.dim");
   const rows = [];
   let before = null;
@@ -79,7 +96,7 @@ export function page({ main, key, query, go, watch }) {
     main,
     el(
       "div.page",
-      crumbs,
+      where,
       el("div.head", title, count),
       el(
         "div.filters",
@@ -105,12 +122,9 @@ export function page({ main, key, query, go, watch }) {
     if (!more) rows.length = 0;
     rows.push(...body.rows);
     before = body.before || null;
-    fill(
-      crumbs,
-      el("a", { href: `${BASE}/` }, "Sessions"),
-      " / ",
-      el("a", { href: `${BASE}/s/${key}` }, brief(body.name || key, 120)),
-    );
+    const name = brief(body.name || key, 120);
+    fill(where, crumbs(key, "History", el("a", { href: `${BASE}/s/${key}` }, name)));
+    setTitle(`History: ${harmless(body.name || key).slice(0, 80)}`);
     fill(count, plural(body.total ?? rows.length, "event"));
     draw();
   }
@@ -157,7 +171,7 @@ export function page({ main, key, query, go, watch }) {
 export function gone(node, error, key, was = false) {
   const lost = error.status === 404;
   const words = key.split("-").slice(0, -1).join(" ");
-  document.title = "Not found · tildone";
+  setTitle("Not found");
   fill(
     node,
     el(

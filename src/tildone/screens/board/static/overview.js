@@ -83,6 +83,7 @@ export function page({ main, go, watch, readonly }) {
       ),
       needs,
       chips,
+      el("h2.sr", "Sessions"),
       list,
       none,
     ),

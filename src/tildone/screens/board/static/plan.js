@@ -27,11 +27,14 @@ export class PlanView {
     /** @type {any[]} */
     this.sections = [];
     this.check = el("div.plan-checks");
+    this.checkPrint = "";
     this.empty = el("section.phase", el("p.none.dim", "No tasks yet. Add one, or wait for the agent to."));
     /** @type {Map<number, {phase: any, place: number}>} */
     this.index = new Map();
     /** @type {any[] | null} */
     this.indexed = null;
+    /** @type {any[]} */
+    this.arranged = [];
     /** @type {any} */
     this.model = null;
     /** @type {number | null} */
@@ -87,12 +90,18 @@ export class PlanView {
     } else this.arrange();
   }
 
+  // Shows what a person asked for, until it is answered.
+  pend(pending) {
+    if (this.model && !this.model.past) this.set({ ...this.model, pending }, true);
+  }
+
   settle() {
     if (this.stale && this.model) this.set(this.model);
   }
 
   // The task with a number, and where it is.
   at(number) {
+    if (!this.model) return undefined;
     if (this.indexed !== this.model.phases) {
       this.indexed = this.model.phases;
       this.index = new Map();
@@ -124,6 +133,7 @@ export class PlanView {
 
   arrange() {
     this.stale = false;
+    this.arranged = this.model.phases;
     const focus = focusIn(this.list);
     const [row, part] = focus?.dataset.part ? [focus.closest("li.task"), focus.dataset.part] : [];
     const { phases } = this.model;
@@ -136,8 +146,8 @@ export class PlanView {
       this.head(this.sections[index], phase, index);
     });
     const last = this.sections[this.addTo ?? -1] || this.sections.at(-1);
-    if (last && some && this.canAdd()) last.node.append(this.adding);
-    else this.adding.remove();
+    if (!last || !some || !this.canAdd()) this.adding.remove();
+    else if (last.node.lastChild !== this.adding) last.node.append(this.adding);
     if (!some && this.canAdd()) this.empty.append(this.adding);
     arrangeIn(this.list, some ? [...this.sections.map((section) => section.node), this.check] : [this.empty]);
     this.drawCheck();
@@ -149,6 +159,10 @@ export class PlanView {
   }
 
   drawCheck() {
+    const { check, checks, outputs, past, pending } = this.model;
+    const print = JSON.stringify([check, checks, outputs?.get(0), Boolean(past), pending?.get(0)]);
+    if (this.checkPrint === print) return;
+    this.checkPrint = print;
     const own = focusIn(this.check)?.textContent;
     fill(this.check, planCheck(this));
     if (own !== undefined) buttonOf(this.check, own)?.focus({ preventScroll: true });
@@ -156,8 +170,9 @@ export class PlanView {
 
   // The rows that belong into the document now, in their lists.
   paint() {
-    const { phases } = this.model || {};
-    if (!phases || !this.index.size) return;
+    // Those that were arranged last: while a person holds a row, tasks that came, went or moved wait.
+    const phases = this.arranged;
+    if (!phases.some((phase) => phase.tasks.length)) return;
     const lists = phases.map((phase, index) => ({
       node: this.sections[index].list,
       tasks: this.folded.has(phase.name || "") ? [] : phase.tasks,
@@ -165,7 +180,10 @@ export class PlanView {
     const kept = new Set();
     const held = new Set([this.current, this.editing, this.dragging?.row.task.number]);
     this.window.paint(lists, held, (task, list, place, count) => {
-      const { li } = this.draw(task, phases[lists.indexOf(list)]);
+      const now = this.at(task.number);
+      const { li } = now
+        ? this.draw(now.phase.tasks[now.place], now.phase)
+        : this.draw(task, phases[lists.indexOf(list)]);
       li.setAttribute("aria-posinset", String(place + 1));
       li.setAttribute("aria-setsize", String(count));
       kept.add(task.number);
@@ -217,8 +235,7 @@ export class PlanView {
       );
     }
     if (folded) list.remove();
-    else if (phase.name) node.firstChild.after(list);
-    else if (list.parentNode !== node) node.prepend(list);
+    else if (list.parentNode !== node) phase.name ? node.firstChild.after(list) : node.prepend(list);
     if (held) [...node.querySelectorAll(".phase-head button")].find((each) => each.className === held)?.focus();
   }
 
@@ -241,10 +258,10 @@ export class PlanView {
     const draft = this.drafts.get(task.number);
     if (this.editing === task.number || this.dragging?.row === row) return row;
     const li = row.li;
+    // An empty lane is the same at any scale.
     const bars = JSON.stringify([
-      stretches,
-      until,
-      scale && [scale.begin, scale.end, scale.width, scale.zoom, scale.ticks[0]],
+      Boolean(scale),
+      stretches?.length && [stretches, until, scale?.begin, scale?.end, scale?.width, scale?.zoom, scale?.ticks[0]],
     ]);
     if (row.bars !== bars) {
       row.bars = bars;

@@ -8,7 +8,7 @@ import { gridLines, hatch, scaleOf } from "./lanes.js";
 import { strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
-import { eventRow, gone } from "./log.js";
+import { crumbs, eventRow, gone } from "./log.js";
 import { clock, moment, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
@@ -19,6 +19,7 @@ import { Glance, namedTask } from "./glance.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 import { changed, started, whole } from "./shown.js";
+import { setTitle } from "./title.js";
 
 /**
  * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
@@ -65,10 +66,21 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   };
   let failed = false;
   let forgotten = false;
+  // Known before each drawing: to ask for it then would take a layout of the page.
+  let chartWidth = 0;
   let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
-  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, load, look: checks.look });
+  const work = edits({
+    key,
+    model,
+    redraw: (own) => draw(own),
+    showPending: () => plan.pend(work.pending),
+    letters,
+    accept,
+    load,
+    look: checks.look,
+  });
   work.act.glance = (number) => glance.open(number);
   work.act.allowed = () => Boolean(model.checks?.may_approve);
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
@@ -81,7 +93,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     closed: (number) => plan.rows.get(number)?.li.querySelector('[data-part="text"]')?.focus({ preventScroll: true }),
   });
   const scrub = new Scrub({ move, zoom });
-  area.append(lines, plan.node, head_line);
+  area.append(el("h2.sr", "Plan"), lines, plan.node, head_line);
   const body = el("div.s-main");
   body.append(banner, needs, area, scrub.node);
   const side = el(
@@ -155,8 +167,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       // Without the newest event, the others cannot be put in order: everything is read again.
       forgotten = Boolean(got.head && !last);
       if (!next || forgotten) return false;
+      // A frame and the answer to an edit tell the same.
+      if (next === before) return true;
       model.session = next;
-      if (next !== before) learn(got.rows, last);
+      learn(got.rows, last);
     }
     if (before && before.closed !== undefined && got.closed > before.closed) {
       tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
@@ -217,7 +231,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   }
 
   function layout(own = false) {
-    const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
+    chartWidth ||= scrub.chart.clientWidth;
+    const width = Math.max(60, chartWidth || lines.clientWidth || 600);
     const times = model.frozen ? model.frozen.times : axis();
     const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
     const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
@@ -263,7 +278,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   function drawHead() {
     const { session } = model;
-    document.title = `${harmless(session.title || session.name).slice(0, 80)} · tildone`;
+    setTitle(harmless(session.title || session.name).slice(0, 80));
     if (title.textContent !== harmless(session.title || session.name)) {
       fill(title, brief(session.title || session.name, 200));
     }
@@ -289,7 +304,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const held = focusIn(header)?.getAttribute("aria-label");
     fill(
       header,
-      el("p.crumbs", el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
+      crumbs(key, "Plan", brief(session.name, 200)),
       el(
         "div.s-title",
         title,
@@ -449,7 +464,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     layout(true);
   }
 
-  const sizes = new ResizeObserver(() => model.session && !failed && layout());
+  const sizes = new ResizeObserver(([entry]) => {
+    chartWidth = scrub.chart.clientWidth;
+    if (model.session && !failed && entry) layout();
+  });
   sizes.observe(scrub.chart);
   const minute = setInterval(
     () => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(),

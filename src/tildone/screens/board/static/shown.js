@@ -29,7 +29,11 @@ export const started = (got) => ({ ...got, plan: whole(got.plan) });
  */
 export function changed(session, got) {
   const { from, tasks, order, check, rows: _rows, steps, lanes, used, told, ...rest } = got;
-  if (from !== session.head) return got.head === session.head ? session : null;
+  if (got.head === session.head && from !== got.head) {
+    const isNew = Object.entries(rest).some(([name, fact]) => JSON.stringify(session[name]) !== JSON.stringify(fact));
+    return isNew ? { ...session, ...rest } : session;
+  }
+  if (from !== session.head) return null;
   const { plan } = session;
   const phases = order ? ordered(plan, tasks, order) : replaced(plan.phases, tasks);
   for (const [name, news] of Object.entries({ lanes, used, told })) {

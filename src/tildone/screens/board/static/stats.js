@@ -5,8 +5,9 @@ import { hostName } from "./card.js";
 import { scaleOf } from "./lanes.js";
 import { Scrub } from "./scrub.js";
 import { moment, money, plural, span, tokens } from "./time.js";
+import { crumbs, gone } from "./log.js";
+import { setTitle } from "./title.js";
 import { STATUS } from "./words.js";
-import { gone } from "./log.js";
 
 export function page({ main, key, query, watch }) {
   const box = el("div.page");
@@ -83,15 +84,10 @@ async function one(box, key) {
   const worked = stats.tasks.reduce((sum, task) => sum + (task.in_progress_ms || 0), 0);
   const longest = Math.max(1, ...stats.tasks.map((task) => task.in_progress_ms || 0));
   const scrub = new Scrub({ move() {}, zoom() {} });
-  document.title = `Statistics: ${harmless(stats.title).slice(0, 80)} · tildone`;
+  setTitle(`Statistics: ${harmless(stats.title).slice(0, 80)}`);
   redraw(
     box,
-    el(
-      "p.crumbs",
-      el("a", { href: `${BASE}/` }, "Sessions"),
-      " / ",
-      el("a", { href: `${BASE}/s/${key}` }, brief(stats.title, 120)),
-    ),
+    crumbs(key, "Statistics", el("a", { href: `${BASE}/s/${key}` }, brief(stats.title, 120))),
     el("div.head", el("h1", { tabindex: -1 }, "Statistics")),
     el(
       "div.panel.tiles",
@@ -166,7 +162,7 @@ async function all(box, days) {
   const most = Math.max(1, ...stats.days.map((each) => each.done));
   const section = (title, first, rows, ...before) =>
     el("section.panel.chart", el("h2", title), before, table(title, [first, ...FIGURES], rows));
-  document.title = "Statistics · tildone";
+  setTitle("Statistics");
   redraw(
     box,
     el("div.head", el("h1", { tabindex: -1 }, "Statistics"), el("span.dim", plural(stats.sessions, "session"))),

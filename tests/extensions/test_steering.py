@@ -28,9 +28,11 @@ from tildone.run.extensions.indexed import indexed
 from tildone.run.extensions.phased import phases
 from tildone.run.extensions.presence import AT_MOST_EVERY_MS, EVERY_MS, NOTICE, presence, steering
 from tildone.run.extensions.skeleton import NOT_RESTORED
+from tildone.run.transcript import Transcript
 from tildone.stores import parse_address
-from tildone.stores.agents import AgentRegistry
+from tildone.stores.agents import TRANSCRIPT_NOTE, AgentId, AgentRegistry
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.session_file import header
 
 WRITE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}
@@ -125,6 +127,18 @@ async def test_the_agent_is_registered_while_its_conversation_is_open(tmp_path: 
 
     assert (str(agent.id), agent.session, agent.pid) == ("tildone:conversation", "conversation", os.getpid())
     assert (list(agents.all()), len(without.model.requests)) == ([], 2)
+
+
+async def test_where_a_conversation_is_kept_is_noted_for_the_screens(tmp_path: Path) -> None:
+    agents = AgentRegistry(str(tmp_path), "/project")
+    stage = await on_stage(agents=agents)
+    file = "/kept/other.jsonl"
+    kept = Transcript(header("other", "/", 0), now=stage.clock.now, new_id=stage.new_id, file=file)
+
+    await stage.host.open(kept, "new")
+    await stage.host.close()
+
+    assert [agents.note(AgentId("tildone", name), TRANSCRIPT_NOTE) for name in ("conversation", "other")] == ["", file]
 
 
 async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> None:

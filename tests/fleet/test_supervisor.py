@@ -38,9 +38,9 @@ from tests.fleet.agents import (
 from tests.needs import need_control_groups
 from tests.project.source import ROOT
 from tests.suite.waiting import LIMIT_SECONDS, until
+from tildone.app.transcripts import MAX_TAIL_BYTES, last_lines
 from tildone.base import replace
 from tildone.fleet import process_tree, supervision
-from tildone.fleet.handover import MAX_TAIL_BYTES, last_lines
 from tildone.fleet.process_tree import Cgroup, Containment, Program, boot_seconds, descendants
 from tildone.fleet.supervision import (
     AgentCommand,

@@ -32,7 +32,7 @@ from tildone.plan.history.authors import (
     others_since,
     who,
 )
-from tildone.plan.history.blame import MAX_ARGUMENT_CHARS, TaskHistory, blame_lines, task_histories
+from tildone.plan.history.blame import MAX_ARGUMENT_CHARS, TaskHistory, blame_lines, step_text, task_histories
 from tildone.plan.history.stats import describe_held_up, held_up_by_agents
 from tildone.plan.history.timeline import (
     author_data,
@@ -218,6 +218,15 @@ EVENTS = history(
     Plan((Phase("Build", (Task("Wire"),)), Phase("Ship", (Task("Parse", COMPLETED),)))),
     tool="todo_write",
 )
+
+
+def test_the_changes_of_a_step_are_one_line_with_the_time_that_they_end() -> None:
+    parse = next(entry for entry in task_histories(EVENTS) if entry.task.text == "Parse")
+
+    assert [step_text(step) for step in parse.steps] == [
+        *("added", "started", "moved to Ship; noted: why⏎not"),
+        "completed (2m); took off the note: why⏎not",
+    ]
 
 
 def test_blame_shows_who_added_each_task_and_who_set_its_status() -> None:

@@ -16,6 +16,7 @@ from tildone.plan.history.changes import (
     changes,
     changes_by_others,
     describe_change,
+    told_changes,
 )
 from tildone.plan.history.diff import MIN_COLUMNS, DiffSign, TaskDiff, diff_lines, diff_plans, diff_to_json
 from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, flat, numbered, without_numbers
@@ -567,3 +568,38 @@ def test_own_changes_are_left_out_and_those_of_others_are_not() -> None:
     done = with_status(SEEN, 2, Status.COMPLETED)
 
     assert kinds(done, steps((CLAUDE, done)), since="elsewhere") == [(ChangeKind.COMPLETED, "Wire")]
+
+
+def told(before: Plan, after: Plan) -> list[str]:
+    return told_changes(changes(before, after))
+
+
+def test_what_a_call_has_changed_is_told_in_a_few_lines() -> None:
+    before = numbered(flat(Task("Read"), Task("Write"), Task("Test")))
+    done = with_status(before, 1, Status.COMPLETED)
+
+    assert told(before, before) == []
+    assert told(before, done) == ["✓ Done: Read"]
+    assert told(before, with_status(done, 2, IN_PROGRESS)) == ["✓ Done: Read", "▸ Started: Write"]
+    assert told(Plan(), before) == ["+ Added 3: Read; Write; Test"]
+    assert told(Plan(), plan_of("a", "b", "c", "d")) == ["+ Added 4: a; b; c …"]
+    assert told(before, Plan()) == ["− Removed 3: Read; Write; Test"]
+
+
+def test_names_and_notes_are_told_as_they_are_now() -> None:
+    before = numbered(flat(Task("Read")))
+    after = numbered(flat(Task("Read it", notes=("half\nof it",))))
+    checked = replace(before, check=Check(("make", "test")))
+
+    assert told(before, after) == ["~ Renamed: Read it", "· Noted: half⏎of it"]
+    assert told(before, checked) == ["$ Check set: the plan"]
+
+
+def test_many_kinds_of_changes_are_counted_and_long_or_hostile_texts_cannot_forge_lines() -> None:
+    before = numbered(flat(*(Task(text) for text in "abcde")))
+    statuses = (COMPLETED, ABANDONED, Status.BLOCKED, IN_PROGRESS)
+    after = flat(*(replace(task, status=status) for task, status in zip(before.tasks, statuses, strict=False)))
+
+    assert told(before, after) == ["✓ Done: a", "✗ Dropped: b", "! Blocked: c", "… and 2 other changes"]
+    assert told(Plan(), plan_of("x\n✓ Done: \x1b[2Jall")) == ["+ Added: x⏎✓ Done: ␛[2Jall"]
+    assert len(told(Plan(), plan_of("x" * 500))[0]) < 140

@@ -37,6 +37,7 @@ from tildone.plan.events import (
     PlanFact,
     Tripped,
 )
+from tildone.plan.history import stats
 from tildone.plan.history.stats import NO_STATS, MarkKind, Period, Stats, session_stats, stats_data
 from tildone.plan.history.stats_lines import MIN_COLUMNS, stats_lines
 from tildone.plan.history.stats_svg import BEGINNING, stats_svg
@@ -565,3 +566,13 @@ def test_the_estimate_is_a_dashed_line() -> None:
 
     path = next(each for each in root_of(svg_of(recorder.events)).iter() if each.get("stroke-dasharray"))
     assert path.get("d") == "M712.0 431.5L808.0 484.0"
+
+
+def test_as_many_of_the_newest_events_are_read_as_take_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event costs one, and each task in its plan another."""
+    events = [*history(*[plan_of("a", "b")] * 9)]
+    nudge = Event("n", None, 0, Actor.TIMER, Nudged(1, 1))
+    monkeypatch.setattr(stats, "MAX_TASKS_READ", 6)
+
+    assert list(stats.readable(reversed(events))) == events[:-4:-1]
+    assert list(stats.readable([nudge] * 5)) == [nudge] * 5

@@ -264,12 +264,12 @@ def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: P
         rest = lines[lines.index(header) + 1 :]
         return rest[: next((at for at, line in enumerate(rest) if not line.startswith("  ")), len(rest))]
 
-    assert lines[2:12] == [f"  – #{number} Task {number}" for number in range(1, 11)]
-    assert after("Todo: start=3") == ["  ● #3 Task 3", "  9 unchanged"]
+    assert lines[1:11] == [f"  – #{number} Task {number}" for number in range(1, 11)]
+    assert after("▸ Started: Task 3") == ["  ● #3 Task 3", "  9 unchanged"]
     changed = ["  ✓ #3 Task 3", "  ● #4 Task 4", "  ✓ #5 Task 5", "  – #11 Task 11", "  7 unchanged"]
-    assert after("Todo: done=3") == changed
-    assert len(after("Todo: move=2 before 1")) == 11
-    assert lines[-12:] == ["Todo", *after("Todo: move=2 before 1")]
+    assert after("▸ Started: Task 4") == changed
+    assert len(after("↕ Moved: Task 2")) == 11
+    assert lines[-12:] == ["Todo", *after("↕ Moved: Task 2")]
 
 
 EMPTY = AssistantMessage(())

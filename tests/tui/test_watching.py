@@ -12,7 +12,9 @@ from typing import cast
 
 import pytest
 from rich.style import Style
+from textual._xterm_parser import XTermParser
 from textual.keys import _character_to_key
+from textual.pilot import Pilot
 
 from tests.cli.person import Person, Terminal
 from tests.plans import COMPLETED, IN_PROGRESS
@@ -42,6 +44,7 @@ from tildone.plan.ops import Append, Mark, Numbered
 from tildone.plan.text.styles import Role, Span, display_width, plain
 from tildone.screens.watch.actions import FOOTERS, KEYS
 from tildone.screens.watch.app import Start, WatchApp
+from tildone.screens.widgets.bursts import keys_of_one_read
 from tildone.screens.widgets.keys import PALETTES, Line, padded, painted, spread, theme_for
 from tildone.screens.widgets.plan import PlanOptions, plan_rows
 from tildone.screens.widgets.prompt import DetailReader, LineInput, Pane, footer_line, help_lines, shown_keys
@@ -480,6 +483,49 @@ def test_from_the_list_to_a_plan_an_edit_and_out(person: Person) -> None:
     assert answer.code == 0
     assert "\x1b[?1049l" in answer.out  # leaves the full screen
     assert "✓ #1 Write the parser" in person.says("todo", "--session", "grammar")
+
+
+def test_what_arrives_together_with_the_slash_is_the_filter(person: Person) -> None:
+    """As on a slow line: the keys come in one read, and `p` would pause the agent."""
+    terminal = at_terminal(person)
+    terminal.until("next: Write the parser")
+    terminal.type(b"/imp")
+    terminal.until("Nothing contains “imp”")
+    terminal.type(b"\x1b")
+    terminal.until_after("imp", "next: Write the parser")
+    terminal.end(b"q")
+
+    assert "paused" not in person.says("log", "--session", "grammar")
+
+
+@pytest.mark.parametrize("keys", [b"pj", b"jp", b"rs", b"imp"])
+def test_no_letter_that_arrives_with_others_acts_on_an_agent(person: Person, keys: bytes) -> None:
+    terminal = at_terminal(person)
+    terminal.until("next: Write the parser")
+    terminal.type(keys)
+    terminal.until("Several keys came at once")
+    assert "paused" not in person.says("log", "--session", "grammar")
+
+    terminal.type(b"p")
+    terminal.until("paused by")
+    terminal.end(b"q")
+
+    assert person.says("log", "--session", "grammar").count("paused") == 1
+
+
+async def type_burst(pilot: Pilot[None], keys: str) -> None:
+    """Press keys that arrive in one read, and wait until they are handled."""
+    for message in keys_of_one_read(XTermParser(), keys):
+        pilot.app.post_message(message)
+    await pilot.pause()
+
+
+async def test_a_question_is_not_answered_by_letters_that_arrive_together(several: World) -> None:
+    async with watching(several, Start("grammar")) as pilot:
+        await sees(pilot, "s", "Stop the agent on grammar?")
+        await type_burst(pilot, "yy")
+        await sees(pilot, "j", "Stop the agent on grammar?")
+        await sees(pilot, "y", lambda: several.session("grammar").state.directive is Directive.STOP)
 
 
 COLORS = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m")

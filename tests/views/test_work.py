@@ -569,7 +569,7 @@ def test_what_waits_for_a_person_is_first_and_the_newest_end_before_older_ones()
         "done-new",
         "done-old",
     ]
-    assert state_counts(ordered, NOW).startswith("2 asking, 1 waiting, 1 failed, 1 lapsed, 1 running, 1 pausing")
+    assert state_counts(ordered, NOW).startswith("2 need you, 1 waiting, 1 failed, 1 worker lost, 1 working, 1 pausing")
     assert state_counts([], NOW) == ""
 
 
@@ -588,7 +588,7 @@ def test_a_question_takes_the_place_of_the_task() -> None:
 
     assert row_state(asking, NOW) == "asking"
     [line] = texts([asking])
-    assert line == f"r  asking          1/3    $1.50     5 s  {'build-7/1/a':<24}  asks: May I?⏎Really"
+    assert line == f"r  needs you        1/3    $1.50     5 s  {'build-7/1/a':<24}  asks: May I?⏎Really"
     assert "Deploy" in texts([row("r", task="Deploy")])[0]
     assert texts([row("r", LeaseState.DONE)]) == ["r  done            0/0              5 s"]
 

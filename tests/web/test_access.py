@@ -222,6 +222,22 @@ def test_no_path_leads_out_of_the_files_of_the_pages(browser: Browser) -> None:
     assert [path for path in paths if browser.get(path).status != 404] == []
 
 
+def test_who_looks_in_a_browser_reads_a_page_about_what_is_missing_and_programs_read_json(browser: Browser) -> None:
+    page = browser.get("/nothing/here", Accept="text/html,*/*")
+    elsewhere = browser.get("/", Accept="text/html", Host="board.example.org")
+    export = browser.get("/s/x-0123456789.md", Accept="text/html")
+
+    assert (page.status, elsewhere.status, export.status) == (404, 421, 404)
+    assert all(each.headers["content-type"].startswith("text/html") for each in (page, elsewhere, export))
+    assert b"<h1>There is nothing at this address.</h1>" in page.body
+    assert b'href="/">All sessions</a>' in page.body
+    assert b"--public-url URL</p>" in elsewhere.body
+    assert b"All sessions" not in elsewhere.body
+    assert b"not in the store" in export.body
+    assert browser.get("/nothing/here", Accept="*/*").json["error"] == "There is nothing at this address."
+    assert browser.get("/api/nothing", Accept="text/html").json["error"] == "There is nothing at this address."
+
+
 def test_nothing_is_served_outside_of_the_base_path_and_the_cookie_is_for_this_board_alone(place: Place) -> None:
     """No script reads it."""
     with board(place, "--base-path", "/plans/") as running:

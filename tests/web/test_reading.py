@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.test_agents import TRANSCRIPTS
 from tests.stores.postgres import needs_server, running_server
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import TIMEOUT_SECONDS, Browser, Place, RunningBoard, board, until
@@ -16,11 +17,13 @@ from tildone.app.opening import run_leases
 from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
-from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, PlanChanged
+from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, Nudged, PlanChanged
 from tildone.plan.lists import WorkerInfo
-from tildone.plan.model import Status, Task, with_status
+from tildone.plan.model import Phase, Plan, Status, Task, numbered, with_status
 from tildone.plan.ops import Append, At, Mark, Note, Numbered, Rename
 from tildone.plan.runs import Claimer, NewRun, WorkOutcome
+from tildone.screens.board.reading import Figures as BoardFigures
+from tildone.stores.agents import TRANSCRIPT_NOTE, AgentId, AgentRegistry
 
 HOSTILE = "<script>alert(1)</script>\u202e\u200b\x1b[31m\x00\ud800</style>" + "x" * 2000
 
@@ -176,9 +179,94 @@ def test_statistics_of_one_session_and_of_all(browser: Browser, shared_place: Pl
     shared_place.session("never planned").set_directive(Directive.PAUSE)
 
     assert (one["closed"], one["total"], len(one["open"]), isinstance(one["from"], int)) == (1, 1, 2, True)
-    assert overall["days"][-1]["done"] >= 1
+    assert (overall["days"][-1]["done"], overall["period"]["done"]) >= (1, 1)
     assert len(browser.get("/api/stats?days=3").json["days"]) == 3
     assert browser.get(f"/api/s/{browser.key('never planned')}/stats").json["total"] == 0
+
+
+def test_figures_by_day_agent_and_model(place: Place) -> None:
+    day, at = 86_400_000, now()
+    one, two = Task("One", number=1), Task("Two", number=2)
+    half = with_status(Plan((Phase("", (one, two)),)), {1}, Status.COMPLETED)
+    done = with_status(half, {2}, Status.COMPLETED)
+    claude = Author("Mara", "claude:1", "opus")
+    events = [
+        Event(
+            "e1",
+            None,
+            at - 20 * day,
+            Actor.AGENT,
+            PlanChanged(Plan((Phase("", (one, two)),))),
+            claude,
+            usage=used(100, 1),
+        ),
+        Event("e2", "e1", at - 2 * day, Actor.TIMER, Nudged(1, 1), claude),
+        Event("e3", "e2", at - 2 * day, Actor.AGENT, PlanChanged(half), claude, usage=used(160, 1.5)),
+        Event("e4", "e3", at, Actor.USER, PlanChanged(done), Author("Mara")),
+    ]
+    for event in events:
+        place.store().append("counted", event)
+    with board(place) as running:
+        found = running.browser().get("/api/stats").json
+
+    by_agent = {"done": 1, "nudges": 1, "let_goes": 0, "tokens": 60, "cost": 0.5}
+    by_person = {"done": 1, "nudges": 0, "let_goes": 0, "tokens": 0, "cost": 0}
+    assert found["agents"] == [{"agent": "claude"} | by_agent, {"agent": ""} | by_person]
+    assert found["models"] == [{"model": "opus"} | by_agent]
+    assert found["period"] == {name: by_agent[name] + by_person[name] for name in by_agent}
+    days = [{name: each[name] for name in by_agent} for each in found["days"]]
+    assert (days[-3], days[-1], sum(each["done"] for each in days)) == (by_agent, by_person, 2)
+    assert found["partial"] is False
+
+
+def test_figures_say_that_something_was_left_out() -> None:
+    plans = [PlanChanged(Plan((Phase("", (Task("One"), Task("Two"))),)))] * 3
+    newest_first = [Event(f"e{n}", None, now(), Actor.AGENT, fact, Author()) for n, fact in enumerate(plans)]
+    nudges = [Event(f"n{n}", None, now(), Actor.TIMER, Nudged(1, 1), Author()) for n in range(600)]
+
+    assert BoardFigures(3).count([newest_first, newest_first]) is False
+    assert BoardFigures(3, most_tasks=5).count([newest_first]) is True
+    assert BoardFigures(3, most_tasks=5).count([newest_first, newest_first]) is True
+    many = BoardFigures(3)
+    assert many.count([nudges]) is True
+    assert many.period["nudges"] == 500
+    # The first day is not a whole one: it is left out.
+    early = BoardFigures(3)
+    assert early.count([[Event("e", None, early.begin + 1, Actor.TIMER, Nudged(1, 1), Author())]]) is False
+    assert early.period["nudges"] == 0
+
+
+def used(tokens: int, cost: float) -> AgentUsage:
+    return AgentUsage(tokens, None, cost)
+
+
+def test_a_task_at_a_glance_and_its_agents_lines_for_the_person_who_started_the_board(place: Place) -> None:
+    held = Task("One", Status.IN_PROGRESS, ("half",), 1, owner="claude:1")
+    plan = numbered(Plan((Phase("Build", (held, Task("Two", number=2))),)))
+    agent = Author("Ada", "claude:1")
+    place.store().append("seen", Event("e1", None, now(), Actor.AGENT, PlanChanged(plan), agent))
+    settings = place.settings()
+    registry = AgentRegistry(settings.agents_dir, settings.project)
+    registry.set_note(AgentId("claude", "1"), TRANSCRIPT_NOTE, str(TRANSCRIPTS / "claude.jsonl"))
+    place.session("seen").change([Note(At((0,)), "more")])
+    token = place.run("board", "token", "add", "Mara").stdout.split()[-1]
+    with board(place) as running:
+        own, other = running.browser(), running.browser(token)
+        path = f"/api/s/{own.key('seen')}/task"
+        mine, theirs = own.get(f"{path}/1").json, other.get(f"{path}/1").json
+        missing = [own.get(f"{path}/{item}").status for item in ("3", "0", "x", "1x", "9" * 20)]
+
+    assert (mine["text"], mine["word"], mine["phase"], mine["notes"]) == (
+        "One",
+        "in progress",
+        "Build",
+        ["half", "more"],
+    )
+    assert [line["what"] for line in mine["history"]][-1] == "noted: more"
+    assert (mine["agent"], mine["last_lines"] != []) == ("claude:1", True)
+    assert theirs | {name: mine[name] for name in ("last_lines", "cost")} == mine
+    assert theirs["last_lines"] == []
+    assert missing == [404] * 5
 
 
 def test_exports(browser: Browser, shared_place: Place, tmp_path: Path) -> None:

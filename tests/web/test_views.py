@@ -14,13 +14,13 @@ from tildone.log.session import Session
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor, AgentUsage, Author, Call, Event, Labelled, Nudged, PlanChanged
 from tildone.plan.gate import Patience
+from tildone.plan.history import stats
 from tildone.plan.model import Phase, Plan, Status, Task, with_status
 from tildone.plan.ops import Append, Insert, Mark, Move, Note, Numbered, Op, Order, Remove, Rename, Touch, Write
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board import views
 from tildone.screens.board.views import (
     MAX_FOLLOWED,
-    MAX_TASKS_READ,
     MAX_VERSIONS,
     MAX_VIEWS,
     SessionView,
@@ -279,7 +279,7 @@ def test_of_a_long_plan_few_events_are_read(session: Session) -> None:
 
     found = ShownPage(view_of(session).whole(ROW)).session
 
-    assert MAX_TASKS_READ == 40_000
+    assert stats.MAX_TASKS_READ == 40_000
     assert [row["what"] for row in found["history"]["rows"]] == [["completed #3 “Task 0.2”"]]
     assert found["history"]["before"] == found["history"]["rows"][0]["parent"]
 
@@ -289,7 +289,7 @@ def test_nudges_alone_do_not_hide_the_plan(session: Session, monkeypatch: pytest
     for count in range(3):
         nudge = Event(f"n{count}", session.state.head, 5, Actor.TIMER, Nudged(count + 1, count + 1), Author())
         session.store.append(session.name, nudge)
-    monkeypatch.setattr(views, "MAX_TASKS_READ", 1)
+    monkeypatch.setattr(stats, "MAX_TASKS_READ", 1)
 
     found = ShownPage(view_of(session).whole(ROW)).session
 
@@ -333,7 +333,7 @@ def test_a_call_before_the_events_that_are_read_is_looked_for_once(
         session.store.append(session.name, called)
     for number in (1, 2, 3):
         session.change([Mark(Numbered((number,)), Status.COMPLETED)])
-    monkeypatch.setattr(views, "MAX_TASKS_READ", 4)
+    monkeypatch.setattr(stats, "MAX_TASKS_READ", 4)
 
     assert [event.id for event in view_of(session).newest_call] == ["called"] * calls
 

@@ -11,13 +11,15 @@ from functools import partial
 
 from tildone.app import commands, moves
 from tildone.app.answering import answer_need
-from tildone.app.check_states import owner_name
+from tildone.app.check_states import CheckFacts, owner_name
 from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
 from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
+from tildone.app.glance import TaskGlance, task_glance
 from tildone.app.settings import Settings
 from tildone.app.who import STEERED, steer_sessions
-from tildone.base import TYPE_CHECKING, TildoneError, value
+from tildone.base import TYPE_CHECKING, NotFound, TildoneError, value
+from tildone.base.ids import now
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -59,6 +61,16 @@ class Editor:
 
     def apply(self, session: str, command: Command) -> Notice:
         return _caught(lambda: Notice(edit(self._session(session), command).text))
+
+    def glance(self, session: str, number: int, facts: CheckFacts) -> TaskGlance:
+        """Return a task at a glance; `facts` are what is known of its check.
+
+        Raises TildoneError if the task is not there any more, or the store cannot be read.
+        """
+        found = task_glance(self._settings, self._store, session, number, now=now(), facts=facts)
+        if found is None:
+            raise NotFound(f"there is no task #{number} any more")
+        return found
 
     def done(self, session: str, number: int) -> Notice:
         """Mark a task as done. Its check is run first, and has to pass."""

@@ -221,6 +221,11 @@ def check_approvals(settings: Settings) -> Approvals:
     )
 
 
+def check_outputs(settings: Settings) -> str:
+    """Return the folder with the outputs of checks that did not pass; empty if none are kept."""
+    return _data_folder(settings, "outputs")
+
+
 def _data_folder(settings: Settings, name: str) -> str:
     """Return a folder for files of one person on this machine; empty if there is none, as in a store in memory."""
     return os.path.join(os.path.dirname(settings.agents_dir), name) if settings.agents_dir else ""

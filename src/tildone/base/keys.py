@@ -92,6 +92,7 @@ PLAN_BINDINGS: KeyBindings = {
     "task.moveUp": "K,shift+up",
     "task.add": "a",
     "task.note": "n",
+    "task.glance": "i",
     "task.check": "c",
     "task.approve": "C",
     "task.verify": "v",

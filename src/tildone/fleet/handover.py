@@ -6,17 +6,14 @@ Task texts, questions, answers and reasons were written by people, models and pr
 only, where they cannot look like a part of the prompt.
 
 What the agent before said and did last is the end of its transcript, or else of what it printed. Hooks of several
-agents name the file with the transcript of the conversation, one JSON object on each line, in the file that
-`TRANSCRIPT_VARIABLE` names. The formats are those of Claude Code, Codex, Gemini CLI and pi; lines that have another
-form are passed over.
+agents name the file with the transcript of the conversation in the file that `TRANSCRIPT_VARIABLE` names.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any
 
+from tildone.app.transcripts import CALL, TranscriptItem, items_in, items_of, last_lines
 from tildone.base import value
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.worktrees import Worktree
@@ -176,17 +173,11 @@ def _listed(title: str, texts: Sequence[str]) -> str:
     return "\n".join([title, *lines]) if texts else ""
 
 
-MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
-"""How many lines of a transcript are read, few of which are messages, and how much of a file to find its last lines."""
-
 MAX_SAID, MAX_CHARACTERS = 30, 400
 """How many messages and calls a successor is told of, and how much of each."""
 
 MARK = "The end of the conversation:"
 """The line of a checkpoint's message after which these lines follow."""
-
-ROLES = ("user", "assistant", "gemini")
-CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
 
 
 def last_messages(note: str, output: str) -> list[str]:
@@ -199,10 +190,8 @@ def last_messages(note: str, output: str) -> list[str]:
             transcript = file.read()
     except OSError:
         transcript = ""
-    # The agent has written it: nothing but a transcript is passed on.
-    is_one = transcript.endswith((".jsonl", ".json")) and os.path.isfile(transcript)
-    said = list(_messages(last_lines(transcript, MAX_ENTRIES))) if is_one else []
-    return (said or list(_messages(last_lines(output, MAX_SAID))))[-MAX_SAID:]
+    said = list(_told(items_in(transcript)))
+    return (said or list(_told(items_of(last_lines(output, MAX_SAID)))))[-MAX_SAID:]
 
 
 def with_messages(message: str, said: Iterable[str]) -> str:
@@ -215,67 +204,12 @@ def messages_in(message: str) -> list[str]:
     return rest.strip().splitlines() if mark else []
 
 
-def last_lines(path: str, count: int) -> list[str]:
-    """Return the last lines of such a file, unchanged: they may contain control characters."""
-    text = _tail(path)
-    if len(text) < MAX_TAIL_BYTES:
-        text = _tail(f"{path}.1") + text
-    lines = text.decode("utf-8", "replace").removesuffix("\n").split("\n")
-    return lines[-count:] if text else []
-
-
-def _tail(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TAIL_BYTES))
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _messages(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            entry = line
-        for text in _parts(entry) if isinstance(entry, dict) else [str(entry)]:
-            words = " ".join(text.split())
-            if words:
-                yield clipped(words, MAX_CHARACTERS)
-
-
-def _parts(entry: dict[str, Any]) -> Iterator[str]:
-    """Yield what an entry of a transcript says: messages, calls of tools, and their results."""
-    if isinstance(entry.get("payload"), dict):
-        # Codex repeats the items of responses as events.
-        message = entry["payload"] if entry.get("type") == "response_item" else {}
-    else:
-        message = entry["message"] if isinstance(entry.get("message"), dict) else entry
-    role = message.get("role") or message.get("type")
-    if role in (*CALLS, *RESULTS):
-        yield from _block(message, "")
-    elif role in ROLES:
-        content, calls = message.get("content"), message.get("toolCalls")
-        blocks = content if isinstance(content, list) else [{"text": content}]
-        for block in (*blocks, *(calls if isinstance(calls, list) else [])):
-            if isinstance(block, dict):
-                yield from _block(block, "assistant" if role == "gemini" else str(role))
-
-
-def _block(block: dict[str, Any], role: str) -> Iterator[str]:
-    kind = block.get("type") or next((name for name in RESULTS if name in block), "")
-    given = next((block[key] for key in ("input", "arguments", "args") if key in block), None)
-    if kind in RESULTS:
-        result = next((block[key] for key in ("content", "output", "functionResponse") if key in block), "")
-        yield f"result: {_text(result)}"
-    elif kind in CALLS or given is not None:
-        yield f"call: {block.get('name', '')} {given if isinstance(given, str) else json.dumps(given)}"
-    elif isinstance(block.get("text"), str) and block["text"]:
-        yield f"{role}: {block['text']}"
-
-
-def _text(result: object) -> str:
-    if isinstance(result, list):
-        return " ".join(str(block.get("text", "")) for block in result if isinstance(block, dict))
-    return result if isinstance(result, str) else json.dumps(result)
+def _told(said: Iterable[TranscriptItem]) -> Iterator[str]:
+    for each in said:
+        text = each.text
+        if each.who == CALL:
+            given = each.arguments
+            text += f" {given if isinstance(given, str) else json.dumps(given)}"
+        words = " ".join(f"{each.who}: {text}".removeprefix(": ").split())
+        if words:
+            yield clipped(words, MAX_CHARACTERS)

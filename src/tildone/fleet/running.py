@@ -15,6 +15,7 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
+from tildone.app.transcripts import last_lines
 from tildone.base import Refused, RunFenced, StoreError, TildoneError, replace, value
 from tildone.base.files import replace_file
 from tildone.base.ids import now, timestamp
@@ -33,7 +34,6 @@ from tildone.fleet.handover import (
     RunOrder,
     ending_of,
     is_done,
-    last_lines,
     out_of_order,
     prompt_for,
     with_last_messages,

@@ -794,8 +794,8 @@ class Session:
 
     def _with_results(self, reply: Reply, outcome: Outcome) -> Reply:
         """Return the reply with the results of the checks that did not pass, and news of the tasks of other agents."""
-        if self._writer.news:
-            reply = replace(reply, text=f"{reply.text}\n{self._writer.news}")
+        news = f"\n{self._writer.news}" if self._writer.news else ""
+        reply = replace(reply, text=f"{reply.text}{news}", outcome=outcome)
         if not has_checks(outcome.after):
             return reply
         from tildone.plan.text.proofs import results

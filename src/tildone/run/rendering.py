@@ -8,8 +8,8 @@ from typing import Any
 
 from tildone.run.events import RetryStart
 from tildone.run.host import Renderer
-from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text
-from tildone.run.kit.defaults import call_component, default_call, default_result, result_component
+from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text, stacked
+from tildone.run.kit.defaults import call_component, default_call, default_result, result_component, told_spans
 from tildone.run.kit.definition import ToolDefinition, ToolResult, markup
 from tildone.run.messages import CustomMessage, text_of
 
@@ -46,7 +46,15 @@ class CallRow:
         """Whether the result replaces the line of the call."""
         return self._tool is not None and self._tool.merged
 
-    def header(self, options: RenderOptions) -> Component:
+    @property
+    def tells(self) -> bool:
+        """Whether the line of the call is known only when the call has ended."""
+        return self._tool is not None and self._tool.tells
+
+    def header(self, options: RenderOptions, result: ToolResult | None = None) -> Component:
+        """Return the line of the call, or what it has changed if that is known from its result."""
+        if result is not None and result.told and self.tells:
+            return stacked(*(Text(told_spans(line)) for line in result.told))
         if self._tool is None:
             return Text(self.name, bold=True)
         try:

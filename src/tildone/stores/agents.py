@@ -576,8 +576,13 @@ FORMER_NOTE = "former"
 CLAIM_NOTE = "claim"
 """Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
 
+TRANSCRIPT_NOTE = "transcript"
+"""Name of a note: the file with the transcript of the agent's conversation. It outlives the record."""
+
 CONTINUED_NOTE = "continued"
 """Name of a note: a stroke for each stop since the agent began to count how often in a row it goes on."""
+
+_LASTING_NOTES = (LIST_NOTE, FORMER_NOTE, TRANSCRIPT_NOTE)
 
 SUBAGENT_MARK = "#sub:"
 """Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
@@ -701,7 +706,7 @@ class AgentRegistry:
         """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
         own = digest(str(agent_id))
         for name in self._names():
-            if name.partition(".")[0] == own and name not in (f"{own}.{LIST_NOTE}", f"{own}.{FORMER_NOTE}"):
+            if name.partition(".")[0] == own and name.partition(".")[2] not in _LASTING_NOTES:
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:
@@ -839,6 +844,22 @@ def active_everywhere(folder: str, now: int, *, marked_only: bool = False) -> It
         registry.folder = os.path.join(folder, name)
         if registry.has_markers or not marked_only:
             yield from (agent for agent in registry.live(now) if agent.is_active(now))
+
+
+def noted_everywhere(folder: str, agent_id: AgentId, name: str) -> str:
+    """Return a note about an agent of any project, from the folder that the registries of all projects share."""
+    try:
+        registries = sorted(os.listdir(folder))
+    except OSError:
+        return ""
+    file = f"{digest(str(agent_id))}.{name}"
+    for registry in registries:
+        try:
+            with open(os.path.join(folder, registry, file), encoding="utf-8") as note:
+                return note.read()
+        except (OSError, ValueError):
+            continue
+    return ""
 
 
 def _encode(agent: Agent) -> str:

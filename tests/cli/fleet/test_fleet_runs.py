@@ -60,7 +60,7 @@ def test_a_run_is_listed_with_its_worker_and_the_task_made_printable(operator: O
 
     shown = operator.fleet("ls")
 
-    assert shown.startswith(f"{run}  running")
+    assert shown.startswith(f"{run}  working")
     assert "0/2" in shown
     assert "elsewhere/1/a" in shown
     assert "wipe" in shown

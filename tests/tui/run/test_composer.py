@@ -289,7 +289,7 @@ async def test_copy_copies_the_last_answer_clear_empties_the_screen_and_help_lis
         await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
         assert screen.server.requests == []
         await screen.send("/copy", "There is no answer to copy")
-        await screen.send("Go", "a list", "ready")
+        await screen.send("Go", "a list", "idle")
         await screen.send("/copy", "Copied")
         assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
         await screen.send("/model openai-chat:another", "answers from now on")

@@ -44,7 +44,7 @@ async def test_an_answer_is_streamed_while_the_person_types_and_escape_stops_the
         assert screen.draft == "hello there"
         await screen.shows("esc stop")
         screen.server.release()
-        await screen.shows("First line.", "Second line.", "ready")
+        await screen.shows("First line.", "Second line.", "idle")
         assert screen.draft == "hello there"
 
 
@@ -241,7 +241,7 @@ async def test_a_countdown_is_shown_and_a_key_or_a_paste_stops_it_and_is_typed(t
         assert screen.draft == ""
         await asyncio.sleep(3.5)
         assert len(screen.server.requests) == 2
-        await screen.shows("stopped")
+        await screen.shows("idle")
         await screen.send("Again", "Goes on by itself")
         await screen.type("w")
         await screen.hides("Goes on by itself")
@@ -372,7 +372,8 @@ async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(t
         await screen.shows("The end.")
 
         assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
-        assert roles(screen, "✓").count(Role.SUCCESS) == len(turns) - 2
+        assert roles(screen, "✓").count(Role.SUCCESS) == 3
+        assert roles(screen, "▸") == [Role.ACCENT]
 
 
 async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:

@@ -228,7 +228,7 @@ def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelSer
     screen = tmux("--model", CHAT)
     screen.send("early")
 
-    screen.until("❯ early", "ready")
+    screen.until("❯ early", "idle")
 
 
 @pytest.mark.slow
@@ -258,7 +258,7 @@ def test_an_error_in_the_screen_restores_the_terminal(person: Person, server: Mo
     (person.folder / "broken.py").write_text(BREAKS_THE_SCREEN, encoding="utf-8")
     server.script = (DONE,)
     screen = tmux("--model", CHAT, "--extension", "broken.py")
-    screen.until("ready")
+    screen.until("idle")
     screen.send("/break")
     screen.keys("Enter")
     time.sleep(0.5)
@@ -279,7 +279,7 @@ def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: Model
     screen = tmux("Plan it", "--model", CHAT, EDITOR="sed -i s/One/Three/")
     screen.until("Goes on by itself")
     screen.keys("Escape")
-    screen.until("stopped")
+    screen.until("idle")
     screen.send("/todo edit")
     screen.keys("Enter")
     screen.until("The plan, as Markdown", "Three")

@@ -214,7 +214,7 @@ def test_hostile_texts_stay_texts(fleet: FleetStore, see: See) -> None:
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(fleet: FleetStore, see: See, theme: str) -> None:
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(fleet: FleetStore, see: See, theme: str) -> None:
     fill_fleet(fleet.address)
     visitor = see(theme=theme)
     page = visitor.page
@@ -299,6 +299,17 @@ def test_a_page_that_is_not_live_says_so_and_keeps_what_it_shows(fleet: FleetSto
     page.get_by_role("button", name="Change importer").click()
     page.get_by_role("menuitem", name="Pause").click()
     expect(page.locator(".toast")).to_contain_text("The board does not answer")
+
+
+def test_a_run_leads_to_its_session_and_back(fleet: FleetStore, see: See) -> None:
+    fleet.add("importer")
+    page = see().page
+    page.get_by_role("link", name="importer").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("importer")
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fleet")
+    page.go_forward()
+    expect(page.get_by_role("heading", level=1)).to_have_text("importer")
 
 
 def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, see: See) -> None:

@@ -211,8 +211,7 @@ def test_statistics_of_all_sessions_are_numbers_and_a_table(seen: Visitor) -> No
 
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("Statistics")
     expect(seen.page.locator(".tiles")).to_contain_text("12")
-    seen.page.get_by_text("Show as table").first.click()
-    expect(seen.page.get_by_role("table").first).to_be_visible()
+    expect(seen.page.get_by_role("table", name="Per day")).to_be_visible()
     assert findings(seen.page, "statistics") == []
 
 
@@ -305,10 +304,57 @@ def test_the_token_leaves_the_address_at_once_a_used_link_says_so_and_without_a_
 
     expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile("used", re.IGNORECASE))
     expect(page).to_have_url(f"{visitor.board.address}/in")
+    expect(page.locator(".cmd")).to_have_text(["tildone board --new-key", "tildone board"])
     page.goto(visitor.board.address)
-    expect(page.get_by_text("tildone board").first).to_be_visible()
+    expect(page.locator(".empty")).to_contain_text("Sign in")
+    expect(page.locator(".cmd")).to_have_text("tildone board")
     expect(page.get_by_text("small")).to_have_count(0)
     stranger.close()
+
+
+def test_a_tab_that_was_signed_out_keeps_what_it_shows_and_comes_in_with_another_one(
+    path: Path, board: Start, visit: Visit
+) -> None:
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    visitor.is_live()
+    [login], key = visitor.context.cookies(), visitor.page.evaluate("Object.entries(localStorage)[0]")
+    visitor.context.clear_cookies()
+    visitor.sign("first").press("Space")
+    expect(visitor.page.locator(".signed-out")).to_contain_text("What you typed is kept.")
+    expect(visitor.sign("second")).to_be_visible()
+    # A page that is opened now has nothing to keep.
+    tab = visitor.open_page("/")
+    expect(tab.get_by_role("heading")).to_have_text(["Sign in"])
+
+    visitor.context.add_cookies([{"name": login["name"], "value": login["value"], "url": visitor.board.address}])
+    tab.evaluate("([name, key]) => localStorage.setItem(name, key)", key)
+
+    expect(visitor.page.locator(".signed-out")).to_have_count(0)
+    expect(visitor.sign("second")).to_be_visible()
+
+
+@quick
+def test_what_is_missing_is_named_with_a_way_on(path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(path), theme="light")
+    page, missing = visitor.page, "/s/small-0123456789"
+    for address in (missing, f"{missing}/log", f"{missing}/stats"):
+        visitor.go(address)
+        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such session")
+        visitor.is_live()
+        expect(page.locator(".bars")).to_have_count(0)
+        assert findings(page, address) == []
+    page.get_by_role("link", name="Search “small”").click()
+    expect(page.locator(".grid h3")).to_have_text(["small"])
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such session")
+
+    visitor.go("/nothing/is/here")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing at this address.")
+    assert findings(page, "nothing") == []
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.locator(".grid h3")).to_have_text(["small"])
 
 
 @quick

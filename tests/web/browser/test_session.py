@@ -432,9 +432,10 @@ def test_a_person_sets_a_check_which_has_to_pass(project: Project, opened: Visit
     opened.page.get_by_role("button", name="Output").click()
     expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
     opened.page.keyboard.press("Escape")
-    opened.task("first").get_by_role("button", name="What it printed").click()
-    expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
-    opened.page.keyboard.press("Escape")
+    opened.task("first").get_by_role("link", name="failed (exit 1)").click()
+    expect(opened.page.get_by_role("region", name="The end of its output")).to_have_text("what is wrong")
+    opened.page.go_back()
+    expect(opened.page.locator(".glance")).to_be_hidden()
     (project.folder / "ready").touch()
     opened.sign("first").press("Space")
 

@@ -27,7 +27,17 @@ from tildone.plan.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_too
 from tildone.plan.dialects.native import NATIVE
 from tildone.plan.events import Author, Call, Event, PlanChanged
 from tildone.plan.model import Status
-from tildone.stores.agents import CLAIM_NOTE, LIST_NOTE, MODEL_NOTE, Agent, AgentId, AgentRegistry, is_due, machine_name
+from tildone.stores.agents import (
+    CLAIM_NOTE,
+    LIST_NOTE,
+    MODEL_NOTE,
+    TRANSCRIPT_NOTE,
+    Agent,
+    AgentId,
+    AgentRegistry,
+    is_due,
+    machine_name,
+)
 from tildone.stores.assignment import assign_session, is_shared, own_names, own_session
 
 if TYPE_CHECKING:
@@ -178,6 +188,7 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     if parent is not None and named is None and not is_shared(agents):
         named = own_session(agents, event.agent_id(pid))
     agent = assign_session(agents, event.agent_id(pid), pid, now(), named, successor=successor)
+    note_transcript(event, agents, agent)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
@@ -191,6 +202,17 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
+
+
+def note_transcript(event: HookEvent, agents: AgentRegistry, agent: Agent) -> None:
+    """Note where the transcript of the agent's conversation is, for the screens that show its last lines."""
+    transcript = event.text("transcript")
+    try:
+        if transcript:
+            agents.set_note(agent.id, TRANSCRIPT_NOTE, transcript)
+    except (StoreError, ValueError):
+        # A person gets less to read, and nothing depends on it.
+        return
 
 
 def _parent(event: HookEvent, agents: AgentRegistry, pid: int) -> str | None:

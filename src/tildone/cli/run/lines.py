@@ -131,7 +131,7 @@ class EventRenderer:
         self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
         if self.expanded and self._collapsed is not None:
             row, result, options = self._collapsed
-            if not row.is_merged:
+            if not row.is_merged and not row.tells:
                 self.put(row.header(options))
             self._output.put(self._finished_call(row, result, options))
             self._collapsed = None
@@ -181,7 +181,7 @@ class EventRenderer:
         cwd = self._host.ctx.cwd
         row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=lambda: None)
         self._running[event.call_id] = row
-        if not row.is_merged:
+        if not row.is_merged and not row.tells:
             self.put(row.header(RenderOptions()))
 
     def _end_call(self, event: events.ToolExecutionEnd) -> None:
@@ -207,7 +207,7 @@ class EventRenderer:
         below = [[INDENT, *line] for line in lines]
         if below and result.failed:
             below[0][0] = FAILED
-        return below
+        return [*self._lines(row.header(options, result)), *below] if row.tells else below
 
     def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
         return self._fitted(rows(component, NO_KEYS), columns)

@@ -195,12 +195,18 @@ def _changed(before: Plan, after: Plan) -> list[int] | None:
 
 @value
 class Reply:
-    """What a call returns: `text` for the model, `details` for programs, `refusals` for what it did not do of it."""
+    """What a call returns: `text` for the model, `details` for programs, `refusals` for what it did not do of it.
+
+    `outcome` is what it did to the plan, if it was executed.
+    """
 
     text: str
     details: Details
     is_error: bool = False
     refusals: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+
+    __uncompared__ = ("outcome",)
 
     @property
     def failed(self) -> bool:

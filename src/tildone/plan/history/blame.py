@@ -23,7 +23,7 @@ from tildone.plan.model import Plan, Task, numbered
 from tildone.plan.text.amounts import elapsed
 from tildone.plan.text.lists import task_line
 from tildone.plan.text.safe import printable
-from tildone.plan.text.styles import INDENT, Role, Span, clip_line, hanging_lines
+from tildone.plan.text.styles import INDENT, Role, Span, clip_line, hanging_lines, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -172,11 +172,20 @@ def _summary(step: TaskStep) -> TextAndSuffix:
     return Span(", ".join(brief), Role.TEXT), (*_duration(step), *tool)
 
 
-def _details(step: TaskStep) -> list[TextAndSuffix]:
-    details: list[TextAndSuffix] = [
+def step_text(step: TaskStep) -> str:
+    """Return the changes of a step on one line."""
+    return "; ".join(plain((text, *duration)) for text, duration in _described(step))
+
+
+def _described(step: TaskStep) -> list[TextAndSuffix]:
+    return [
         (Span(describe_change(change), Role.TEXT), _duration(step) if change.kind in _TIMED else ())
         for change in step.changes
     ]
+
+
+def _details(step: TaskStep) -> list[TextAndSuffix]:
+    details = _described(step)
     if step.event.author.agent:
         details.append((Span(f"by {describe_author(step.event.author)}", Role.DIM), ()))
     call = step.call

@@ -12,7 +12,7 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.events import PlanChanged
 from tildone.plan.model import DEFAULT_SECONDS, WORD_FIELDS, Check, Phase, Plan, Result, Status, Task, numbered
 from tildone.plan.text.proofs import check_text
-from tildone.plan.text.safe import UNNAMED_PHASE, printable
+from tildone.plan.text.safe import UNNAMED_PHASE, clipped, printable, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -383,6 +383,47 @@ def grouped_sentences(found: Sequence[Change], *, numbers: bool = True) -> list[
             else [(_sentence(change, numbers=numbers), [change]) for change in alike]
         )
     return grouped
+
+
+_TOLD = {
+    ChangeKind.COMPLETED: "✓ Done",
+    ChangeKind.DROPPED: "✗ Dropped",
+    ChangeKind.BLOCKED: "! Blocked",
+    ChangeKind.ADDED: "+ Added",
+    ChangeKind.STARTED: "▸ Started",
+    ChangeKind.REMOVED: "− Removed",
+    ChangeKind.REOPENED: "– Open again",
+    ChangeKind.PAUSED: "– Put back",
+    ChangeKind.RENAMED: "~ Renamed",
+    ChangeKind.MOVED: "↕ Moved",
+    ChangeKind.NOTED: "· Noted",
+    ChangeKind.CHECK_SET: "$ Check set",
+    ChangeKind.CHECK_CHANGED: "$ Check changed",
+    ChangeKind.CHECK_REMOVED: "$ Check removed",
+    ChangeKind.ORDERED: "↕ Ordered",
+    ChangeKind.FILES_SET: "· Files set",
+}
+"""How a person is told what a call has changed, with its sign, the most important first."""
+
+MAX_TOLD, MAX_TOLD_TASKS, MAX_TOLD_CHARACTERS = 4, 3, 120
+"""How many lines tell of one call, of how many tasks each, and how much of the text of a task."""
+
+
+def told_changes(found: Sequence[Change]) -> list[str]:
+    """Return what a call has changed in the plan as a few lines: `✓ Done: Write the parser`, `+ Added 5: A; B; C …`."""
+    lines = [line for kind in _TOLD if (line := _told(kind, [change for change in found if change.kind is kind]))]
+    left = len(lines) - MAX_TOLD
+    return [*lines[: MAX_TOLD - 1], f"… and {left + 1} other changes"] if left > 0 else lines
+
+
+def _told(kind: ChangeKind, alike: Sequence[Change]) -> str:
+    if not alike:
+        return ""
+    told = {ChangeKind.RENAMED, ChangeKind.NOTED}
+    texts = [change.detail or "" if kind in told else change.subject or "the plan" for change in alike]
+    named = "; ".join(clipped(printable(single_line(text)), MAX_TOLD_CHARACTERS) for text in texts[:MAX_TOLD_TASKS])
+    count, more = (f" {len(alike)}" if len(alike) > 1 else ""), (" …" if len(alike) > MAX_TOLD_TASKS else "")
+    return f"{_TOLD[kind]}{count}: {named}{more}"
 
 
 def describe_change(change: Change) -> str:

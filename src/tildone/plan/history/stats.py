@@ -189,6 +189,23 @@ class Stats:
         return [mark for mark in self.marks if mark.kind is kind]
 
 
+MAX_TASKS_READ = 40_000
+"""How many tasks are read, in the plans of all events: reading a plan takes time for each of them."""
+
+
+def readable(newest_first: Iterable[Event]) -> Iterator[Event]:
+    """Yield as many of the newest events as can be read in little time, at least one of them with a plan."""
+    left, has_plan = MAX_TASKS_READ, False
+    for event in newest_first:
+        yield event
+        left -= 1
+        if isinstance(event.fact, PlanChanged):
+            left -= len(event.fact.plan.tasks)
+            has_plan = True
+        if left < 0 and has_plan:
+            return
+
+
 def session_stats(
     oldest_first: Sequence[Event],
     now: int,

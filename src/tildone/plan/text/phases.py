@@ -52,13 +52,24 @@ def write_call(args: object) -> Line:
     return _header(Span("⏳", Role.MUTED), _ops(args))
 
 
-def result(plan: Plan, text: str | None, args: object = None, *, expanded: bool = False, refused: bool = False) -> Line:
-    """Render the ops of a call and the whole plan, or else its text; `refused` in part has the sign of a failure."""
+def result(
+    plan: Plan,
+    text: str | None,
+    args: object = None,
+    *,
+    expanded: bool = False,
+    refused: bool = False,
+    told: Sequence[Line] = (),
+) -> Line:
+    """Render what a call has changed, or else its ops, and the whole plan, or else its text.
+
+    `refused` in part has the sign of a failure.
+    """
     sign = FAILURE if refused else Span("✔", Role.SUCCESS)
-    header = _header(sign, [*_known_ops(args), f"{len(plan.tasks)} tasks"])
+    header = told or [_header(sign, [*_known_ops(args), f"{len(plan.tasks)} tasks"])]
     if not plan.tasks:
-        return _joined([header, (Span(NO_TODOS_TEXT if text is None else text, Role.DIM, lines=True),)])
-    return _joined([header, *_tree(plan, expanded=expanded), *_notes(plan)])
+        return _joined([*header, (Span(NO_TODOS_TEXT if text is None else text, Role.DIM, lines=True),)])
+    return _joined([*header, *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
 def failure(plan: Plan, text: str | None, args: object = None, *, expanded: bool = False) -> Line:

@@ -9,11 +9,12 @@ from tildone.plan.lists import BadRow, RunView, WorkerInfo
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.amounts import about, dollars
 from tildone.plan.text.safe import printable
+from tildone.plan.text.state import counted, run_word
 from tildone.plan.text.styles import Line, Role, Span, clip_text, display_width
 
 MIN_COLUMNS_FOR_ONE_LINE = 110
 UNLIMITED_COLUMNS = 1_000_000
-MAX_NAME_COLUMNS, STATE_COLUMNS, MAX_WORKER_COLUMNS = 32, 10, 24
+MAX_NAME_COLUMNS, STATE_COLUMNS, MAX_WORKER_COLUMNS = 32, 11, 24
 
 QUEUED, DELAYED, RUNNING, LAPSED, ASKING = "queued", "delayed", "running", "lapsed", "asking"
 _ASKED = {
@@ -84,9 +85,9 @@ def listed_first(row: RunRow, now: int) -> tuple[int, int]:
 
 
 def state_counts(rows: Sequence[RunRow], now: int) -> str:
-    """Return how many rows have each state: `2 waiting, 5 running`."""
+    """Return how many rows have each state: `2 waiting, 5 working`."""
     states = [row_state(row, now) for row in rows]
-    return ", ".join(f"{states.count(state):,} {state}" for state in ORDER if state in states)
+    return ", ".join(counted(states.count(state), run_word(state)) for state in ORDER if state in states)
 
 
 def hand_name(lease: Lease) -> str:
@@ -135,19 +136,20 @@ def _one_line(row: RunRow, name: str, now: int, longest: int, width: int) -> Lin
     cost = f"{dollars(row.cost) if row.cost else '':>7}"
     middle = f"  {f'{row.closed}/{row.total}':>7}  {cost}  {_since(row, now):>6}  {worker:<{MAX_WORKER_COLUMNS}}  "
     doing = clip_text(_doing(row), max(1, width - display_width(left) - STATE_COLUMNS - display_width(middle)))
-    colored = Span(f"{state:<{STATE_COLUMNS}}", _ROLES.get(state))
+    colored = Span(f"{run_word(state):<{STATE_COLUMNS}}", _ROLES.get(state))
     return (Span(left, bold=True), colored, Span(middle if doing else middle.rstrip(), Role.MUTED), Span(doing))
 
 
 def _two_lines(row: RunRow, name: str, now: int, width: int) -> tuple[Line, Line]:
     state, since = row_state(row, now), _since(row, now)
-    short = clip_text(name, max(1, width - len(state) - len(since) - 4))
+    word = run_word(state)
+    short = clip_text(name, max(1, width - len(word) - len(since) - 4))
     cost = dollars(row.cost) if row.cost else ""
     rest = "  ".join(
         part for part in (f"{row.closed}/{row.total}", cost, _doing(row), printable(row.lease.worker)) if part
     )
     return (
-        (Span(short, bold=True), Span(f"  {state}", _ROLES.get(state)), Span(f"  {since}", Role.DIM)),
+        (Span(short, bold=True), Span(f"  {word}", _ROLES.get(state)), Span(f"  {since}", Role.DIM)),
         (Span(clip_text(f"  {rest}", width), Role.DIM),),
     )
 

@@ -1,4 +1,4 @@
-"""The state of a session in a list: a word, a sign, a colour, the reason in ten words or fewer, and a strip.
+"""The words for states on all surfaces, and the state of a session: a word, a sign, a colour, the reason, a strip.
 
 The strip is a plan in one row of cells, one for each task, with a gap between phases. Statuses differ in shape and
 weight, so it can be read without colours:
@@ -17,6 +17,7 @@ from itertools import groupby, pairwise
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan.events import Bound, Directive, State
 from tildone.plan.model import Result, Status, next_task, progress
+from tildone.plan.text import safe
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import Role, Span
@@ -38,12 +39,12 @@ STUCK_NUDGES, STUCK_REPEATS, STUCK_DRIFT = 3, 1, 10
 class SessionWord(Enum):
     """What a session is doing, in the order of lists: what needs a person first. `sign` is shown in the `role`."""
 
-    NEEDS_YOU = "needs you", "!", Role.WARNING
+    NEEDS_YOU = safe.NEEDS_YOU, "!", Role.WARNING
     STUCK = "stuck", "∞", Role.ERROR
-    LET_GO = "let go", "○", Role.ERROR
+    LET_GO = safe.LET_GO, "○", Role.ERROR
     WORKING = "working", "●", Role.ACCENT
-    PAUSED = "paused", "║", Role.DIM
-    STOPPED = "stopped", "■", Role.DIM
+    PAUSED = safe.DIRECTIVE_TEXTS[Directive.PAUSE], "║", Role.DIM
+    STOPPED = safe.DIRECTIVE_TEXTS[Directive.STOP], "■", Role.DIM
     IDLE = "idle", "·", Role.DIM
     DONE = "done", "✓", Role.SUCCESS
     EMPTY = "empty", " ", Role.DIM
@@ -57,6 +58,33 @@ class SessionWord(Enum):
         member._value_ = word
         member.sign, member.role = sign, role
         return member
+
+
+RUN_WORDS: dict[str, str] = {
+    "running": SessionWord.WORKING.value,
+    "asking": SessionWord.NEEDS_YOU.value,
+    "lapsed": "worker lost",
+}
+"""What a person reads of the state of a run of a fleet, if that is another word than in data."""
+
+
+def counted(count: int, word: str) -> str:
+    """Return how many are in a state: `2 working`, `1 needs you`, `3 need you`."""
+    return f"{count:,} {'need you' if count > 1 and word == safe.NEEDS_YOU else word}"
+
+
+def run_word(state: str) -> str:
+    return RUN_WORDS.get(state, state)
+
+
+STATUS_WORDS = {
+    Status.PENDING: "open",
+    Status.IN_PROGRESS: "in progress",
+    Status.COMPLETED: "done",
+    Status.ABANDONED: "dropped",
+    Status.BLOCKED: "blocked",
+}
+"""What a person reads of a task's status."""
 
 
 @value

@@ -42,6 +42,7 @@ from tildone.run.extensions.skeleton import (
 )
 from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text
+from tildone.run.kit.defaults import told_spans
 from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, last_answer, tool_calls
 from tildone.run.turn_loop import Delivery
@@ -400,7 +401,7 @@ class PhasedExtension(DialectExtension):
         self.clearing = AutoClear(self.conversation_plan, self.tasks_cleared)
         self.command = TodoCommand(api, self.conversation_plan, copy, self.changed)
         self._reminder_count = 0
-        self._own_details: object = None
+        self._own_phases: object = None
 
     def register(self) -> None:
         """Register with the host. If phases are disabled, results of another `todo_write` still count."""
@@ -472,7 +473,7 @@ class PhasedExtension(DialectExtension):
         """
         before = self.conversation_plan.plan
         reply = self.conversation_plan.call(session, tool, params)
-        self._own_details = reply.details
+        self._own_phases = reply.details.get("phases")
         if reply.is_error and not same_content(phases_in(reply.details["phases"]), before):
             self.api.append_entry(SNAPSHOT, {"phases": reply.details["phases"]})
         self.clearing.plan_changed(ctx)
@@ -493,7 +494,7 @@ class PhasedExtension(DialectExtension):
             self.api.send_message(CustomMessage(FAILURE_TYPE, content, details=details), deliver_as=Delivery.NEXT_TURN)
             return
         plan = plan_in(result.details)
-        if plan is not None and result.details is not self._own_details:
+        if plan is not None and _phases(result.details) is not self._own_phases:
             self.conversation_plan.adopt(plan)
             self.clearing.plan_changed(ctx)
 
@@ -567,15 +568,19 @@ def render_result(
     plan, args = plan_in(result.details) or Plan(), context and context.args
     if options.is_error:
         return Text(phase_tree.failure(plan, first_text(result), args, expanded=options.expanded))
-    tree = phase_tree.result(plan, first_text(result), args, expanded=options.expanded, refused=result.failed)
+    told = [told_spans(line) for line in result.told]
+    text = first_text(result)
+    tree = phase_tree.result(plan, text, args, expanded=options.expanded, refused=result.failed, told=told)
     return with_refusals(Text(tree), result)
 
 
+def _phases(details: object) -> object:
+    return details.get("phases") if isinstance(details, Mapping) else None
+
+
 def plan_in(details: object) -> Plan | None:
-    if not isinstance(details, Mapping):
-        return None
     try:
-        return phases_in(details.get("phases"))
+        return phases_in(_phases(details)) if isinstance(details, Mapping) else None
     except ValueError:
         return None
 

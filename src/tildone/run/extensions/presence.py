@@ -22,7 +22,7 @@ from tildone.run.extension import BlockCall, ConversationEnd, ConversationStart,
 from tildone.run.extensions.skeleton import OpenSession
 from tildone.run.host import ExtensionAPI, ExtensionContext
 from tildone.run.messages import AssistantMessage, StopReason, Usage, add_usage, last_answer, text_of
-from tildone.stores.agents import Agent, AgentId, AgentRegistry, machine_name, start_time
+from tildone.stores.agents import TRANSCRIPT_NOTE, Agent, AgentId, AgentRegistry, machine_name, start_time
 
 HOST = "run"
 """What the host is called in a presence."""
@@ -174,6 +174,8 @@ class Steering:
                 self._agents.save(
                     Agent(self._id, self._session.name, pid=pid, last_active=ctx.now(), started=start_time(pid))
                 )
+                if ctx.conversation.file:
+                    self._agents.set_note(self._id, TRANSCRIPT_NOTE, ctx.conversation.file)
 
     def remove_agent(self, *_: object) -> None:
         """Remove the agent from the registry when its conversation is closed or another one is opened."""

@@ -39,7 +39,7 @@ from tildone.plan.events import Actor, Bound, Event, Ledger, PlanChanged, StopFi
 from tildone.plan.formats.markdown import bounded_checklist
 from tildone.plan.gate import MS_PER_HOUR, GiveUp, GoOn, Rest, Turn
 from tildone.plan.guard import PLAN
-from tildone.plan.history.changes import change_sentences, changes
+from tildone.plan.history.changes import change_sentences, changes, told_changes
 from tildone.plan.model import Check, Plan, Proof, Rules, Status, numbered, same_content
 from tildone.plan.ops import Write
 from tildone.plan.text import safe as widget
@@ -53,7 +53,7 @@ from tildone.run.events import TurnEnd, TurnStart
 from tildone.run.host import ConversationView, ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
 from tildone.run.kit.defaults import default_call
-from tildone.run.kit.definition import Aborted, AbortSignal, TextContent, ToolDefinition, ToolResult
+from tildone.run.kit.definition import TOLD, Aborted, AbortSignal, TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock
 from tildone.run.tools.permissions import ask_person, unless_aborted
 from tildone.run.turn_loop import Delivery
@@ -368,6 +368,7 @@ def definition(
         prompt_snippet=tool.snippet,
         prompt_guidelines=tool.guidelines,
         exclusive=True,
+        tells=True,
         **{"strict": tool.strict, **options},
     )
 
@@ -382,6 +383,9 @@ def with_refusals(plan: Component, result: ToolResult) -> Component:
 
 def _result(reply: Reply) -> ToolResult:
     details = {**reply.details, REFUSALS: [*reply.refusals]} if reply.refusals else reply.details
+    outcome = reply.outcome
+    if outcome is not None and (told := told_changes(changes(outcome.before, outcome.after))):
+        details = {**details, TOLD: told}
     return ToolResult((TextContent(reply.text),), details, is_error=reply.is_error)
 
 

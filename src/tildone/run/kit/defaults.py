@@ -6,7 +6,7 @@ from typing import Any
 
 from tildone.base.keys import EXPAND
 from tildone.plan.text.amounts import format_count, format_size
-from tildone.plan.text.styles import Role, display_width
+from tildone.plan.text.styles import Role, Span, display_width
 from tildone.run.kit.components import (
     Component,
     Item,
@@ -65,6 +65,15 @@ def rendered(render: Callable[..., Any], *given: object) -> Component | None:
     if not isinstance(shown, Component | None):
         raise TypeError(f"a renderer returns a component or None, not {type(shown).__name__}")
     return shown
+
+
+_SIGNS = {"✓": Role.SUCCESS, "▸": Role.ACCENT, "+": Role.ACCENT, "!": Role.WARNING}
+
+
+def told_spans(line: str) -> tuple[Span, ...]:
+    """Return a line about what a call has changed, with its sign in the colour that it has in lists of tasks."""
+    sign, space, words = line.partition(" ")
+    return Span(sign, _SIGNS.get(sign, Role.DIM)), Span(f"{space}{words}", Role.TEXT)
 
 
 def partial_message(label: str, doing: str = "working") -> Text:

@@ -190,6 +190,10 @@ Details = Any
 """Data for renderers and for later turns, in a form of the tool's own: usually a dict that JSON can represent."""
 
 
+TOLD = "tildone_told"
+"""The key in the details of a result for what the call has changed in the plan."""
+
+
 @value
 class ToolResult:
     """The result of a call: `content` is sent to the model, `details` is used by renderers; a tool may have none.
@@ -212,6 +216,12 @@ class ToolResult:
         if self.is_error or not isinstance(self.details, Mapping):
             return self.is_error
         return bool(self.details.get("error") or self.details.get("refusals"))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the call has changed in the plan, a line for each kind of change; empty if nothing is known of it."""
+        lines = self.details.get(TOLD) if isinstance(self.details, Mapping) else None
+        return tuple(line for line in lines if isinstance(line, str)) if isinstance(lines, list) else ()
 
 
 OnUpdate = Callable[[ToolResult], None]
@@ -250,7 +260,8 @@ class ToolDefinition:
     `demands` returns problems that the schema cannot express, for arguments that match it. `refuse` makes the result of
     a refused call from its problems and arguments. `interpret` replaces the schema check for tools that accept more
     forms than their schema describes: it returns the arguments for `execute`, and the problems with them. The result of
-    a `merged` tool is shown in place of its call, not below it.
+    a `merged` tool is shown in place of its call, not below it. What a call of a tool that `tells` has changed is shown
+    in place of the call, once it has ended.
     """
 
     name: str
@@ -271,6 +282,7 @@ class ToolDefinition:
     refuse: Callable[[Sequence[SchemaProblem], Any], ToolResult] | None = None
     interpret: Callable[[Any], tuple[Any, Sequence[SchemaProblem]]] | None = None
     merged: bool = False
+    tells: bool = False
 
     @property
     def schema(self) -> Mapping[str, Any]:

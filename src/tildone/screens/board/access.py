@@ -307,6 +307,7 @@ def _name_digest(name: str) -> str:
 
 
 KEY_HEADER = "x-tildone-key"
+NEW_LINK_HINT = "For a new link: tildone board"
 NEW_KEY_HINT = "If that was not you: tildone board --new-key"
 
 
@@ -339,7 +340,9 @@ class Admission:
         proxied = self.proxied(request)
         if not token:
             if not proxied:
-                raise Problem(401, "This link is not complete.", "Open the board from a terminal: tildone board")
+                if self.by_proxy:
+                    raise Problem(401, "The proxy does not say who you are.", "Sign in there first.")
+                raise Problem(401, "This link is not complete.", NEW_LINK_HINT)
             return self._logins.create(PROXY, proxied, now()), proxied
         identity = self.people.holder(token)
         if identity is not None:
@@ -350,9 +353,9 @@ class Admission:
             case Redeemed.USED:
                 raise Problem(401, "This link was used.", NEW_KEY_HINT)
             case Redeemed.EXPIRED:
-                raise Problem(401, "This link is too old.", "For a new one: tildone board")
+                raise Problem(401, "This link is too old.", NEW_LINK_HINT)
             case Redeemed.UNKNOWN:
-                raise Problem(401, "This link or token is not known here.", "For a new link: tildone board")
+                raise Problem(401, "This link or token is not known here.", NEW_LINK_HINT)
 
     def visitor(self, request: Request) -> Visitor:
         """Return who sent a request. Raises Problem if its cookie and its key are not valid together."""

@@ -21,10 +21,10 @@ from tildone.plan.text.safe import printable
 from tildone.screens.board import reading, writing
 from tildone.screens.board.access import LIFETIME_SECONDS, Admission, Visitor
 from tildone.screens.board.board import Board, Metrics
-from tildone.screens.board.data import refusal_data
-from tildone.screens.board.http import ApiAnswer, Problem, json_body, json_bytes, json_response
+from tildone.screens.board.data import Data, refusal_data
+from tildone.screens.board.http import ApiAnswer, Problem, json_body, json_bytes, json_response, wants_page
 from tildone.screens.board.live import LiveStream, UnknownTopic, parse_topics
-from tildone.screens.board.pages import PAGES, Assets, word_fields
+from tildone.screens.board.pages import PAGES, Assets, state_words, word_fields
 from tildone.screens.board.reading import Handler, Visit
 from tildone.screens.board.writing import MAX_KEY_CHARS, Repeats
 
@@ -43,6 +43,7 @@ READERS: dict[str, Handler] = {
     "/api/s/{key}/density": reading.density,
     "/api/s/{key}/stats": reading.stats,
     "/api/s/{key}/checks": writing.checks,
+    "/api/s/{key}/task/{item}": writing.task,
 }
 EXPORTERS: dict[str, tuple[Handler, str]] = {
     "/s/{key}.md": (reading.markdown, "text/markdown"),
@@ -96,6 +97,7 @@ class BoardApp:
             "signin": sign_in,
             "pages": json.dumps([page._asdict() for page in PAGES]),
             "fields": json.dumps(word_fields()),
+            "words": json.dumps(state_words()),
         }
         self._page = self._assets.page(options.base, attributes)
 
@@ -112,10 +114,24 @@ class BoardApp:
         routes = [Route(base + path, endpoint, methods=["GET"]) for path, endpoint in get.items()]
         routes += [Route(base + path, endpoint, methods=["POST"]) for path, endpoint in post.items()]
         routes += [Route(base, self._frame, methods=["GET"])] if base else []
-        handlers: dict[Any, Any] = {404: _not_found, 405: _not_found, Problem: _problem, TildoneError: _error}
-        app = Starlette(routes=routes, exception_handlers=handlers | {Exception: _bug}, lifespan=self._lifespan)
+        told: dict[Any, Callable[[Any], tuple[Data, int]]] = {404: _not_found, 405: _not_found, Problem: _problem}
+        told |= {TildoneError: _error, Exception: _bug}
+        handlers = {error: self._telling(tell) for error, tell in told.items()}
+        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
         app.router.redirect_slashes = False
         return app
+
+    def _telling(self, tell: Callable[[Any], tuple[Data, int]]) -> Callable[[Request, Exception], Awaitable[Response]]:
+        """Return what answers a request that has failed: `tell` says of an error what is wrong, and its status."""
+
+        async def answer(request: Request, error: Exception) -> Response:
+            body, status = tell(error)
+            if wants_page(request.headers, request.url.path, self._options.base):
+                page = self._assets.problem(self._options.base, str(body["error"]), str(body["hint"]))
+                return HTMLResponse(page, status)
+            return json_response(body, status)
+
+        return answer
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -242,27 +258,27 @@ class BoardApp:
         )
 
 
-async def _problem(_request: Request, problem: Problem) -> Response:
-    return json_response(problem.body, problem.status)
+def _problem(problem: Problem) -> tuple[Data, int]:
+    return problem.body, problem.status
 
 
-async def _not_found(_request: Request, _error: Exception) -> Response:
-    return json_response({"error": "There is nothing at this address.", "hint": ""}, 404)
+def _not_found(_error: Exception) -> tuple[Data, int]:
+    return {"error": "There is nothing at this address.", "hint": "Is it complete? The plans are all in one list:"}, 404
 
 
-async def _bug(_request: Request, error: Exception) -> Response:
+def _bug(error: Exception) -> tuple[Data, int]:
     """The text of the error may contain anything: it is for the person at the terminal."""
     sys.stderr.write(f"tildone board: {printable(repr(error))}\n")
-    return json_response({"error": f"tildone itself is at fault: {type(error).__name__}.", "hint": ""}, 500)
+    return {"error": f"tildone itself is at fault: {type(error).__name__}.", "hint": ""}, 500
 
 
-async def _error(_request: Request, error: TildoneError) -> Response:
+def _error(error: TildoneError) -> tuple[Data, int]:
     text = f"{sentence(error)}."
     match error:
         case Refused():
-            return json_response(*refusal_data(error))
+            return refusal_data(error)
         case StoreError():
-            return json_response({"error": "The store cannot be used now.", "hint": text}, 503)
+            return {"error": "The store cannot be used now.", "hint": text}, 503
         case _:
             status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, UsageError) else 500
-            return json_response({"error": text, "hint": ""}, status)
+            return {"error": text, "hint": ""}, status

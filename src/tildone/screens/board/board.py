@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from html import escape
 from itertools import islice
@@ -38,7 +38,7 @@ from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.runs import hand_name, state_of
-from tildone.plan.text.state import SessionWord
+from tildone.plan.text.state import SessionWord, run_word
 from tildone.screens.board.data import (
     Data,
     agent_data,
@@ -97,9 +97,6 @@ def slug(name: str) -> str:
     return "-".join(words)[:MAX_SLUG].strip("-") or "session"
 
 
-NEEDS_YOU = "needs you"
-
-
 @value
 class RunRows:
     """Where rows of runs get the titles, progress and addresses of their plans from."""
@@ -110,12 +107,14 @@ class RunRows:
     def data(self, view: RunView, now: int) -> Data:
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
+        state = SessionWord.NEEDS_YOU.value if _asks(lease, row) else state_of(view, now)
         return {
             **fields(lease, "run", "hand", "since", "made", "epoch", "attempt", "fails", "losses"),
             **fields(work, "agent", "model", "repo"),
             "name": hand_name(lease),
             "group": group_of(lease).value,
-            "state": NEEDS_YOU if _asks(lease, row) else state_of(view, now),
+            "state": state,
+            "word": run_word(state),
             "key": self.key(lease.session) if row else None,
             "title": row.title if row else lease.run,
             "closed": row.closed if row else 0,
@@ -348,6 +347,9 @@ class Board:
         sessions = [*(need.session for need in needs), *(row.name for row in waiting if not row.needs)]
         for data, session in zip(opened, sessions, strict=True):
             self.fleet.complete_need(data, session)
+            held = {claim.agent: claim.task for claim in self.store.records.claims(session) if claim.is_held}
+            agent = data["agent"]
+            data["task"] = held.get(str(agent["agent"])) if isinstance(agent, dict) else None
         return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
 
     def run_rows(self) -> RunRows:
@@ -496,6 +498,11 @@ MAX_AGENTS, MAX_MODELS = 20, 100
 """How many names of agents and models are labels. More, in logs that anybody may write, become `other`."""
 
 
+def bounded_names() -> tuple[stats.BoundedNames, stats.BoundedNames]:
+    """Return what bounds the names of agents, and what bounds those of models."""
+    return stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+
+
 class StoreCounts:
     """What has happened in a store since the first call of `read`. Safe to use from several threads."""
 
@@ -506,7 +513,7 @@ class StoreCounts:
         self._heads: dict[str, str | None] = {}
         self._tallies: OrderedDict[str, stats.PlanTally] = OrderedDict()
         self._counts: dict[stats.Key, float] = {}
-        self._agents, self._models = stats.BoundedNames(MAX_AGENTS), stats.BoundedNames(MAX_MODELS)
+        self._names = bounded_names()
 
     def read(self) -> Mapping[stats.Key, float]:
         """Count what is new, and return the counts. Raises StoreError if unreadable; the next call counts the rest."""
@@ -529,7 +536,8 @@ class StoreCounts:
             newest_first = self._since(session, head, counted)
             tally = self._tallies.pop(session, None)
             if newest_first and tally is None:
-                tally = self._tally(session, counted)
+                before = list(islice(self._store.history(session, counted), MAX_SEARCHED)) if counted else []
+                tally = tally_after(before, self._counts, self._names)
         except (StoreDamaged, NotFound):
             # It is reported where it is shown; the others are counted.
             return
@@ -550,14 +558,18 @@ class StoreCounts:
             found.append(event)
         return found if counted is None else []
 
-    def _tally(self, session: str, head: str | None) -> stats.PlanTally:
-        """Return what counts the events of a session after a head."""
-        used: dict[str, AgentUsage] = {}
-        before = list(islice(self._store.history(session, head), MAX_SEARCHED)) if head else []
-        for event in before:
-            if event.usage is not None:
-                used.setdefault(event.author.agent, event.usage)
-        return stats.PlanTally(self._counts, latest_state(before).plan, used, (self._agents, self._models))
+
+def tally_after(
+    before: Sequence[Event],
+    counts: MutableMapping[stats.Key, float],
+    names: tuple[stats.BoundedNames, stats.BoundedNames],
+) -> stats.PlanTally:
+    """Return what counts the events that follow these, the newest of which comes first."""
+    used: dict[str, AgentUsage] = {}
+    for event in before:
+        if event.usage is not None:
+            used.setdefault(event.author.agent, event.usage)
+    return stats.PlanTally(counts, latest_state(before).plan, used, names)
 
 
 SILENT_LEASES = 2

@@ -11,11 +11,12 @@ from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tildone.base import value
 from tildone.base.serving import ServedNames
+from tildone.screens.board.pages import problem_page
 
 MAX_BODY_BYTES = 1_000_000
 JSON = "application/json"
@@ -44,6 +45,11 @@ def json_bytes(body: object) -> bytes:
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(json_bytes(body), status, headers, JSON)
+
+
+def wants_page(headers: Headers, path: str, base: str = "") -> bool:
+    """Return whether a person who looks at an address in a browser reads the answer; the API always answers in JSON."""
+    return "text/html" in headers.get("accept", "") and not path.startswith(f"{base}/api/")
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -105,7 +111,10 @@ class Guard:
             await self._app(scope, receive, send_with_headers)
             return
         status, error, hint = refusal
-        response = json_response({"error": error, "hint": hint}, status, {"Connection": "close"})
+        response = json_response({"error": error, "hint": hint}, status)
+        if wants_page(Headers(scope=scope), scope["path"]):
+            response = HTMLResponse(problem_page(error, hint), status)
+        response.headers["Connection"] = "close"
         await response(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:

@@ -1,23 +1,34 @@
 """Reading: the list of sessions, one session, its past, what waits for a person, and statistics."""
 
 import zlib
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from tildone.app.sessions import Cursor, SessionRow
 from tildone.base import value
 from tildone.base.ids import local_time, now
-from tildone.plan.events import Event, Nudged, PlanChanged, Tripped, branch, by_id, labels
+from tildone.plan.events import Event, PlanChanged, branch, by_id, labels
 from tildone.plan.formats import archive
 from tildone.plan.formats.archive import Archive
 from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.history.changes import ChangeKind, changes
-from tildone.plan.history.stats import NO_STATS, session_stats, stats_data
-from tildone.plan.model import Plan
+from tildone.plan.history.stats import (
+    COST,
+    DECIMALS,
+    NO_STATS,
+    NUDGES,
+    STOPS,
+    TASKS,
+    TOKENS,
+    Key,
+    session_stats,
+    stats_data,
+)
+from tildone.plan.model import Status
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board.access import Visitor
-from tildone.screens.board.board import Board
+from tildone.screens.board.board import MAX_SEARCHED, Board, bounded_names, tally_after
 from tildone.screens.board.data import (
     PAGE_EVENTS,
     counts_data,
@@ -169,7 +180,9 @@ def stats(visit: Visit) -> ApiAnswer:
     found = session_stats(branch(events, head), now(), labels(events.values()))
     # The times of the whole API are numbers.
     data = stats_data(found, lambda at: at) if found else dict(NO_STATS)  # type: ignore[arg-type, return-value]  # see above
-    return ApiAnswer({"key": visit.board.keys.key(row.name), "title": row.title, **data})
+    spent = {"tokens": row.tokens or None, "cost": row.spent or None}
+    used = {name: data[name] if data[name] is not None else spent[name] for name in spent}
+    return ApiAnswer({"key": visit.board.keys.key(row.name), "title": row.title, **data, **used})
 
 
 def markdown(visit: Visit) -> ApiAnswer:
@@ -197,57 +210,109 @@ ALL_ROWS = 1_000_000
 MAX_SESSIONS, MAX_EVENTS = 300, 500
 """How many sessions are read, the last changed first, and how many of the newest events of each."""
 
-Counts = dict[str, Counter[str]]
+MAX_TASKS_COUNTED = 200_000
+"""How many tasks are read, in the plans of all these events."""
+
+FIGURES = ("done", "nudges", "let_goes", "tokens", "cost")
+COUNTED: Mapping[str, str] = {NUDGES: "nudges", STOPS: "let_goes", TOKENS: "tokens", COST: "cost"}
+
+
+class Figures:
+    """What happened in the last days: in all, by day, by agent and by model. A person is the agent without a name."""
+
+    def __init__(self, days: int, most_tasks: int = MAX_TASKS_COUNTED) -> None:
+        self.begin = now() - days * DAY_MS
+        self.period = Counter[str]()
+        self.days = {_day(self.begin + (index + 1) * DAY_MS): Counter[str]() for index in range(days)}
+        self.agents, self.models = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+        self._left = most_tasks
+        self._names = bounded_names()
+
+    def count(self, histories: Iterable[Iterable[Event]]) -> bool:
+        """Count the events of sessions, the newest of each first; return whether some of these days were left out."""
+        is_cut = False
+        for newest_first in histories:
+            if self._left < 0:
+                return True
+            is_cut |= self._count(newest_first)
+        return is_cut
+
+    def _count(self, newest_first: Iterable[Event]) -> bool:
+        history = iter(newest_first)
+        counted: list[Event] = []
+        before: list[Event] = []
+        for event in history:
+            self._left -= len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0
+            if event.at < self.begin or len(counted) == MAX_EVENTS or self._left < 0:
+                before = list(_basis(chain([event], history), counted))
+                break
+            counted.append(event)
+        news: dict[Key, float] = {}
+        tally = tally_after(before, news, self._names)
+        for event in reversed(counted):
+            tally.add(event)
+            self._add(event, news)
+            news.clear()
+        return bool(before) and before[0].at >= self.begin
+
+    def _add(self, event: Event, news: Mapping[Key, float]) -> None:
+        day = self.days.get(_day(event.at))
+        if day is None:
+            return
+        figures = Counter({"done": news.get((TASKS, (Status.COMPLETED.value,)), 0)})
+        for (kind, _), amount in news.items():
+            if kind in COUNTED:
+                figures[COUNTED[kind]] += amount  # type: ignore[assignment]  # a cost has decimals
+        agents, models = self._names
+        agent = agents.of(event.author.agent.partition(":")[0])
+        parts = [self.period, day, self.agents[agent]] + ([self.models[models.of(event.author.model)]] if agent else [])
+        for part in parts:
+            part.update(figures)
 
 
 def overall(visit: Visit) -> ApiAnswer:
     days = visit.number("days", DAYS, MAX_DAYS) or DAYS
     rows = visit.board.index.rows(sort="updated", limit=ALL_ROWS).rows
-    begin = now() - days * DAY_MS
-    counts: Counts = {_day(begin + (index + 1) * DAY_MS): Counter() for index in range(days)}
-    recent = [row for row in rows if row.updated >= begin]
-    for row in recent[:MAX_SESSIONS]:
-        _count(visit.board, row, begin, counts)
-    total = Counter[str]()
-    for each in counts.values():
-        total.update(each)
+    found = Figures(days)
+    recent = [row for row in rows if row.updated >= found.begin]
+    is_cut = found.count(visit.board.store.history(row.name) for row in recent[:MAX_SESSIONS])
     return ApiAnswer(
         {
             "sessions": len(rows),
             "closed": sum(row.closed for row in rows),
             "total": sum(row.total for row in rows),
-            "nudges": total["nudges"],
-            "let_goes": total["let_goes"],
             "tokens": sum(row.tokens for row in rows),
-            "cost": sum(row.cost for row in rows),
-            "partial": len(recent) > MAX_SESSIONS,
-            "days": [
-                {"day": day, "done": each["done"], "nudges": each["nudges"], "let_goes": each["let_goes"]}
-                for day, each in counts.items()
-            ],
+            "cost": sum(row.spent for row in rows),
+            "partial": is_cut or len(recent) > MAX_SESSIONS,
+            "period": _figures(found.period),
+            "days": [{"day": day} | _figures(each) for day, each in found.days.items()],
+            "agents": _by_name("agent", found.agents),
+            "models": _by_name("model", found.models),
         }
     )
 
 
-def _count(board: Board, row: SessionRow, begin: int, counts: Counts) -> None:
-    later: Event | None = None
-    for seen, event in enumerate(board.store.history(row.name)):
-        if isinstance(event.fact, PlanChanged):
-            if later is not None:
-                _count_done(event.fact.plan, later, counts)
-            later = event
-        elif isinstance(event.fact, Nudged | Tripped) and _day(event.at) in counts:
-            counts[_day(event.at)]["nudges" if isinstance(event.fact, Nudged) else "let_goes"] += 1
-        if event.at < begin or seen >= MAX_EVENTS:
+def _basis(older: Iterable[Event], counted: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events before the counted ones that say what the plan was, and what their agents had used."""
+    agents = {event.author.agent for event in counted if event.usage is not None}
+    is_planned = False
+    for event in islice(older, MAX_SEARCHED):
+        yield event
+        is_planned |= isinstance(event.fact, PlanChanged)
+        if event.usage is not None:
+            agents.discard(event.author.agent)
+        if is_planned and not agents:
             return
-    if later is not None:
-        _count_done(Plan(), later, counts)
 
 
-def _count_done(before: Plan, event: Event, counts: Counts) -> None:
-    if isinstance(event.fact, PlanChanged) and _day(event.at) in counts:
-        found = changes(before, event.fact.plan)
-        counts[_day(event.at)]["done"] += sum(change.kind is ChangeKind.COMPLETED for change in found)
+def _figures(counts: Counter[str]) -> dict[str, object]:
+    return {name: round(counts[name], DECIMALS) for name in FIGURES}
+
+
+def _by_name(name: str, parts: Mapping[str, Counter[str]]) -> list[dict[str, object]]:
+    """Return the figures of each name, the dearest first; names without any are left out."""
+    shown = sorted(parts.items(), key=lambda part: [-part[1][name] for name in ("cost", "tokens", "done")])
+    return [{name: value} | _figures(figures) for value, figures in shown if figures.total()]
 
 
 def _day(at: int) -> str:

@@ -10,7 +10,7 @@ plan to plan, so to find what differs takes one comparison of addresses for each
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from threading import RLock
@@ -26,7 +26,7 @@ from tildone.plan.gate import Patience
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import Location, differing_in_place, task_at, task_locations
 from tildone.plan.history.refs import short_ids
-from tildone.plan.history.stats import PlanCourse
+from tildone.plan.history.stats import PlanCourse, readable
 from tildone.plan.history.timeline import describe_event
 from tildone.plan.history.usage import UsageCounter
 from tildone.plan.model import Phase, Plan, Status, Task, next_task, numbered, progress
@@ -45,9 +45,6 @@ from tildone.screens.board.data import (
 
 if TYPE_CHECKING:
     from tildone.plan.history.timeline import PlanState
-
-MAX_TASKS_READ = 40_000
-"""How many tasks, in the plans of all events, a view is read from: reading a plan takes time for each of them."""
 
 MAX_FOLLOWED = 50
 """How many events a view follows one by one; if there are more, it is read again."""
@@ -173,7 +170,7 @@ class SessionView:
 
     def _read(self, head: str | None) -> None:
         """Read as many of the newest events as take little time."""
-        newest_first = list(_readable(self._store.history(self._name, head))) if head else []
+        newest_first = list(readable(self._store.history(self._name, head))) if head else []
         state = latest_state(newest_first)
         events = _with_shared_tasks(newest_first[::-1], self._tasks)
         taken: Sequence[Mapping[int, object]] = self._of_tasks(self._tasks)
@@ -294,6 +291,7 @@ class SessionView:
         remaining = estimate.remaining if estimate else None
         return {
             "head": state.head,
+            "begins": self._course.times[0] if self._course.times else None,
             "directive": state.directive.value,
             "undo": undo,
             "can_undo": undo is not None,
@@ -334,18 +332,6 @@ def runs(numbers: Iterable[int]) -> str:
         else:
             found.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
-
-
-def _readable(newest_first: Iterable[Event]) -> Iterator[Event]:
-    left, has_plan = MAX_TASKS_READ, False
-    for event in newest_first:
-        yield event
-        left -= 1
-        if isinstance(event.fact, PlanChanged):
-            left -= len(event.fact.plan.tasks)
-            has_plan = True
-        if left < 0 and has_plan:
-            return
 
 
 def _has_call(event: Event) -> bool:

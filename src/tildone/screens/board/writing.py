@@ -4,17 +4,19 @@ A request with an `Idempotency-Key` is carried out once: whoever repeats it gets
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.responses import Response
 
 from tildone.app import answering, moves
 from tildone.app.checks import changed_meanwhile, owner, typed_check
+from tildone.app.glance import glance_data, task_glance
 from tildone.app.opening import person_here
 from tildone.app.rebase import edit_seen
 from tildone.app.runs import RunRequest, pause_all, request_run, resume_all
 from tildone.app.who import STEERED, steer_sessions
-from tildone.base import NotFound, Refused, UsageError
+from tildone.base import NotFound, Refused, UsageError, replace
 from tildone.base.ids import now
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.session import Session
@@ -88,6 +90,17 @@ def checks(visit: Visit) -> ApiAnswer:
     facts = board.checks.facts(name, state.plan)
     claims = claims_data(state.plan, board.store.records.claims(name))
     return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
+
+
+def task(visit: Visit) -> ApiAnswer:
+    """Return a task at a glance; what its agent said last, only to the person who started the board, whose it is."""
+    board, name = visit.board, visit.board.row(visit.key).name
+    facts = board.checks.facts(name, board.views[name].state.plan)
+    number = int(visit.item) if re.fullmatch("[1-9][0-9]{0,8}", visit.item) else 0
+    found = task_glance(board.settings, board.store, name, number, now=now(), facts=facts)
+    if found is None:
+        raise Problem(404, "There is no such task in the plan.", "It was removed, or the link is not complete.")
+    return ApiAnswer(glance_data(found if _may_approve(visit) else replace(found, last_lines=())))
 
 
 def set_check(visit: Visit) -> ApiAnswer:

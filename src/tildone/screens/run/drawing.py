@@ -13,12 +13,11 @@ from tildone.base import TildoneError, replace
 from tildone.base.ids import now as time_now
 from tildone.base.keys import ALL_BINDINGS, EXPAND, KeyBindings
 from tildone.log.store import Store
-from tildone.plan.events import Directive
 from tildone.plan.gate import Patience
 from tildone.plan.model import Plan, Status, open_tasks
 from tildone.plan.text.amounts import duration, format_count, stopwatch
 from tildone.plan.text.safe import printable
-from tildone.plan.text.state import count_text, strip_spans
+from tildone.plan.text.state import SessionFacts, SessionWord, count_text, session_state, strip_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width
 from tildone.run.metering import Activity
 from tildone.screens.run.conversation import Conversation
@@ -306,19 +305,16 @@ class RunLines:
         if talk.host is None:
             return "starting"
         if talk.ui.question is not None:
-            return "waits for you"
+            return str(SessionWord.NEEDS_YOU.value)
         calls = list(talk.running_calls.values())
         if talk.meter.activity is Activity.RUNNING and calls:
             return f"running {clip_text(printable(calls[-1]), 24)}"
         if talk.meter.activity is not Activity.IDLE:
             return str(talk.meter.activity.value)
         if talk.is_working:
-            return "working"
-        if self._detail().state.directive is Directive.PAUSE:
-            return "paused"
-        if not self._plan.tasks or not talk.host.transcript.messages():
-            return "ready"
-        return "stopped" if open_tasks(self._plan) else "done"
+            return str(SessionWord.WORKING.value)
+        word = session_state(SessionFacts(self._detail().state)).word
+        return str((SessionWord.IDLE if word is SessionWord.EMPTY else word).value)
 
     def _widget_rows(self, columns: int) -> list[Line]:
         """The rows above the editor: queued messages, what extensions show, the countdown, the running command."""

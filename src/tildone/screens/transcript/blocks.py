@@ -449,8 +449,9 @@ def header_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
     """Return the lines of a call above its result: a click on them folds it."""
     if call.view.is_merged and not call.is_open:
         return []
-    header = _lines(call.view.header(_options(call, look)), look, prose_columns=None)
-    status = _status(call, look)
+    header = _lines(call.view.header(_options(call, look), call.result), look, prose_columns=None)
+    is_told = call.state is CallState.DONE and call.view.tells and call.result.told
+    status = () if is_told else _status(call, look)
     if header and status and display_width(header[0].text) + display_width(plain(status)) <= look.columns:
         header[0] = DrawnLine((*header[0].spans, *status))
     elif status:

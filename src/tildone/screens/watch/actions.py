@@ -26,6 +26,7 @@ KEYS = (
     ScreenKey("task.add", "add a task after this one", "add", Pane.PLAN),
     ScreenKey("phase.add", "add a phase", "add_phase", Pane.PLAN),
     ScreenKey("task.note", "note", "note", Pane.PLAN),
+    ScreenKey("task.glance", "the task at a glance: history, check, cost, its agent's last lines", "glance", Pane.PLAN),
     ScreenKey("task.check", "set the check: a command that passes if the task is done", "check", Pane.PLAN),
     ScreenKey("task.approve", "show a proposed check, of this task or the next, to approve it", "approve", Pane.PLAN),
     ScreenKey("task.verify", "run the check again", "verify", Pane.PLAN),
@@ -74,7 +75,8 @@ FOOTERS = {
         *(Hint("resume", ("watch.resume",)), Hint("stop", ("watch.stop",)), _FILTER, _QUIT, _UNDO, _HELP),
     ),
     Pane.PLAN: (
-        *(*PLAN_HINTS, _QUIT, Hint("start", ("task.start",)), Hint("check", ("task.check",))),
+        *(*PLAN_HINTS, _QUIT, Hint("start", ("task.start",)), Hint("glance", ("task.glance",))),
+        Hint("check", ("task.check",)),
         *(Hint("verify", ("task.verify",)), Hint("approve", ("task.approve",)), Hint("order", ("task.after",))),
         *(Hint("files", ("task.touches",)), _FILTER),
         Hint("pause, resume, stop", ("watch.pauseAgent", "watch.resumeAgent", "watch.stopAgent")),

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.geometry import Size
@@ -29,6 +29,7 @@ from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.need_panel import NARROW, agents_text, listed, session_rows, summary
 from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanList, PlanPane, SessionList
 from tildone.screens.widgets import prompt
+from tildone.screens.widgets.bursts import BurstApp
 from tildone.screens.widgets.keys import PALETTES, Line, spread, width_of
 from tildone.screens.widgets.plan import PlanOptions, event_lines, fact_lines, plan_rows, preview_lines, title_line
 from tildone.screens.widgets.rows import Lines, ListRow, RowList
@@ -40,6 +41,7 @@ WIDE_COLUMNS = 120
 
 SHORT_ROWS, TALL_ROWS = 16, 30
 ALL = 1_000_000
+TOGETHER = "Several keys came at once, so the agent is left as it is. Press the key alone."
 TEXTS = ("list-title", "preview", "plan-title", "facts", "events", "message", "footer")
 """The lines around the panes."""
 
@@ -54,7 +56,7 @@ class Start:
     keys: KeyBindings = NO_KEYS
 
 
-class WatchApp(App[None]):
+class WatchApp(BurstApp):
     """All sessions of a store, live. `now` returns the time, and `clock` formats it."""
 
     CSS = """
@@ -261,8 +263,13 @@ class WatchApp(App[None]):
         self.draw()
 
     def action_steer(self, directive: str) -> None:
-        """Pause, stop or resume the agent. While the store cannot be read, the key that resumes tries it again."""
-        if self._not_live_since and Directive(directive) is Directive.GO:
+        """Pause, stop or resume the agent, but not by a key of a burst.
+
+        While the store cannot be read, the key that resumes tries it again.
+        """
+        if self.is_bursting:
+            self.notify_change(Notice(TOGETHER, failed=True))
+        elif self._not_live_since and Directive(directive) is Directive.GO:
             self._follower.try_now()
         else:
             self.plan_pane.action_steer(directive)

@@ -17,8 +17,9 @@ from tildone.base import value
 from tildone.log.needs import Need
 from tildone.plan.text.amounts import short_age, token_count
 from tildone.plan.text.safe import printable, printable_lines, short_agent
-from tildone.plan.text.state import SessionWord, signs_spans
+from tildone.plan.text.state import SessionWord, counted, signs_spans
 from tildone.plan.text.styles import Role, Span, clip_text, display_width, wrap_text
+from tildone.screens.widgets.bursts import is_in_burst
 from tildone.screens.widgets.keys import Line, Palette, padded, painted, spread, width_of
 from tildone.screens.widgets.rows import ListRow, ResizedWidget
 
@@ -86,7 +87,7 @@ class NeedPanel(ResizedWidget, can_focus=True):
         return self._seen_at >= 0 and self._clock() - self._seen_at >= ARMING_SECONDS
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, scroll or close; other keys do nothing."""
+        """Answer, scroll or close; other keys, and letters of a burst, do nothing."""
         event.stop()
         event.prevent_default()
         need, answer = self.need, self._answers.get(event.character or "")
@@ -96,7 +97,7 @@ class NeedPanel(ResizedWidget, can_focus=True):
             self._top = max(0, min(self._top + SCROLLED[event.key], len(self._body) - self._visible_rows))
             self._repeat = ""
             self.refresh()
-        elif need is not None and answer is not None and self.is_armed:
+        elif need is not None and answer is not None and self.is_armed and not is_in_burst(event):
             if answer in _LASTING and self._repeat != answer:
                 self._repeat = answer
                 self._build()
@@ -191,13 +192,8 @@ def summary(counts: Mapping[SessionWord, int], unreadable: int, columns: int) ->
 
     What does not fit is left out whole, from the end.
     """
-    needing = counts.get(SessionWord.NEEDS_YOU, 0)
-    parts = [
-        (SessionWord.NEEDS_YOU, "need you" if needing > 1 else "needs you"),
-        (SessionWord.STUCK, "stuck"),
-        (SessionWord.WORKING, "working"),
-    ]
-    spans = [Span(f"{counts[word]} {text}", word.role) for word, text in parts if counts.get(word)]
+    words = (SessionWord.NEEDS_YOU, SessionWord.STUCK, SessionWord.WORKING)
+    spans = [Span(counted(counts[word], word.value), word.role) for word in words if counts.get(word)]
     spans.append(Span(f"{sum(counts.values())} in all", Role.MUTED))
     if unreadable:
         spans.append(Span(f"{unreadable} unreadable", Role.ERROR))

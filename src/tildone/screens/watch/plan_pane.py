@@ -25,7 +25,7 @@ from tildone.app.commands import Answer, Place
 from tildone.app.conflict import Conflict
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.app.sessions import SessionRow
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import TYPE_CHECKING, TildoneError, replace, value
 from tildone.base.desktop import copy_to_clipboard
 from tildone.log.needs import Need
 from tildone.plan.events import Directive
@@ -37,6 +37,7 @@ from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import printable, visible
 from tildone.plan.text.styles import Role, Span
 from tildone.screens.watch.actions import APP_KEYS, KEYS, PLAN_KEYS
+from tildone.screens.watch.glance_screen import GlanceScreen
 from tildone.screens.watch.need_panel import NeedPanel
 from tildone.screens.widgets import prompt
 from tildone.screens.widgets.keys import Line, Palette
@@ -46,6 +47,7 @@ from tildone.screens.widgets.rows import RowList
 
 class Asking:
     def __init__(self, palette: Palette) -> None:
+        self.palette = palette
         self.prompt, self.question, self.need_panel = (
             prompt.Prompt(palette),
             prompt.QuestionLine(palette),
@@ -377,6 +379,22 @@ class PlanPane(Vertical):
         if task := self._cursor_task():
             number = str(task.number)
             self._ask(f"Note on #{number}:", lambda text: lambda plan: commands.note(plan, [number], text))
+
+    def action_glance(self) -> None:
+        """Show the task at a glance."""
+        session, task = self.session, self._cursor_task()
+        if session and task:
+            self.run_worker(self._show_glance(session.name, task.number))
+
+    async def _show_glance(self, session: str, number: int) -> None:
+        facts = self.shown.checks
+        try:
+            find = partial(self.editor.glance, session, number, facts)
+            glance = await get_running_loop().run_in_executor(self._changes, find)
+        except TildoneError as error:
+            self._around.notify(Notice(f"{printable(sentence(error))}.", failed=True))
+            return
+        self.app.push_screen(GlanceScreen(self.asking.palette, glance))
 
     def action_add(self) -> None:
         """Ask for a task, and add it after the one with the cursor, or to the phase with the cursor."""

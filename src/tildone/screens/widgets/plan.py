@@ -30,7 +30,7 @@ PLAN_ROW = "plan"
 MAX_OUTPUT_ROWS = 5
 MIN_COMMAND_COLUMNS = 8
 
-_CHECK_ROWS_ROLES = {
+CHECK_ROLES = {
     CheckWord.CHECKING: Role.ACCENT,
     CheckWord.STALE: Role.WARNING,
     CheckWord.PROPOSED: Role.WARNING,
@@ -106,7 +106,7 @@ def _check_row(check: Check, state: CheckState, key: str, gutter: int, columns: 
     shown = clip_text(command, max(MIN_COMMAND_COLUMNS, room))
     line: Line = (Span(" " * gutter), Span(shown, Role.MUTED))
     if said:
-        line = (*line, Span("  "), Span(said, _CHECK_ROWS_ROLES[state.word]))
+        line = (*line, Span("  "), Span(said, CHECK_ROLES[state.word]))
     return ListRow(line, key, command, gutter)
 
 
@@ -122,7 +122,7 @@ SIGN_COLUMN = 3
 PHASE = "phase:"
 """How the key of a folded phase begins; that of a task is its number."""
 
-_ROLES = {
+STATUS_ROLES = {
     Status.PENDING: Role.DIM,
     Status.IN_PROGRESS: Role.ACCENT,
     Status.COMPLETED: Role.SUCCESS,
@@ -231,7 +231,7 @@ def preview_lines(session: SessionRow, detail: SessionDetail, now: int, columns:
         time = times.get(task.number, TaskTime())
         since = f"  for {elapsed(max(0, now - time.since))}" if time.since else ""
         lines.append(
-            (Span(f" {task.status.icon} ", _ROLES[task.status]), _text(task, task.text), Span(since, Role.DIM))
+            (Span(f" {task.status.icon} ", STATUS_ROLES[task.status]), _text(task, task.text), Span(since, Role.DIM))
         )
     said = " · ".join(f"{row.when} {row.who} {'; '.join(row.what)}" for row in detail.events[:2])
     return [*lines, (Span(f" {said}", Role.DIM),)]
@@ -267,7 +267,7 @@ def _task_rows(task: Task, time: TaskTime, now: int, columns: int, digits: int) 
     right = (Span(f"{amounts:>{reserved}} ", Role.DIM),)
     number = f"{f'#{key}':<{digits + 1}} " if digits else ""
     gutter = GUTTER + len(number)
-    lead: Line = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
+    lead: Line = (Span("  "), Span(task.status.icon, STATUS_ROLES[task.status]), Span(" "))
     lead = (*lead, Span(number, Role.DIM)) if number else lead
     whole = printable(clipped(task.text))
     texts = wrap_text(whole, max(8, columns - reserved - 6 - len(number)))

@@ -26,6 +26,7 @@ from tildone.plan.model import Plan
 from tildone.plan.text.amounts import usage_text
 from tildone.plan.text.safe import printable, single_line, visible
 from tildone.plan.text.styles import Role, Span, display_width, wrap_text
+from tildone.screens.widgets.bursts import is_in_burst
 from tildone.screens.widgets.keys import Line, Palette, painted
 from tildone.screens.widgets.rows import Lines, ListRow, RowList
 
@@ -76,7 +77,8 @@ class Prompt(Horizontal):
         self.display = True
         self.field.value = value
         self.field.cursor_position = len(self.field.value)
-        self.field.focus()
+        # At once: keys that are on their way are for the field.
+        self.screen.set_focus(self.field)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -134,10 +136,10 @@ class QuestionLine(Widget, can_focus=True):
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:
-        """Take the answer; other keys do nothing."""
+        """Take the answer; other keys, and those of a burst, do nothing."""
         event.stop()
         event.prevent_default()
-        answer = self._answers.get(event.character or "")
+        answer = None if is_in_burst(event) else self._answers.get(event.character or "")
         if event.key == "escape" or answer:
             self.display = False
             self._ended()

@@ -6,6 +6,15 @@ const KEY = `tildone-key:${BASE}`;
 
 export const keep = (key) => localStorage.setItem(KEY, key);
 export const forget = () => localStorage.removeItem(KEY);
+export const hasKey = () => localStorage.getItem(KEY) !== null;
+// Another tab has come in.
+export const whenKept = (callback) =>
+  addEventListener("storage", (event) => event.key === KEY && event.newValue && callback());
+
+let answered = false;
+// Whether the board has answered this page anything but that nobody is signed in.
+export const wasIn = () => answered;
+
 export const headers = (more) => ({ "X-Tildone-Key": localStorage.getItem(KEY) || "", ...more });
 
 export class Refused extends Error {
@@ -72,6 +81,7 @@ async function send(path, options) {
 
 async function answer(response) {
   const body = await response.json().catch(() => ({}));
+  answered ||= response.status !== 401;
   if (response.ok) return body;
   if (response.status === 401) set("signed-out", true);
   throw new Refused(response.status, body);

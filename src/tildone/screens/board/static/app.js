@@ -1,15 +1,17 @@
 // The frame of every page: router, theme, keys, live state. Pages are functions that draw into <main>.
 import { el, fill, focused, harmless, icon } from "./el.js";
-import { BASE, read } from "./api.js";
+import { BASE, hasKey, read } from "./api.js";
 import { on, set } from "./state.js";
 import * as live from "./live.js";
 import { clock, tick } from "./time.js";
-import { enter, left, signedOut } from "./enter.js";
+import { enter, left, signedOut, signIn } from "./enter.js";
 import { keyHelp, palette } from "./palette.js";
 import { answerByKey } from "./needs.js";
 import { menu } from "./menu.js";
-import { tell } from "./toast.js";
+import { canNotify, idOf, noteLooks, notifies, notify, toggle } from "./notify.js";
+import { tell, toast } from "./toast.js";
 import { setTheme, theme, THEMES } from "./theme.js";
+import { setCount, setTitle } from "./title.js";
 
 const root = document.documentElement;
 const readonly = root.dataset.readonly === "true";
@@ -66,6 +68,18 @@ function frame() {
       return made;
     });
   const [first, ...others] = links(true);
+  const bell = el("button.icon.bell", {
+    "aria-label": "Notify me",
+    title: "Notify me when something needs me",
+    "aria-pressed": String(notifies()),
+    hidden: !canNotify(),
+    on: {
+      click: async () => {
+        toast(await toggle());
+        bell.setAttribute("aria-pressed", String(notifies()));
+      },
+    },
+  }, icon("bell"));
   const themeButton = el("button.icon", {
     "aria-label": "Theme and keys",
     "aria-haspopup": "menu",
@@ -96,6 +110,7 @@ function frame() {
       el("nav", { "aria-label": "Pages" }, links(false)),
       el("div.find", { role: "search" }, icon("search"), searchField, el("kbd", { "aria-hidden": "true" }, "/")),
       dot,
+      bell,
       themeButton,
       whoBadge,
     ),
@@ -115,22 +130,22 @@ const initials = (name) => name.split(/[\s._-]+/).map((part) => part[0] || "").j
 let drawn = "";
 let pressed = "";
 
-// The row of an address below the base path, and the key of the session in it.
-function route(path) {
+// The row of an address, and the key of the session in it; null if there is no such page.
+function route(address) {
+  const path = address.slice(BASE.length) || "/";
   for (const row of PAGES) {
     const found = path.match(new RegExp(`^${row.path.replace("{key}", "([^/]+)")}$`));
     if (found) return { row, key: found[1] };
   }
-  return { row: PAGES[0], key: undefined };
+  return null;
 }
 
 function draw() {
   drawn = location.pathname + location.search;
-  const path = location.pathname.slice(BASE.length) || "/";
   const query = new URLSearchParams(location.search);
   page.end();
-  document.title = "tildone";
-  const { row, key } = route(path);
+  setTitle();
+  const { row, key } = route(location.pathname) || { row: PAGES[0], key: undefined };
   page = modules[PAGES.indexOf(row)].page({
     main,
     key,
@@ -150,6 +165,12 @@ function draw() {
 
 // keep: the focus and the place stay, as for a filter.
 export function go(href, { replace = false, keep = false } = {}) {
+  const url = new URL(href, location.href);
+  if (!replace && url.hash && url.pathname + url.search === drawn) {
+    history.pushState(null, "", href);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    return;
+  }
   if (replace) history.replaceState(null, "", href);
   else history.pushState(null, "", href);
   draw();
@@ -166,8 +187,8 @@ function clicked(event) {
   ) return;
   const url = new URL(link.href);
   if (url.origin !== location.origin || !url.pathname.startsWith(`${BASE}/`) || /\.\w+$/.test(url.pathname)) return;
-  // Coming in and leaving are pages of their own.
-  if ([`${BASE}/in`, `${BASE}/out`].includes(url.pathname)) return;
+  // Coming in, leaving and what is missing are pages of the server.
+  if (!route(url.pathname)) return;
   if (url.pathname === location.pathname && url.search === location.search && url.hash) return;
   event.preventDefault();
   go(url.pathname + url.search + url.hash);
@@ -261,6 +282,8 @@ function showLive(state) {
 }
 
 let waiting = null;
+// What has needed a person before.
+let known = new Set();
 
 function frameHeard(frame) {
   if (frame.event === "needs") showNeeds(frame.data);
@@ -284,7 +307,10 @@ function showNeeds(data) {
   if (waiting !== null && count > waiting) {
     tell(`${data.open[data.open.length - 1]?.name || "A session"} needs you`, true);
   }
+  notify(data.open.filter((need) => waiting !== null && !known.has(idOf(need))), go);
+  known = new Set(data.open.map(idOf));
   waiting = count;
+  setCount(count);
 }
 
 let typing = 0;
@@ -299,6 +325,7 @@ searchField.addEventListener("input", () => {
 
 if (location.pathname === `${BASE}/in`) enter();
 else if (location.pathname === `${BASE}/out`) left();
+else if (!hasKey()) signIn();
 else {
   frame();
   // A change of the fragment alone is a place in the same page.
@@ -312,6 +339,7 @@ else {
     fill(whoBadge, initials(harmless(name || "")));
   });
   on("signed-out", (out) => out && signedOut());
+  noteLooks();
   live.listen(frameHeard);
   draw();
   live.start();

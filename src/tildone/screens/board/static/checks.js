@@ -2,6 +2,7 @@
 import { brief, el, harmless } from "./el.js";
 import { read, write } from "./api.js";
 import { actions, button, cancelOr, dialog } from "./dialog.js";
+import { toGlance } from "./glance.js";
 import { toast } from "./toast.js";
 
 const LOOK_MS = 4000;
@@ -25,13 +26,11 @@ const soft = (label, act, props) => button(label, act, "soft small", props);
 // What is below the text of a task about its check.
 export function checkLines(view, task, row, found, { off, part }) {
   if (!found || task.status === "abandoned") return [];
-  const printed = printedBy(view, task, found);
   const act = !off && found.approve
     ? ["approve", "Approve…", () => view.act.approve(row.task)]
-    : !off && found.state === "stale"
-    ? ["verify", "Verify", () => view.act.verify(row.task)]
-    : printed && ["printed", "What it printed", printed];
-  return [checkLine(task.check, found, act && part(act[0], soft(act[1], act[2])))];
+    : !off && found.state === "stale" && ["verify", "Verify", () => view.act.verify(row.task)];
+  const state = { ...toGlance(view, task.number), "data-part": "state", tabindex: -1 };
+  return [checkLine(task.check, found, act && part(act[0], soft(act[1], act[2])), state)];
 }
 
 // Shows what a check that did not pass has printed, if it was run from this page; undefined if it was not.
@@ -74,7 +73,8 @@ export function buttonOf(list, words) {
   return all.find((each) => each.textContent === words) || all[0];
 }
 
-export const checkLine = (check, found, more) =>
+// `link` makes the state lead to the output.
+export const checkLine = (check, found, more, link = {}) =>
   el(
     "p.note.check",
     el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)),
@@ -83,8 +83,8 @@ export const checkLine = (check, found, more) =>
       [
         " ",
         el(
-          "span",
-          { class: `state ${found.state}`, title: check.program && `by ${harmless(check.program)}` },
+          link.href ? "a" : "span",
+          { class: `state ${found.state}`, title: check.program && `by ${harmless(check.program)}`, ...link },
           brief(found.words, 200),
         ),
       ],

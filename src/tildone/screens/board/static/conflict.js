@@ -2,6 +2,7 @@
 import { el, fill, harmless, icon, say } from "./el.js";
 import { actions, button, dialog } from "./dialog.js";
 import { spoken } from "./time.js";
+import { STATUS } from "./words.js";
 
 // The words of `text` that are not in `base`, in order, by the longest common subsequence of words.
 export function changed(base, text) {
@@ -32,15 +33,7 @@ export function changed(base, text) {
 const marked = (base, text) =>
   el("bdi", changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", words))));
 
-const NAMES = {
-  pending: "open",
-  in_progress: "in progress",
-  completed: "done",
-  abandoned: "dropped",
-  blocked: "blocked",
-  removed: "removed",
-};
-const word = (value) => NAMES[value] || harmless(value) || "none";
+const word = (value) => STATUS[value] || harmless(value) || "none";
 
 // Resolves with {keep: "mine" | "theirs" | "both", text} or null (the draft stays).
 export function resolve(clash) {

@@ -5,7 +5,7 @@ import { ask, confirm } from "./dialog.js";
 import { resolve } from "./conflict.js";
 import { toast } from "./toast.js";
 import { differences } from "./past.js";
-import { STATUS } from "./task.js";
+import { STATUS } from "./words.js";
 import { checkActs, tellUnproved } from "./checks.js";
 import { askAfter, askWords } from "./order.js";
 

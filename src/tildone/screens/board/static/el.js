@@ -126,6 +126,7 @@ const PATHS = {
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   label: "M4 14.5V2h8.5l-2.5 3 2.5 3H4",
   grip: "M6 4h.01M10 4h.01M6 8h.01M10 8h.01M6 12h.01M10 12h.01",
+  bell: "M4 11V7a4 4 0 0 1 8 0v4l1.5 1.5h-11zM6.5 14.5h3",
   back: "M13 8H3M7 4 3 8l4 4",
 };
 

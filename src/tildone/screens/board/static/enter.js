@@ -1,42 +1,65 @@
 // Coming in: by a one-time link, whose token is in the fragment, which no server, log or Referer ever gets; by a token of
 // one's own; or because a proxy has signed the person in already.
 import { el, fill, icon } from "./el.js";
-import { BASE, forget, keep, write } from "./api.js";
+import { BASE, forget, keep, wasIn, whenKept, write } from "./api.js";
 import { copyable } from "./overview.js";
+import { setTitle } from "./title.js";
 
-const page = (title, ...words) =>
+const BY_PROXY = document.documentElement.dataset.signin === "proxy";
+const COMMAND = "tildone board";
+
+const page = (title, ...words) => {
+  setTitle(title);
   fill(
     document.getElementById("app") || document.body,
     el("main", { id: "main" }, el("div.empty", el("h1", title), words)),
   );
+};
 
 export function enter() {
   const token = new URLSearchParams(location.hash.slice(1)).get("t") || "";
   history.replaceState(null, "", `${BASE}/in`);
-  if (!token && !BY_PROXY) return askToken();
-  return present(token);
+  if (token || BY_PROXY) present(token);
+  else signIn();
 }
 
-const BY_PROXY = document.documentElement.dataset.signin === "proxy";
+// To the page whose address was opened.
+const comeIn = () => (location.pathname === `${BASE}/in` ? location.replace(`${BASE}/`) : location.reload());
 
 async function present(token) {
   page("One moment");
   try {
-    const answer = await write("/api/in", { token });
-    keep(answer.key);
-    location.replace(`${BASE}/`);
+    keep((await write("/api/in", { token })).key);
+    comeIn();
   } catch (error) {
+    // A hint may end with a command.
+    const [hint, command] = error.hint.split(/(?<=:) (?=tildone )/);
     page(
       error.message,
-      error.hint && el("p", error.hint),
-      el("p", "For a new link:"),
-      copyable("tildone board"),
+      hint && el("p", hint),
+      command && copyable(command),
+      !BY_PROXY && command !== COMMAND && [el("p", "For a new link:"), copyable(COMMAND)],
       el("a.btn", { href: `${BASE}/in` }, "Try again"),
     );
   }
 }
 
-function askToken() {
+// What somebody sees who is not signed in. A proxy is asked once.
+export function signIn() {
+  if (BY_PROXY && !sessionStorage.getItem("tildone-asked")) {
+    sessionStorage.setItem("tildone-asked", "yes");
+    location.replace(`${BASE}/in`);
+    return;
+  }
+  whenKept(comeIn);
+  if (BY_PROXY) {
+    page(
+      "Sign in",
+      el("p", "The proxy in front of this board signs you in."),
+      el("a.btn", { href: `${BASE}/in` }, "Try again"),
+    );
+    return;
+  }
   const field = el("input", {
     type: "password",
     "aria-label": "Token",
@@ -50,9 +73,9 @@ function askToken() {
   };
   page(
     "Sign in",
-    el("p", "Open the board from a terminal, on the machine it runs on:"),
-    copyable("tildone board"),
-    el("p", "Or use the token you were given:"),
+    el("p", "On the machine that the board runs on, get a link and open it in this browser:"),
+    copyable(COMMAND),
+    el("p", "Or use the token that you were given:"),
     el("form.head", { on: { submit: send } }, field, el("button.btn.main", { type: "submit" }, icon("go"), "Sign in")),
   );
 }
@@ -62,21 +85,22 @@ export function left() {
   page("You are signed out", el("a.btn", { href: `${BASE}/in` }, "Sign in"));
 }
 
-// Nothing typed is thrown away: the page stays, with a line over it.
+// A page that shows something stays, with a line over it, and drafts are kept: nothing typed is thrown away.
 export function signedOut() {
-  if (BY_PROXY && !sessionStorage.getItem("tildone-asked")) {
-    sessionStorage.setItem("tildone-asked", "yes");
-    location.href = `${BASE}/in`;
+  if (!wasIn()) {
+    forget();
+    location.reload();
+    return;
   }
   if (document.querySelector(".signed-out")) return;
+  whenKept(comeIn);
   document.querySelector("main")?.prepend(
     el(
       "div.banner.signed-out",
       { role: "alert" },
-      el("b", "Sign in again:"),
-      el("span", "run ", el("code", "tildone board"), " in a terminal and open its link, or "),
-      el("a.btn", { href: `${BASE}/in` }, "Sign in"),
-      "What you typed is kept.",
+      el("b", "You are signed out."),
+      el("span", "What you typed is kept. Open the link that ", el("code", COMMAND), " prints, or use a token: "),
+      el("a.btn", { href: `${BASE}/in`, target: "_blank" }, "Sign in"),
     ),
   );
 }

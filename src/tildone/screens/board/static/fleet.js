@@ -11,8 +11,10 @@ import { hostName } from "./card.js";
 import { tell, toast } from "./toast.js";
 import { copyable } from "./overview.js";
 import { money, plural, since, span } from "./time.js";
+import { setTitle } from "./title.js";
+import { RUNS } from "./words.js";
 
-const GROUPS = ["waiting", "running", "queued", "paused", "failed", "done", "cancelled"];
+const GROUPS = Object.keys(RUNS);
 const LOOKS = {
   "needs you": ["needs", "needs"],
   running: ["working", "working"],
@@ -25,7 +27,6 @@ const LOOKS = {
   cancelling: ["", "stop"],
   waiting: ["needs", "needs"],
 };
-const NAMES = { running: "Working", lapsed: "Worker lost" };
 const TOLD = { pause: "Asked to rest", resume: "Resumed", retry: "Queued again", cancel: "Asked to end" };
 const PAGE = 60;
 const CALM_MS = 2000;
@@ -33,7 +34,7 @@ const MAX_COUNTED = 10000;
 const MAX_SLOTS = 24;
 
 const many = (count) => (count >= MAX_COUNTED ? `${MAX_COUNTED.toLocaleString("en")}+` : count.toLocaleString("en"));
-const stateWord = (row) => NAMES[row.state] || capital(row.state);
+const stateWord = (row) => capital(row.word);
 
 export function page({ main, query, watch, readonly }) {
   const group = GROUPS.includes(query.get("state")) ? query.get("state") : "";
@@ -117,7 +118,7 @@ export function page({ main, query, watch, readonly }) {
     fill(sub, exists ? plural(workers.size, "worker") : "");
     fill(
       tiles,
-      tile(many(running), "running"),
+      tile(many(running), RUNS.running),
       tile(String(needs.length), "waiting for a person", needs.length ? "warn" : ""),
       tile(many(queued), "queued"),
       tile(String(taken), "taken over in 24 h"),
@@ -159,7 +160,7 @@ export function page({ main, query, watch, readonly }) {
       chips,
       chip("All", "", all),
       GROUPS.filter((each) => info.counts[each] || each === group).map((each) =>
-        chip(capital(each), each, info.counts[each] || 0)
+        chip(capital(RUNS[each]), each, info.counts[each] || 0)
       ),
       el(
         "span.push",
@@ -298,7 +299,7 @@ export function page({ main, query, watch, readonly }) {
     fill(none, el("div.empty", el("h2", "The fleet cannot be shown"), el("p", error.message)));
   });
   watch(["needs", "fleet"]);
-  document.title = "Fleet · tildone";
+  setTitle("Fleet");
 
   return {
     end() {

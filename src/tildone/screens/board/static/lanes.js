@@ -118,12 +118,19 @@ export const hatch = () =>
     ),
   );
 
-export function gridLines(svg, scale) {
+// `begins` is the time before which nothing is known, if there is one.
+export function gridLines(svg, scale, begins) {
   svg.replaceChildren(
+    ...unknown(scale, begins),
     ...scale.ticks.map(({ x }) => el("line", { x1: x, x2: x, y1: 0, y2: "100%", class: "tickline" })),
     ...scale.breaks.map(({ x, width }) => el("rect", { x, width, y: 0, height: "100%", class: "break" })),
   );
 }
+
+export const unknown = (scale, begins) =>
+  begins > scale.begin
+    ? [el("rect", { x: 0, width: Math.max(0, scale.x(begins)), y: 0, height: "100%", class: "unknown" })]
+    : [];
 
 // A break in the axis: two strokes, and how long nothing happened.
 export const breakMark = ({ x, width, ms }, y) => [

@@ -1,7 +1,25 @@
 // What happened, in sentences: beside a plan, and as a page of its own with filters.
 import { brief, el, fill, harmless, icon, sign } from "./el.js";
 import { BASE, read } from "./api.js";
+import { copyable } from "./overview.js";
 import { absolute, clock, day, plural, span } from "./time.js";
+import { setTitle } from "./title.js";
+
+const VIEWS = { Plan: "", History: "/log", Statistics: "/stats" };
+
+// Where a page of a session is, and the ways to its other pages. `here` is the name of this one.
+export const crumbs = (key, here, ...title) =>
+  el(
+    "div.crumbs",
+    el("p", el("a", { href: `${BASE}/` }, "Sessions"), " / ", title),
+    el(
+      "nav.views",
+      { "aria-label": "Pages of the session" },
+      Object.entries(VIEWS).map(([name, path]) =>
+        el("a", { href: `${BASE}/s/${key}${path}`, "aria-current": name === here ? "page" : false }, name)
+      ),
+    ),
+  );
 
 const ICONS = { nudge: "go", person: "person", letgo: "letgo", label: "label", undo: "undo", directive: "pause" };
 const SIGNS = { completed: "completed", started: "in_progress", blocked: "blocked", dropped: "abandoned" };
@@ -54,7 +72,7 @@ export function page({ main, key, query, go, watch }) {
   const filter = { who: query.get("who") || "", what: query.get("what") || "", task: query.get("task") || "" };
   const list = el("div.log.panel");
   const title = el("h1", { tabindex: -1 }, "History");
-  const crumbs = el("p.crumbs");
+  const where = el("div");
   const count = el("span.dim");
   const rows = [];
   let before = null;
@@ -78,7 +96,7 @@ export function page({ main, key, query, go, watch }) {
     main,
     el(
       "div.page",
-      crumbs,
+      where,
       el("div.head", title, count),
       el(
         "div.filters",
@@ -104,12 +122,9 @@ export function page({ main, key, query, go, watch }) {
     if (!more) rows.length = 0;
     rows.push(...body.rows);
     before = body.before || null;
-    fill(
-      crumbs,
-      el("a", { href: `${BASE}/` }, "Sessions"),
-      " / ",
-      el("a", { href: `${BASE}/s/${key}` }, brief(body.name || key, 120)),
-    );
+    const name = brief(body.name || key, 120);
+    fill(where, crumbs(key, "History", el("a", { href: `${BASE}/s/${key}` }, name)));
+    setTitle(`History: ${harmless(body.name || key).slice(0, 80)}`);
     fill(count, plural(body.total ?? rows.length, "event"));
     draw();
   }
@@ -139,7 +154,7 @@ export function page({ main, key, query, go, watch }) {
   }
 
   watch([`session:${key}`, "needs"]);
-  load(false).catch((error) => gone(list, error));
+  load(false).catch((error) => gone(main, error, key));
   return {
     end() {},
     frame(frame) {
@@ -152,15 +167,33 @@ export function page({ main, key, query, go, watch }) {
   };
 }
 
-export function gone(node, error) {
+// A session that cannot be shown: why, and what to do. `was` says that it was shown before.
+export function gone(node, error, key, was = false) {
   const lost = error.status === 404;
+  const words = key.split("-").slice(0, -1).join(" ");
+  setTitle("Not found");
   fill(
     node,
     el(
       "div.empty",
-      el("h2", lost ? "This session is no longer in the store." : "The session cannot be shown"),
-      !lost && el("p", error.message),
-      el("a.btn", { href: `${BASE}/` }, "All sessions"),
+      el(
+        "h1",
+        { tabindex: -1 },
+        !lost
+          ? "The session cannot be shown"
+          : was
+          ? "This session is no longer in the store."
+          : "There is no such session",
+      ),
+      !lost
+        ? el("p", `${error.message} ${error.hint}`)
+        : !was && el("p", "It was deleted, or the link belongs to another store, whose board is opened by:"),
+      lost && !was && copyable("tildone board --store PLANS.db"),
+      el(
+        "p.head",
+        words && lost && el("a.btn", { href: `${BASE}/?${new URLSearchParams({ q: words })}` }, `Search “${words}”`),
+        el("a.btn", { href: `${BASE}/` }, "All sessions"),
+      ),
     ),
   );
 }

@@ -41,7 +41,7 @@ export function menu(anchor, items) {
     anchor.setAttribute("aria-expanded", "false");
     if (inside && anchor.isConnected) anchor.focus({ preventScroll: true });
   });
-  document.body.append(box);
+  (anchor.closest("header, main") || document.body).append(box);
   box.showPopover();
   anchor.setAttribute("aria-expanded", "true");
   const from = anchor.getBoundingClientRect();

@@ -1,10 +1,11 @@
 // What needs a person: each with its question and its answers in place. The first answer wins.
-import { brief, el, fill, focusedPart, harmless, icon, say } from "./el.js";
+import { brief, el, fill, focusedPart, focusIn, harmless, icon, say } from "./el.js";
 import { ago, since, spoken } from "./time.js";
 import { BASE, write } from "./api.js";
-import { actions, ask, button, cancelOr, dialog } from "./dialog.js";
+import { actions, button, cancelOr, dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 import { agentName } from "./card.js";
+import { arrangeIn } from "./window.js";
 
 const LABELS = {
   once: "Allow once",
@@ -27,22 +28,34 @@ export function answerLabel(need, option) {
 // A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
 const MOST_SHOWN = 50;
 
-// Draws the first needs in a list. One that is being answered keeps its focus.
+// Draws the first needs in a list. One that is being answered keeps its focus and what was typed, unless it has changed.
 export function fillNeeds(list, open, readonly) {
   const held = focusedPart(list, "[data-need]")?.dataset.need;
-  fill(list, open.slice(0, MOST_SHOWN).map((need, index) => needRow(need, { readonly, focus: index === 0 })));
-  if (held) [...list.children].find((each) => each.dataset.need === held)?.focus();
+  const known = new Map([...list.children].map((li) => [li.dataset.need, li]));
+  const rows = open.slice(0, MOST_SHOWN).map((need, index) => {
+    // What its agent is doing meanwhile is not shown.
+    const print = JSON.stringify([{ ...need, agent: agentName(need.agent) }, readonly]);
+    const old = known.get(need.id || need.key);
+    const li = old?.print === print ? old : needRow(need, readonly);
+    li.tabIndex = index ? -1 : 0;
+    return Object.assign(li, { print });
+  });
+  arrangeIn(list, rows);
+  if (held && !focusIn(list)) rows.find((each) => each.dataset.need === held)?.focus();
 }
 
-/** @param {any} need @param {{readonly?: boolean, focus?: boolean}} options */
-function needRow(need, { readonly, focus } = {}) {
-  const li = el("li.need", { tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
+// Where it is: the task that it is about, at a glance, or else its session.
+export const placeOf = (need) =>
+  `${BASE}/s/${need.key}${need.task ? `#t${need.task}` : (need.at ?? -1) >= 0 ? `#p${need.at}` : ""}`;
+
+function needRow(need, readonly) {
+  const li = el("li.need", { "data-need": need.id || need.key });
   const fault = el("p.fault", { role: "alert", hidden: true });
   const say_no = (text) => {
     fault.hidden = !text;
     fill(fault, text ? brief(text) : "");
   };
-  const by = el("p.by.dim", el("a", { href: `${BASE}/s/${need.key}` }, el("b", brief(need.name, 120))), details(need));
+  const by = el("p.by.dim", el("a", { href: placeOf(need) }, el("b", brief(need.name, 120))), details(need));
   fill(
     li,
     icon("needs"),
@@ -112,13 +125,9 @@ function buttons(need, li, fault) {
     const told = (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) });
     return [button("Unblock", () => send(() => unblock(need), told), "soft")];
   }
-  if (!need.id) return [el("a.btn.soft", { href: `${BASE}/s/${need.key}` }, "Open")];
+  if (!need.id) return [el("a.btn.soft", { href: placeOf(need) }, "Open")];
   if (need.kind === "input" || !(need.options || []).length) {
-    return [button("Answer", async () => {
-      const hint = harmless(need.text).slice(0, 2000);
-      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", { verb: "Send", hint });
-      if (text) reply(text, "Answered");
-    }, "soft")];
+    return [button("Answer", () => answerIn(li, reply), "soft")];
   }
   return need.options.map((option, index) =>
     button(
@@ -128,6 +137,32 @@ function buttons(need, li, fault) {
       { "data-answer": option },
     )
   );
+}
+
+// The field is where the button was, below the question.
+function answerIn(li, reply) {
+  const box = li.querySelector(".answers");
+  const before = [...box.childNodes];
+  const back = () => {
+    fill(box, before);
+    box.querySelector("button")?.focus();
+  };
+  const send = () => (field.value.trim() ? reply(field.value.trim(), "Answered") : field.focus());
+  const field = el("textarea", {
+    rows: 2,
+    "aria-label": "Your answer",
+    placeholder: "Your answer",
+    on: {
+      keydown: (event) => {
+        if (event.key === "Escape") back();
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        send();
+      },
+    },
+  });
+  fill(box, el("div.answer-form", field, button("Cancel", back, "plain"), button("Send", send, "main")));
+  field.focus();
 }
 
 // A dangerous command is allowed with two clicks, as with a capital letter in a terminal.

@@ -12,7 +12,10 @@ export function drawNow(now, session, checks) {
   const used = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)];
   const spent = used.filter(Boolean).join(" · ");
   const numbers = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity));
-  const proposed = numbers.map((number) => (number ? `#${number}` : "the plan")).join(", ");
+  const proposed = numbers.map((number, index) => [
+    index ? ", " : "",
+    number ? el("a.more-link", { href: `#t${number}` }, `#${number}`) : "the plan",
+  ]);
   fill(
     now,
     el("h2", "Now"),
@@ -30,7 +33,7 @@ export function drawNow(now, session, checks) {
       fact("Model", agent && agent.model && brief(agent.model)),
       session.agents && session.agents.length > 1 &&
         fact("Also", brief(session.agents.slice(1).map((each) => hostName(each.host)).join(", "))),
-      fact("To approve", proposed && brief(proposed)),
+      proposed.length > 0 && fact("To approve", proposed),
       bounds.map((bound) => fact(bound.name, brief(bound.text))),
       fact(bounded ? "Tokens" : "Tokens, cost", spent),
     ),

@@ -1,15 +1,15 @@
 // All sessions: what needs a person first, then filters, then cards or rows. The address holds every filter.
-import { brief, capital, el, fill, focused, icon } from "./el.js";
+import { capital, el, fill, focused, icon } from "./el.js";
 import { BASE, read } from "./api.js";
-import { get, on } from "./state.js";
+import { on } from "./state.js";
 import { told } from "./live.js";
 import { Window } from "./window.js";
 import { card, stateName } from "./card.js";
+import { STATES } from "./words.js";
 import { fillNeeds } from "./needs.js";
 import { plural } from "./time.js";
 import { tell } from "./toast.js";
 
-const STATES = ["needs you", "stuck", "let go", "working", "paused", "stopped", "idle", "done", "empty"];
 const SORTS = { activity: "What needs you first", updated: "Last activity first", title: "By name" };
 const PAGE = 60;
 const CALM_MS = 2000;
@@ -83,6 +83,7 @@ export function page({ main, go, watch, readonly }) {
       ),
       needs,
       chips,
+      el("h2.sr", "Sessions"),
       list,
       none,
     ),
@@ -183,7 +184,6 @@ export function page({ main, go, watch, readonly }) {
           el("h2", "No plans here yet"),
           el("p", "An agent with tildone shows up by itself."),
           copyable("tildone install claude"),
-          get("store") && el("p.dim", "Store: ", brief(get("store"))),
         ),
       );
     }

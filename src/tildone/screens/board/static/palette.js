@@ -114,6 +114,7 @@ const KEYS = [
     ["s", "start"],
     ["b", "block"],
     ["x", "drop"],
+    ["i", "a task at a glance"],
     ["e", "edit"],
     ["a", "add"],
     ["m", "note"],

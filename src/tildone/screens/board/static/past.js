@@ -4,7 +4,7 @@ import { BASE, read } from "./api.js";
 import { actions, button, dialog } from "./dialog.js";
 import { clock, plural } from "./time.js";
 import { whole } from "./shown.js";
-import { STATUS } from "./task.js";
+import { STATUS } from "./words.js";
 
 const SINCE = {
   completed: "since done",

@@ -406,6 +406,7 @@ export class PlanView {
     else if (plain && (event.key === "ArrowRight" || event.key === "ArrowLeft")) this.within(event);
     else if (plain && event.key === "Home") this.focusTask(this.order()[0]);
     else if (plain && event.key === "End") this.focusTask(this.order().at(-1));
+    else if (letters && event.key === "i") this.act.glance(row.task.number);
     else if (off || !plain) return;
     else if (event.key === " " && event.target.dataset.part === "sign") {
       this.act.mark(row.task, row.task.status === "completed" ? "pending" : "completed");

@@ -1,11 +1,17 @@
 // The burn-down with marks is the scrubber: it shows the plan at any moment. The playhead snaps to events.
 import { brief, el, fill } from "./el.js";
 import { clock, plural } from "./time.js";
-import { breakMark } from "./lanes.js";
+import { breakMark, unknown } from "./lanes.js";
 
 const HEIGHT = 70;
 const MARK_Y = 88;
 const CLUSTER_PX = 6;
+// More marks at one place are counted. Each count has room for its digits.
+const UNCOUNTED = 3;
+const DIGIT_PX = 7;
+const room = (
+  count,
+) => (count >= UNCOUNTED ? Math.max(CLUSTER_PX, DIGIT_PX * (String(count + 1).length + 1)) : CLUSTER_PX);
 
 // Shapes differ, and so do sizes: colour is never the only difference.
 const SHAPES = {
@@ -34,6 +40,8 @@ export class Scrub {
     this.scale = null;
     /** @type {number | null} */
     this.index = null;
+    /** @type {number | undefined} */
+    this.begins = undefined;
     /** @type {number | null} */
     this.estimate = null;
     this.live = true;
@@ -93,7 +101,7 @@ export class Scrub {
     const y = (count) => (HEIGHT - (count / most) * (HEIGHT - 8)).toFixed(1);
     const parts = [];
     const end = scale.x(scale.end);
-    if (points.length >= 3 && steps.length > 1) {
+    if (steps.length > 1 && (points.length >= 3 || steps.length > 2)) {
       let path = `M${scale.x(steps[0][0]).toFixed(1)} ${y(steps[0][1])}`;
       for (const [at, count] of steps.slice(1)) path += `H${scale.x(at).toFixed(1)}V${y(count)}`;
       path += `H${end.toFixed(1)}`;
@@ -108,7 +116,7 @@ export class Scrub {
         );
       }
     }
-    parts.push(...this.marks(), ...this.axis());
+    parts.push(...unknown(scale, this.begins), ...this.marks(), ...this.axis());
     fill(this.svg, parts);
     const x = this.x(index);
     this.knob.style.setProperty("left", `${x.toFixed(1)}px`);
@@ -127,13 +135,13 @@ export class Scrub {
       const x = this.scale.x(point.at);
       if (x < -8 || x > this.scale.width + 8) continue;
       const last = groups[groups.length - 1];
-      if (last && x - last.x < CLUSTER_PX) last.kinds.push(point.kind);
+      if (last && x - last.x < room(last.kinds.length)) last.kinds.push(point.kind);
       else groups.push({ x, kinds: [point.kind] });
     }
     return groups.flatMap(({ x, kinds }) => {
       const kind = RANK.find((each) => kinds.includes(each)) || "change";
       const shape = SHAPES[kind](x.toFixed(1) * 1);
-      return kinds.length > 3
+      return kinds.length > UNCOUNTED
         ? [shape, el("text", { x: x.toFixed(1), y: MARK_Y - 8, class: "cluster" }, String(kinds.length))]
         : [shape];
     });
@@ -239,12 +247,13 @@ export class Scrub {
   }
 
   // The words beside the chart.
-  say({ open, total, at, line }) {
+  say({ open, total, at, line, missing }) {
     fill(
       this.info,
       el("h2", "Open tasks over time"),
       el("p.big", el("b", String(open)), ` of ${total} open${at ? ` at ${clock(at)}` : ""}`),
       el("p.dim", brief(line || (total ? "" : plural(0, "task")))),
+      missing && el("p.dim.missing", missing),
       el("p.legend.dim", legend("nudge", "told to go on"), legend("person", "a person"), legend("blocked", "blocked")),
     );
   }

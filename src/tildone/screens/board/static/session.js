@@ -8,16 +8,18 @@ import { gridLines, hatch, scaleOf } from "./lanes.js";
 import { strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
-import { eventRow, gone } from "./log.js";
-import { clock, plural, spoken } from "./time.js";
+import { crumbs, eventRow, gone } from "./log.js";
+import { clock, moment, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
+import { Glance, namedTask } from "./glance.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 import { changed, started, whole } from "./shown.js";
+import { setTitle } from "./title.js";
 
 /**
  * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
@@ -79,10 +81,19 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     load,
     look: checks.look,
   });
+  work.act.glance = (number) => glance.open(number);
+  work.act.allowed = () => Boolean(model.checks?.may_approve);
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
+  const glance = new Glance({
+    key,
+    act: work.act,
+    task: (number) => plan.task(number),
+    readonly,
+    closed: (number) => plan.rows.get(number)?.li.querySelector('[data-part="text"]')?.focus({ preventScroll: true }),
+  });
   const scrub = new Scrub({ move, zoom });
-  area.append(lines, plan.node, head_line);
+  area.append(el("h2.sr", "Plan"), lines, plan.node, head_line);
   const body = el("div.s-main");
   body.append(banner, needs, area, scrub.node);
   const side = el(
@@ -116,7 +127,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       if (isAfter(seq, got.seq)) return;
       seq = got.seq;
       failed = false;
-      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox, glance.node));
       // So may a frame have come in, which is about who is at work and not read again.
       if (!accept({ ...got, ...told("presence", key, got.seq) }, own)) return load(own);
       if (first && query.get("at")) await moveTo(query.get("at"));
@@ -127,15 +138,18 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     } catch (error) {
       if (error.status !== 404 && model.session) return undefined;
       failed = true;
-      gone(main, error);
+      gone(main, error, key, Boolean(model.session));
+    } finally {
+      clearTimeout(slow);
     }
     return undefined;
   }
 
   // The task that the address names.
   function showNamed() {
-    const [, number] = location.hash.match(/^#t(\d+)$/) || [];
-    if (number) plan.reveal(Number(number));
+    const number = model.session ? namedTask(model.session.plan) : 0;
+    if (number && number !== glance.number) plan.reveal(number);
+    glance.show(number);
   }
 
   // The newest state of the session, from a snapshot, a frame or the answer to an edit. Returns whether it could be taken.
@@ -185,7 +199,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const count = model.points.length;
     learn(page.rows, model.rows.at(-1));
     if (model.index !== null) model.index += model.points.length - count;
-    if (model.frozen) model.frozen.times = model.points.map((point) => point.at);
+    if (model.frozen) model.frozen.times = axis();
     draw(true);
   }
 
@@ -196,20 +210,36 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     drawNow(now, model.session, model.checks);
     drawEvents();
     drawNeeds();
+    glance.changed();
   }
 
   const working = () =>
     Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
 
+  // The times of all that is known: the curve and the bars begin before the first event that was read.
+  function axis() {
+    const times = model.points.map((point) => point.at);
+    return [...(model.session.open || []).map(([at]) => at).filter((at) => at < times[0]), ...times];
+  }
+
+  // What is not shown of a long history: "" if it is whole.
+  function missing() {
+    const { begins, created } = model.session;
+    const whole = el("a", { href: `${BASE}/s/${key}/stats` }, "Whole history");
+    if (begins > created) return [`Curve and bars begin at ${moment(begins)}. `, whole];
+    return model.rows[0]?.parent ? `Marks begin at ${moment(model.rows[0].at)}; earlier ones are read on the way.` : "";
+  }
+
   function layout(own = false) {
     chartWidth ||= scrub.chart.clientWidth;
     const width = Math.max(60, chartWidth || lines.clientWidth || 600);
-    const times = model.frozen ? model.frozen.times : model.points.map((point) => point.at);
+    const times = model.frozen ? model.frozen.times : axis();
     const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
     const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
     model.scale = scaleOf(times, Math.max(end, times[times.length - 1] || 0), width, { view: model.view, busy });
     const { session, scale, past, index } = model;
-    gridLines(lines, scale);
+    const begins = session.begins > session.created ? session.begins : undefined;
+    gridLines(lines, scale, begins);
     const x = index === null ? scale.x(scale.end) : scale.x(model.points[index].at);
     head_line.style.setProperty("left", `calc(var(--tasks) + ${x.toFixed(1)}px)`);
     head_line.hidden = model.points.length < 1;
@@ -232,25 +262,23 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     scrub.set({
       points: model.points,
       steps: session.open || [],
+      begins,
       scale,
       index,
       estimate: session.estimate && session.estimate.at,
       live: working(),
     });
-    if (index === null) {
-      const all = session.plan.phases.flatMap((phase) => phase.tasks);
-      const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
-      scrub.say({ open, total: all.length, at: null, line: estimateLine(session) });
-    } else {
-      const { open, total, at } = model.points[index];
-      scrub.say({ open, total, at, line: `${total - open} were closed, ${spoken(Date.now() - at)} ago` });
-    }
+    const all = (past?.then || session.plan).phases.flatMap((phase) => phase.tasks);
+    const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
+    const at = index === null ? null : model.points[index].at;
+    const line = at ? `${all.length - open} were closed, ${spoken(Date.now() - at)} ago` : estimateLine(session);
+    scrub.say({ open, total: all.length, at, line, missing: missing() });
     drawBanner();
   }
 
   function drawHead() {
     const { session } = model;
-    document.title = `${harmless(session.title || session.name).slice(0, 80)} · tildone`;
+    setTitle(harmless(session.title || session.name).slice(0, 80));
     if (title.textContent !== harmless(session.title || session.name)) {
       fill(title, brief(session.title || session.name, 200));
     }
@@ -276,7 +304,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const held = focusIn(header)?.getAttribute("aria-label");
     fill(
       header,
-      el("p.crumbs", el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
+      crumbs(key, "Plan", brief(session.name, 200)),
       el(
         "div.s-title",
         title,
@@ -343,14 +371,14 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     if (index === null) return toNow(resting);
     if (!model.frozen) {
       model.frozen = {
-        times: model.points.map((point) => point.at),
+        times: axis(),
         end: working() ? Date.now() : model.points[model.points.length - 1].at,
       };
     }
     model.index = index;
     const point = model.points[index];
     model.wanted = point.id;
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}${location.hash}`);
     if (index === 0) older();
     if (model.past) layout(true);
     try {
@@ -373,7 +401,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   function toNow(resting) {
     Object.assign(model, { index: null, past: null, frozen: null, wanted: null });
-    if (resting) history.replaceState(null, "", `${BASE}/s/${key}`);
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}${location.hash}`);
     draw(true);
   }
 
@@ -453,6 +481,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   return {
     end() {
       clearTimeout(slow);
+      glance.end();
       checks.end();
       plan.end();
       removeEventListener("hashchange", showNamed);
@@ -490,7 +519,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },
     ]),
     keys: {
-      Escape: () => model.past && toNow(true),
+      Escape: () => (model.past && !focusIn(glance.node) ? toNow(true) : glance.close()),
       a: () => !readonly && !model.past && plan.field.focus(),
       z: () => readonly || work.undo(),
       Z: () => readonly || work.redo(),

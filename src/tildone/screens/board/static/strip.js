@@ -1,16 +1,21 @@
 // The strip: one cell for each task, a gap between phases. `text` is "dd dddax .b. ..".
 import { el } from "./el.js";
+import { STATUS } from "./words.js";
 
-const NAMES = { d: "closed", x: "closed", a: "in progress", b: "blocked", ".": "open" };
+const SIGNS = "dxab.";
 const MAX_CELLS = 120;
+// So many times as many cells are drawn, rather than to tell apart less than there is.
+const ROOM = 1.5;
+// From here on, there is no room for wide gaps.
+const DENSE = 50;
 
 export function stripLabel(text) {
   const count = (signs) => [...text].filter((sign) => signs.includes(sign)).length;
-  const total = [...text].filter((sign) => NAMES[sign]).length;
+  const total = [...text].filter((sign) => SIGNS.includes(sign)).length;
   if (!total) return "No tasks";
   const parts = [`${count("dx")} of ${total} closed`];
-  if (count("a")) parts.push(`${count("a")} in progress`);
-  if (count("b")) parts.push(`${count("b")} blocked`);
+  if (count("a")) parts.push(`${count("a")} ${STATUS.in_progress}`);
+  if (count("b")) parts.push(`${count("b")} ${STATUS.blocked}`);
   return parts.join(", ");
 }
 
@@ -32,7 +37,7 @@ export function cells(text, most = MAX_CELLS) {
       for (let i = 0; i < cellCount; i += 1) out.push({ sign, size: size / cellCount });
     }
   }
-  return out.length > most * 3 ? merged(out, most) : out;
+  return out.length > most * ROOM ? merged(out, most) : out;
 }
 
 function merged(all, most) {
@@ -48,12 +53,13 @@ function merged(all, most) {
 
 export function strip(text, { most = MAX_CELLS, tall = false } = {}) {
   const finished = text.length > 0 && !/[ab.]/.test(text);
+  const shown = cells(text, most);
   const node = el("div", {
-    class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}`,
+    class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}${shown.length > DENSE ? " dense" : ""}`,
     role: "img",
     "aria-label": stripLabel(text),
   });
-  for (const { sign, size } of cells(text, most)) {
+  for (const { sign, size } of shown) {
     const name = { d: "d", x: "x", a: "a", b: "b", " ": "gap" }[sign] || "p";
     node.append(el("i", { class: name, style: sign === " " ? {} : { "flex-grow": size } }));
   }

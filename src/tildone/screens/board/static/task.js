@@ -3,16 +3,11 @@ import { capital, el, harmless, icon, say, sign } from "./el.js";
 import { plural, span, spoken } from "./time.js";
 import { menu } from "./menu.js";
 import { drag } from "./drag.js";
+import { STATUS } from "./words.js";
+import { toGlance } from "./glance.js";
 import { checkLines } from "./checks.js";
 import { orderLines, orderWords, WORD_FIELDS } from "./order.js";
 
-export const STATUS = {
-  pending: "open",
-  in_progress: "in progress",
-  completed: "done",
-  abandoned: "dropped",
-  blocked: "blocked",
-};
 const NEXT = {
   pending: "in_progress",
   in_progress: "completed",
@@ -41,7 +36,7 @@ export function cells(view, task, row, { waits, draft, since, check }) {
       "aria-label": name,
       "aria-pressed": task.status === "completed" ? "true" : task.status === "in_progress" ? "mixed" : "false",
       "aria-disabled": off || false,
-      "aria-keyshortcuts": "Space S B X E M C V O F Alt+ArrowUp Alt+ArrowDown",
+      "aria-keyshortcuts": "Space S B X E I M C V O F Alt+ArrowUp Alt+ArrowDown",
       title: off ? STATUS[task.status] : `${STATUS[task.status]}: press for ${STATUS[NEXT[task.status]]}`,
       on: { click: () => off || view.act.mark(row.task, NEXT[row.task.status]) },
     }, sign(task.status, Boolean(waits))),
@@ -52,15 +47,12 @@ export function cells(view, task, row, { waits, draft, since, check }) {
     "text",
     el(
       long ? "span" : "a",
-      {
-        class: "words",
-        href: !long && `#t${task.number}`,
-        on: { click: (event) => point(event, task.number), dblclick: () => view.edit(row.task.number) },
-      },
+      { class: "words", ...(long ? {} : toGlance(view, task.number)) },
       view.numbered && el("span.number.dim", `#${task.number} `),
       long ? say(task.text) : el("bdi", harmless(task.text)),
     ),
   );
+  text.addEventListener("dblclick", () => view.edit(row.task.number));
   const right = since
     ? el("span.since", since)
     : draft
@@ -115,6 +107,7 @@ function choices(view, row, anchor) {
     task.status !== "blocked" && item("Block…", "b", () => view.act.block(task)),
     task.status !== "abandoned" && item("Drop", "x", () => view.act.mark(task, "abandoned")),
     null,
+    item("At a glance", "i", () => view.act.glance(task.number)),
     item("Edit", "e", () => view.edit(task.number)),
     item("Add a note…", "m", () => view.act.note(task)),
     item(task.check ? "Change the check…" : "Set a check…", "c", () => view.act.check(task)),
@@ -126,13 +119,6 @@ function choices(view, row, anchor) {
     null,
     item("Remove…", "", () => view.act.remove(task)),
   ]);
-}
-
-// The address of the task, without the jump that would carry the row away under the pointer.
-function point(event, number) {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  history.replaceState(null, "", `${location.search}#t${number}`);
 }
 
 function notes(task) {

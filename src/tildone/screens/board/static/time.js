@@ -11,6 +11,7 @@ export function span(ms) {
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 export const day = (at) =>
   new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+export const moment = (at) => (day(at) === day(Date.now()) ? clock(at) : `${day(at)}, ${clock(at)}`);
 export const absolute = (at) => `${day(at)}, ${new Date(at).toLocaleTimeString("en-GB")}`;
 
 export function ago(at, now = Date.now()) {

@@ -1,7 +1,7 @@
 // Short messages at the lower edge, and the two live regions that screen readers hear.
 import { brief, el, fill } from "./el.js";
 
-const box = el("div.toasts");
+const box = el("div.toasts", { role: "region", "aria-label": "Messages" });
 const status = el("div.sr", { role: "status" });
 const alarm = el("div.sr", { role: "alert" });
 document.body.append(box, status, alarm);

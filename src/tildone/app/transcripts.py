@@ -1,0 +1,107 @@
+"""What agents said last: the ends of their transcripts, which are files of other programs with an object on each line.
+
+The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; lines of another format are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tildone.base import value
+from tildone.base.json import parse
+
+MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
+"""How many lines of a transcript are read, few of which are messages, and how much of a file to find its last lines."""
+
+ROLES = ("user", "assistant", "gemini")
+CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
+CALL, RESULT = "call", "result"
+
+
+@value
+class TranscriptItem:
+    """A message, a call of a tool or its result. `who` is `user`, `assistant`, CALL or RESULT, or empty.
+
+    The text of a call is the name of its tool. Texts are as they were written: they may contain control characters.
+    """
+
+    who: str
+    text: str
+    arguments: object = None
+
+
+def items_in(transcript: str) -> Iterator[TranscriptItem]:
+    """Yield what the end of a transcript says, the oldest first; nothing if the file is none, or cannot be read."""
+    # An agent may have named the file: nothing but a transcript is passed on.
+    if not transcript.endswith((".jsonl", ".json")) or not os.path.isfile(transcript):
+        return
+    yield from items_of(last_lines(transcript, MAX_ENTRIES))
+
+
+def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:
+    """Yield what lines say. One that is no entry of a transcript is a message of nobody."""
+    for line in lines:
+        try:
+            entry = parse(line)
+        except ValueError:
+            entry = line
+        if isinstance(entry, dict):
+            yield from _parts(entry)
+        else:
+            yield TranscriptItem("", str(entry))
+
+
+def last_lines(path: str, count: int) -> list[str]:
+    """Return the last lines of a file, and of what it was before it began anew, unchanged."""
+    text = _tail(path)
+    if len(text) < MAX_TAIL_BYTES:
+        text = _tail(f"{path}.1") + text
+    lines = text.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    return lines[-count:] if text else []
+
+
+def _tail(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _parts(entry: dict[str, Any]) -> Iterator[TranscriptItem]:
+    if isinstance(entry.get("payload"), dict):
+        # Codex repeats the items of responses as events.
+        message = entry["payload"] if entry.get("type") == "response_item" else {}
+    else:
+        message = entry["message"] if isinstance(entry.get("message"), dict) else entry
+    role = message.get("role") or message.get("type")
+    if role in (*CALLS, *RESULTS):
+        yield from _block(message, "")
+    elif role in ROLES:
+        content, calls = message.get("content"), message.get("toolCalls")
+        blocks = content if isinstance(content, list) else [{"text": content}]
+        for block in (*blocks, *(calls if isinstance(calls, list) else [])):
+            if isinstance(block, dict):
+                yield from _block(block, "assistant" if role == "gemini" else str(role))
+
+
+def _block(block: dict[str, Any], role: str) -> Iterator[TranscriptItem]:
+    kind = block.get("type") or next((name for name in RESULTS if name in block), "")
+    given = next((block[key] for key in ("input", "arguments", "args") if key in block), None)
+    if kind in RESULTS:
+        result = next((block[key] for key in ("content", "output", "functionResponse") if key in block), "")
+        yield TranscriptItem(RESULT, _text(result))
+    elif kind in CALLS or given is not None:
+        yield TranscriptItem(CALL, str(block.get("name", "")), given)
+    elif isinstance(block.get("text"), str) and block["text"]:
+        yield TranscriptItem(role, block["text"])
+
+
+def _text(result: object) -> str:
+    if isinstance(result, list):
+        return " ".join(str(block.get("text", "")) for block in result if isinstance(block, dict))
+    return result if isinstance(result, str) else json.dumps(result)

@@ -164,12 +164,12 @@ def test_a_wrong_price_is_an_error_that_shows_the_form(project: Project) -> None
 
 
 def test_keys_and_a_theme_are_those_of_the_person_and_never_those_of_a_project(project: Project) -> None:
-    project.trusted('keys."watch.stop" = "f6"\n')
+    project.trusted('keys."watch.stop" = "f10"\n')
     assert project.load().keys == ()
-    project.own('theme = "safe-light"\nkeys."app.tools.expand" = "f6"\nkeys."task.toggle" = "t, f7"\n')
+    project.own('theme = "safe-light"\nkeys."app.tools.expand" = "f10"\nkeys."task.toggle" = "t, f11"\n')
 
     assert project.load().theme == "safe-light"
-    assert project.load().keys == (("app.tools.expand", "f6"), ("task.toggle", "t, f7"))
+    assert project.load().keys == (("app.tools.expand", "f10"), ("task.toggle", "t, f11"))
 
 
 KEY = 'keys."task.toggle"'

@@ -49,6 +49,7 @@ def said(event: Json) -> tuple[bool, str]:
 
 NO_RESULT = "a tool must return a ToolResult, not a "
 NO_CONTENT = "the content of a result must be"
+NO_LINES = "what a result tells must be a tuple of lines"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,8 @@ NO_CONTENT = "the content of a result must be"
         (ToolResult(("text",)), NO_CONTENT),  # type: ignore[arg-type]  # the same
         (ToolResult((TextContent(5),)), NO_CONTENT),  # type: ignore[arg-type]  # the same
         (ToolResult((ImageContent(b"x", "image/png"),)), NO_CONTENT),  # type: ignore[arg-type]  # the same
+        (ToolResult((), told="a line"), NO_LINES),  # type: ignore[arg-type]  # the same
+        (ToolResult((), told=("a line", 3)), NO_LINES),  # type: ignore[arg-type]  # the same
     ],
 )
 async def test_something_that_is_not_a_result_is_a_failed_call(returned: Any, problem: str) -> None:

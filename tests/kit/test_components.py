@@ -39,7 +39,6 @@ from tildone.run.kit.defaults import (
     told_spans,
 )
 from tildone.run.kit.definition import (
-    TOLD,
     ImageContent,
     TextContent,
     ToolDefinition,
@@ -410,14 +409,6 @@ def test_markup_has_a_tag_for_each_style() -> None:
     assert {text: markup(text) for text in MARKED} == MARKED
     assert markup(stacked(Text("a"), Spacer(), Text("b", Role.DIM))) == "a\n\n<dim>b</dim>"
     assert markup(stacked()) == ""
-
-
-def test_a_result_tells_what_the_call_has_changed_if_its_details_say_so() -> None:
-    lines = ["✓ Done: Read", "▸ Started: Write"]
-
-    assert ToolResult((), {TOLD: lines}).told == tuple(lines)
-    assert ToolResult((), {TOLD: [*lines, 3]}).told == tuple(lines)
-    assert [ToolResult((), details).told for details in (None, {}, {TOLD: "✓ Done"})] == [(), (), ()]
 
 
 def test_the_sign_of_what_was_told_has_the_colour_that_it_has_in_lists() -> None:

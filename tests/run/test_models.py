@@ -52,7 +52,7 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
         answer = person.run("run", "Write a greeting", *options, **provider_environment(server))
 
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("❯ Write a greeting\nwrite_todos replace (2 items)\n")
+    assert answer.out.startswith("❯ Write a greeting\n+ Added 2: One; Two\n")
     assert re.search(r"\nThe greeting is written\.\nTook .* · \d+ in · \d+ out\nHow it went: ", answer.out)
     assert (person.folder / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
     assert len(server.requests) == len(script)

@@ -68,9 +68,9 @@ def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
 
     assert re.sub(r"^(  took: |Took ).*", r"\1", out, flags=re.MULTILINE) == (
         "❯ Work through this plan, task by task. It is in your todo list: … (4 more lines)\n"
-        "Todo: start=1\n  ● #1 Say hello: `echo hello`\n  ✓ #2 Be there\n"
+        "▸ Started: Say hello: `echo hello`\n  ● #1 Say hello: `echo hello`\n  ✓ #2 Be there\n"
         "Bash: echo hello\n  Done: 1 line\n  hello\n  took: \n"
-        "Todo: done=1\n  ✓ #1 Say hello: `echo hello`\n  ✓ #2 Be there\n"
+        "✓ Done: Say hello: `echo hello`\n  ✓ #1 Say hello: `echo hello`\n  ✓ #2 Be there\n"
         "All 2 tasks are done.\nTook \nHow it went: tildone log --session s\n"
     )
 

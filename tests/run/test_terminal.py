@@ -149,7 +149,7 @@ def test_the_countdown_continues_the_agent_and_is_one_line(person: Person) -> No
 
     assert answer.code == 0
     assert [second for second in "321" if f"Auto-continuing in {second}s" in answer.out] == ["3"]
-    assert "edit_todos complete [0, 1]" in screen(answer.out)
+    assert "✓ Done 2: One; Two" in screen(answer.out)
 
 
 def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Person) -> None:
@@ -214,7 +214,7 @@ def test_print_mode_shows_progress_on_standard_error_and_no_key_is_offered_where
 
     assert (lines.code, printed.code) == (0, 0)
     assert printed.out.startswith("tildone: allowed: --allow '*': every command\n")
-    assert printed.out.endswith("\nTodo: done=1\n  ✓ #1 A: `seq 20`\nThe task is done.\n")
+    assert printed.out.endswith("\n✓ Done: A: `seq 20`\n  ✓ #1 A: `seq 20`\nThe task is done.\n")
     assert "Bash: seq 20" in printed.out
     assert all("12 more lines" in answer.out and "ctrl+o" not in answer.out for answer in (lines, printed))
 

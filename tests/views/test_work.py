@@ -590,7 +590,7 @@ def test_a_question_takes_the_place_of_the_task() -> None:
     [line] = texts([asking])
     assert line == f"r  needs you        1/3    $1.50     5 s  {'build-7/1/a':<24}  asks: May I?⏎Really"
     assert "Deploy" in texts([row("r", task="Deploy")])[0]
-    assert texts([row("r", LeaseState.DONE)]) == ["r  done            0/0              5 s"]
+    assert texts([row("r", LeaseState.DONE)]) == ["r  done             0/0              5 s"]
 
     bad = BadRow("leases", "../../x\x1b[2J" + "x" * 900, "a\nb")
 

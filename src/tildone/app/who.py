@@ -172,7 +172,7 @@ IN_SHELLS_OF_AGENTS = frozenset({PersonAct.PAUSE_RUN, PersonAct.CANCEL_RUN, Pers
 _PLAN_KEYS = (
     *("task.toggle", "task.start", "task.block", "task.drop", "task.remove", "task.edit", "task.moveDown"),
     *("task.moveUp", "task.add", "phase.add", "task.note", "task.verify", "task.after", "task.touches", "task.copy"),
-    *("plan.copy", "plan.notes", "phase.fold", "plan.undo", "plan.redo", "plan.filter"),
+    *("task.glance", "plan.copy", "plan.notes", "phase.fold", "plan.undo", "plan.redo", "plan.filter"),
     *("row.down", "row.up", "row.pageDown", "row.pageUp", "row.first", "row.last"),
 )
 OTHERS: dict[Surface, Ways] = {
@@ -199,7 +199,7 @@ OTHERS: dict[Surface, Ways] = {
     ),
     Surface.RUN: (
         *("/todo", "/undo", "/redo", "/export", "/model", "/compact", "/use", "/new", "/clear", "/help", "/quit"),
-        *("/keys", "/plan", "/tree", "/sessions", "/later", "/theme", "/mouse", "/copy"),
+        *("/keys", "/plan", "/tree", "/sessions", "/later", "/theme", "/mouse", "/copy", "/log"),
         *_PLAN_KEYS,
     ),
 }

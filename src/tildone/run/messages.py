@@ -317,8 +317,19 @@ ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
 """The messages that are sent to models; see `model_messages`."""
 
 
+TOLD = "tildoneTold"
+"""The field of a result's record, added to those of pi, for what the call has changed in the plan."""
+
+
 def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
-    return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at)
+    extra = {TOLD: [*result.told]} if result.told else NO_EXTRA
+    return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at, extra)
+
+
+def told_in(message: ToolResultMessage) -> tuple[str, ...]:
+    """Return what a recorded call has changed in the plan; empty if it is not known."""
+    lines = message.extra.get(TOLD)
+    return tuple(line for line in lines if isinstance(line, str)) if isinstance(lines, list) else ()
 
 
 def content_of(message: Message) -> Content:

@@ -119,6 +119,9 @@ def result_problem(result: object) -> str:
     content: object = result.content
     if isinstance(content, str) or not isinstance(content, Iterable) or not all(map(_is_block, content)):
         return "the content of a result must be a tuple of TextContent and ImageContent"
+    told: object = result.told
+    if not isinstance(told, tuple) or not all(isinstance(line, str) for line in told):
+        return "what a result tells must be a tuple of lines"
     return ""
 
 

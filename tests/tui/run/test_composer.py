@@ -142,12 +142,12 @@ def test_names_are_found_by_prefix_by_part_and_by_letters_and_the_history_keeps_
 
 
 OWN = """
-keys."run.plan" = "f6"
+keys."run.plan" = "f10"
 keys."tui.input.submit" = "ctrl+t"
 keys."editor.newLine" = "enter"
 keys."task.toggle" = "plus"
-keys."app.interrupt" = "f8"
-keys."run.palette" = "f9"
+keys."app.interrupt" = "f11"
+keys."run.palette" = "f12"
 """
 
 
@@ -183,21 +183,21 @@ def test_a_footer_has_the_keys_that_are_in_force() -> None:
 async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
     set_keys(folder, OWN)
     async with talk(ModelServer(WRITE, STOPS)) as screen:
-        await screen.shows("ctrl+t send", "enter new line", "f6 plan")
+        await screen.shows("ctrl+t send", "enter new line", "f10 plan")
         await screen.type("one", "enter")
         await screen.type("two")
         assert screen.draft == "one\ntwo"
-        await screen.sees("ctrl+t", "Goes on by itself", "f8 leave it")
-        await screen.press("f8")
+        await screen.sees("ctrl+t", "Goes on by itself", "f11 leave it")
+        await screen.press("f11")
         await screen.hides("Goes on by itself")
         await screen.press("f2")
         assert not screen.app.plan.display
-        await screen.sees("f6", lambda: screen.app.plan.rows.has_focus)
+        await screen.sees("f10", lambda: screen.app.plan.rows.has_focus)
         await screen.shows("+ done")
         await screen.sees("plus", "1/2")
         # The help begins with the pane in use.
         await screen.sees("f1", "In the plan", "done, or open again")
-        assert "  f6 " in "\n".join(map(plain, help_lines(KEYS, Pane.PLAN, screen.app.keys, 200, FIXED)))
+        assert "  f10 " in "\n".join(map(plain, help_lines(KEYS, Pane.PLAN, screen.app.keys, 200, FIXED)))
 
     assert screen.server.requests[0].messages[-1]["content"] == "one\ntwo"
 

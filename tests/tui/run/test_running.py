@@ -268,7 +268,7 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
             await screen.shows("It is done.", "Goes on by itself")
             await screen.press("escape")
         async with running("--continue") as screen:
-            await screen.shows("❯ Plan it", "write_todos", "It is done.")
+            await screen.shows("❯ Plan it", "+ Added 2: One; Two", "It is done.")
             await screen.sees("escape", lambda: not screen.talk.is_working and not screen.talk.is_counting_down)
             screen.app.composer.fill("")
             await screen.sees("up up", lambda: "Plan it" in screen.draft or "Work" in screen.draft)
@@ -292,7 +292,7 @@ async def test_a_model_that_is_gone_and_a_crash_of_the_host_are_told_in_words(co
     with connect(ModelServer(DONE)):
         pass
     async with running("Go", "--model", CHAT) as screen:
-        await screen.shows("try 2 of 4")
+        await screen.shows("retrying in")
         await screen.press("escape")
     async with talk(ModelServer(DONE), "Go", "--model", "openai-chat:") as screen:
         await screen.until(lambda: screen.talk.failure is not None)
@@ -372,7 +372,7 @@ async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(t
         await screen.shows("The end.")
 
         assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
-        assert roles(screen, "✓").count(Role.SUCCESS) == 3
+        assert roles(screen, "✓").count(Role.SUCCESS) == 4
         assert roles(screen, "▸") == [Role.ACCENT]
 
 

@@ -154,7 +154,7 @@ def test_a_person_reads_types_suspends_and_sees_what_they_said(server: ModelServ
     """Bytes that arrive at once are typed in their order, wherever the keys are."""
     server.script = ({"text": f"First.\n\n{LONG}"}, {"text": "Second.", "repeat": True})
     shell.send(f"tildone run Go --model {CHAT}\r")
-    shell.until("Line 39", "ready")
+    shell.until("Line 39", "idle")
     shell.keys("C-z")
     shell.until("Stopped")
     shell.send("fg\r")

@@ -166,10 +166,10 @@ async def test_the_last_answer_with_a_text_is_copied_by_a_key_and_by_a_command(t
     script: tuple[Turn, ...] = ({"text": "The *whole*\x1b answer."}, call("bash", command="true"), DONE)
     async with talk(ModelServer(*script), "--allow", "true") as screen:
         await screen.sees("alt+a", "There is no answer to copy")
-        await screen.send("Go", "answer.", "ready")
+        await screen.send("Go", "answer.", "idle")
         await screen.sees("alt+a", "Copied, if the terminal allows it")
         assert screen.app.clipboard == "The *whole*␛ answer."
-        await screen.send("Again", "Done.", "ready")
+        await screen.send("Again", "Done.", "idle")
         await screen.send("/copy")
         await screen.until(lambda: screen.app.clipboard == "Done.")
 

@@ -218,7 +218,7 @@ def session_stats(
     `labels` are the labels by event id. `requests` are all those of the agents `requesting`, in the order of their
     times. What other agents have used is in their events, if it is known.
     """
-    collector = PlanCourse(labels)
+    collector = StatsCollector(labels)
     for event in oldest_first:
         collector.add(event)
     if not collector.had_tasks:
@@ -263,7 +263,7 @@ class _TaskRecord:
         return self.periods
 
 
-class PlanCourse:
+class StatsCollector:
     """What was found in the events of a branch so far. `labels` are the labels by event id."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:

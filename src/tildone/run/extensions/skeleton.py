@@ -53,7 +53,7 @@ from tildone.run.events import TurnEnd, TurnStart
 from tildone.run.host import ConversationView, ExtensionAPI, ExtensionContext
 from tildone.run.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
 from tildone.run.kit.defaults import default_call
-from tildone.run.kit.definition import TOLD, Aborted, AbortSignal, TextContent, ToolDefinition, ToolResult
+from tildone.run.kit.definition import Aborted, AbortSignal, TextContent, ToolDefinition, ToolResult
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock
 from tildone.run.tools.permissions import ask_person, unless_aborted
 from tildone.run.turn_loop import Delivery
@@ -384,9 +384,8 @@ def with_refusals(plan: Component, result: ToolResult) -> Component:
 def _result(reply: Reply) -> ToolResult:
     details = {**reply.details, REFUSALS: [*reply.refusals]} if reply.refusals else reply.details
     outcome = reply.outcome
-    if outcome is not None and (told := told_changes(changes(outcome.before, outcome.after))):
-        details = {**details, TOLD: told}
-    return ToolResult((TextContent(reply.text),), details, is_error=reply.is_error)
+    told = told_changes(changes(outcome.before, outcome.after)) if outcome is not None else ()
+    return ToolResult((TextContent(reply.text),), details, is_error=reply.is_error, told=tuple(told))
 
 
 STATUS = "todos"

@@ -190,20 +190,18 @@ Details = Any
 """Data for renderers and for later turns, in a form of the tool's own: usually a dict that JSON can represent."""
 
 
-TOLD = "tildone_told"
-"""The key in the details of a result for what the call has changed in the plan."""
-
-
 @value
 class ToolResult:
     """The result of a call: `content` is sent to the model, `details` is used by renderers; a tool may have none.
 
-    A tool reports failure by raising an exception, or returns `is_error` if it also has details.
+    A tool reports failure by raising an exception, or returns `is_error` if it also has details. `told` is what the
+    call has changed in the plan, a line for each kind of change, for a person.
     """
 
     content: tuple[Content, ...]
     details: Details = None
     is_error: bool = False
+    told: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -216,12 +214,6 @@ class ToolResult:
         if self.is_error or not isinstance(self.details, Mapping):
             return self.is_error
         return bool(self.details.get("error") or self.details.get("refusals"))
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """What the call has changed in the plan, a line for each kind of change; empty if nothing is known of it."""
-        lines = self.details.get(TOLD) if isinstance(self.details, Mapping) else None
-        return tuple(line for line in lines if isinstance(line, str)) if isinstance(lines, list) else ()
 
 
 OnUpdate = Callable[[ToolResult], None]

@@ -26,7 +26,7 @@ from tildone.plan.gate import Patience
 from tildone.plan.guard import PLAN
 from tildone.plan.history.changes import Location, differing_in_place, task_at, task_locations
 from tildone.plan.history.refs import short_ids
-from tildone.plan.history.stats import PlanCourse, readable
+from tildone.plan.history.stats import StatsCollector, readable
 from tildone.plan.history.timeline import describe_event
 from tildone.plan.history.usage import UsageCounter
 from tildone.plan.model import Phase, Plan, Status, Task, next_task, numbered, progress
@@ -164,7 +164,7 @@ class SessionView:
 
     def _begin(self, events: Sequence[Event]) -> None:
         self._names = labels(events)
-        self._course, self._usage = PlanCourse(self._names), UsageCounter()
+        self._stats, self._usage = StatsCollector(self._names), UsageCounter()
         self._told: PlanState = Plan(), {}
         self._call: tuple[Event, ...] = ()
 
@@ -214,7 +214,7 @@ class SessionView:
         self._set_state(apply_event(self._state, event))
 
     def _tell(self, event: Event, short: Mapping[str, str]) -> None:
-        self._course.add(event)
+        self._stats.add(event)
         self._usage.add(event)
         if _has_call(event):
             self._call = (event,)
@@ -257,7 +257,7 @@ class SessionView:
         at = now()
         for number in numbers:
             task = self._tasks[number]
-            periods = self._course.periods(self._places[number], at)
+            periods = self._stats.periods(self._places[number], at)
             if periods:
                 lanes[number] = lane_data(task, periods)
                 spent = [each.end - each.start for each in periods if each.status is Status.IN_PROGRESS]
@@ -278,20 +278,20 @@ class SessionView:
     def _steps(self, begin: int) -> list[list[int]]:
         """Return the steps of the open tasks since a time."""
         at, total = now(), progress(self._state.plan).total
-        if not self._course.had_tasks:
+        if not self._stats.had_tasks:
             return [[at, 0, total]] if total and not begin else []
-        return [[at, count] for at, count in self._course.open_steps.items() if at >= begin]
+        return [[at, count] for at, count in self._stats.open_steps.items() if at >= begin]
 
     def _shared(self, row: SessionRow) -> Data:
         """Return what is told of the session as a whole, however little has changed."""
         state, at = self._state, now()
         undo = next((row["id"] for row in reversed(self._rows) if row["kind"] in ("change", "person")), None)
         counts = progress(state.plan)
-        estimate = self._course.pace.estimate(counts) if self._course.had_tasks else None
+        estimate = self._stats.pace.estimate(counts) if self._stats.had_tasks else None
         remaining = estimate.remaining if estimate else None
         return {
             "head": state.head,
-            "begins": self._course.times[0] if self._course.times else None,
+            "begins": self._stats.times[0] if self._stats.times else None,
             "directive": state.directive.value,
             "undo": undo,
             "can_undo": undo is not None,

@@ -406,12 +406,12 @@ class RunApp(App[None]):
         if composer.completions.candidates and composer.completions.was_moved:
             self.completion_list.show(composer.completions)
             return
-        found = EditorCompletions()
-        if text != composer.completions.dismissed and (before.startswith("/") or "@" in before):
+        none = found = EditorCompletions(dismissed=composer.completions.dismissed)
+        if text != none.dismissed and (before.startswith("/") or "@" in before):
             found = await asyncio.to_thread(self._completer.complete, before)
         if composer.before_cursor == before:
             done = len(found.candidates) == 1 and found.candidates[0].text.strip() == before[found.start :].strip()
-            composer.completions = EditorCompletions(dismissed=composer.completions.dismissed) if done else found
+            composer.completions = none if done else found
             self.completion_list.show(composer.completions)
         self.draw_soon()
 

@@ -42,6 +42,7 @@ from tildone.run.messages import (
     last_text,
     model_messages,
     text_of,
+    told_in,
 )
 from tildone.run.metering import RunMeter
 from tildone.run.rendering import CallRow, custom_component, retry_words
@@ -347,7 +348,7 @@ def _result(message: ToolResultMessage | None) -> ToolResult:
     if message is None:
         return ToolResult((TextContent("There is no result: it was interrupted."),), {}, is_error=True)
     texts = tuple(TextContent(block.text) for block in message.content if isinstance(block, TextBlock))
-    return ToolResult(texts, message.details, is_error=bool(message.is_error))
+    return ToolResult(texts, message.details, is_error=bool(message.is_error), told=told_in(message))
 
 
 def _stop_blocks(message: AssistantMessage, *, live: bool) -> Iterator[Block]:

@@ -77,8 +77,9 @@ class Prompt(Horizontal):
         self.display = True
         self.field.value = value
         self.field.cursor_position = len(self.field.value)
-        # At once: keys that are on their way are for the field.
+        # At once, because keys that are on their way are for the field; and once more, after what was to have the keys.
         self.screen.set_focus(self.field)
+        self.field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -2,11 +2,14 @@
 
 import sys
 
-from tests.pictures.board import BOARD_PICTURES, photographs
+from tests.pictures.board import BOARD_PICTURES, missing_fonts, photographs
 from tests.pictures.pictures import IMAGES, PICTURES, drawing
 from tests.pictures.recording import write_frames
 
-for name in sys.argv[1:] or [*PICTURES, *BOARD_PICTURES]:
+names = sys.argv[1:] or [*PICTURES, *BOARD_PICTURES]
+if not BOARD_PICTURES.keys().isdisjoint(names) and (trouble := missing_fonts()):
+    sys.exit(trouble)
+for name in names:
     if name in BOARD_PICTURES:
         board_picture = BOARD_PICTURES[name]
         for theme, image, text in photographs(board_picture):

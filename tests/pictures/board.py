@@ -1,6 +1,8 @@
 """Pictures of the board: real pages of a real server in a browser, with the sample sessions."""
 
 import re
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +14,9 @@ from tests.web.browser.install import HOW, find_browser
 from tests.web.browser.plans import sample_store
 from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, start_board
 from tests.web.fleets import fill_fleet
+
+FONTS = {"Inter": "fonts-inter", "JetBrains Mono": "fonts-jetbrains-mono"}
+"""The fonts that the board's style sheet names first, and their packages in Debian: all pictures are drawn in them."""
 
 THEMES = ("light", "dark")
 DESKTOP, PHONE = (1280, 800), (390, 844)
@@ -77,11 +82,18 @@ def _open_session(visitor: Visitor) -> None:
     visitor.page.get_by_text("What happened").wait_for()
 
 
+def _open_task(visitor: Visitor) -> None:
+    _open_session(visitor)
+    visitor.task("Wire up").locator(".words").click()
+    expect(visitor.page.locator(".glance-history")).to_be_visible()
+
+
 BOARD_PICTURES = {
     picture.name: picture
     for picture in (
         BoardPicture("board-sessions", DESKTOP, _open_overview),
         BoardPicture("board-session", DESKTOP, _open_session),
+        BoardPicture("board-task", DESKTOP, _open_task),
         BoardPicture("board-phone", PHONE, _open_overview),
         BoardPicture("board-fleet", DESKTOP, _open_fleet, _fleet_store),
     )
@@ -113,6 +125,16 @@ def _texts(visitor: Visitor) -> str:
     said = str(visitor.page.evaluate(DRAWN_TEXT))
     lines = (VARYING.sub("TIME", line).strip() for line in said.splitlines())
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def missing_fonts() -> str:
+    """Return what to install before pictures are made; empty if nothing is missing."""
+    fc_match = shutil.which("fc-match")
+    there = fc_match and "".join(
+        subprocess.run([fc_match, name], capture_output=True, text=True, check=True).stdout for name in FONTS
+    )
+    missing = [package for name, package in FONTS.items() if name not in (there or "")]
+    return f"the pictures are drawn in {' and '.join(FONTS)}: apt-get install {' '.join(missing)}" if missing else ""
 
 
 def photographs(picture: BoardPicture) -> Iterator[tuple[str, bytes, str]]:

@@ -42,7 +42,7 @@ from tildone.plan.history.stats import (
     stats_data,
 )
 from tildone.plan.history.stats_lines import duration_lines, stats_lines, usage_sentence
-from tildone.plan.history.usage import TaskUsage, plan_usage, spent_on
+from tildone.plan.history.usage import TaskUsage, UsageCounter, plan_usage, spent_on
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Check, Phase, Plan, PlanProgress, Proof, Result, Status, Task, flat, numbered
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
@@ -141,6 +141,23 @@ def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:
     assert branch.tasks() == [TaskUsage(MINUTE), TaskUsage()]
     assert [task.is_known for task in branch.tasks()] == [True, False]
     assert plan_usage(branch.events, 0).total == UNKNOWN
+
+
+def test_what_a_task_took_is_told_while_it_is_counted() -> None:
+    """Nothing is told of a task of which only times are known, nor of one that does not exist."""
+    branch, counter = Branch(), UsageCounter()
+    branch.mark(IN_PROGRESS, PENDING, cost=1)
+    branch.mark(COMPLETED, IN_PROGRESS, cost=1.5)
+    branch.add(Nudged(1, 1, StopFingerprint()), "claude:1", 1.5, Actor.TIMER)
+    for event in branch.events:
+        counter.add(event)
+
+    assert counter.taken(1, 0) == TaskUsage(MINUTE, 0, AgentUsage(500, cost=0.5))
+    assert counter.taken(2, 5 * MINUTE) == TaskUsage(4 * MINUTE, 1, AgentUsage(0, cost=0.0))
+    assert counter.taken(3, 0) is None
+    alone = UsageCounter()
+    alone.add(branch.events[0])
+    assert alone.taken(1, MINUTE) is None
 
 
 def test_two_agents_on_one_plan_do_not_mix() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tildone.base.keys import NO_KEYS, clash, is_key, key_of
-from tildone.plan.text.amounts import format_count, format_duration, format_size
+from tildone.plan.text.amounts import copied_words, format_count, format_duration, format_size
 from tildone.plan.text.styles import ELLIPSIS, LINE_BREAK, Role, Span, ansi, clip_text, display_width, plain, wrap_text
 from tildone.plan.text.styles import markup as markup_theme
 from tildone.run.kit.components import Markdown
@@ -453,6 +453,11 @@ def test_amounts_have_their_largest_fitting_units() -> None:
     """
     assert {size: format_size(size) for size in SIZES} == SIZES
     assert {count: format_count(*count) for count in COUNTS} == COUNTS
+
+
+def test_what_was_copied_is_counted_in_lines_unless_it_is_not_certain() -> None:
+    assert [copied_words(text, certain=True) for text in ("a", "a\nb")] == ["Copied 1 line", "Copied 2 lines"]
+    assert copied_words("a", certain=False) == "Copied, if the terminal allows it"
     assert {milliseconds: format_duration(milliseconds) for milliseconds in DURATIONS} == DURATIONS
 
 

@@ -103,6 +103,7 @@ async def test_a_request_that_is_repeated_is_one_line_that_changes(talk: Talk) -
         gate.open()
         await screen.shows("Answered.", "slow down · answered (retry 2 of 3)")
         assert screen.text.count("slow down") == 1
+        await screen.until(lambda: not screen.talk.is_working)
         screen.talk.show()
         await screen.shows("retried", "Answered.")
         assert screen.text.count("slow down") == 1

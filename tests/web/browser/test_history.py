@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.suite import waiting
 from tests.web.browser.plans import Placed, sample_store, small_store
@@ -103,6 +103,25 @@ def test_a_moment_is_compared_and_restored_and_that_is_undone(parser: Visitor) -
     waiting.until(lambda: set(parser.plan.statuses()) == {Status.PENDING})
     expect(page.locator(".burn .big")).to_contain_text("12 of 12 open")
     page.keyboard.press("z")
+    expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")
+
+
+def test_a_restored_plan_is_taken_back_before_its_answer_has_come(parser: Visitor) -> None:
+    """The others of the plan may be told of it first."""
+    page, held = parser.page, list[tuple[Route, APIResponse]]()
+    page.route("**/restore", lambda route: route.continue_() if held else held.append((route, route.fetch())))
+    page.get_by_role("slider", name="Moment of the plan").focus()
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Restore this").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.locator(".burn .big")).to_contain_text("12 of 12 open")
+    expect(page.locator(".s-main.past")).to_have_count(0)
+
+    page.keyboard.press("z")
+    expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")
+    [(route, response)] = held
+    route.fulfill(response=response)
+    expect(page.get_by_text("Restored", exact=True)).to_be_visible()
     expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")
 
 

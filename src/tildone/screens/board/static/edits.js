@@ -188,14 +188,17 @@ export function edits({ key, model, redraw, showPending, letters, accept, load, 
   };
 
   const command = async (path, body, said) => {
+    const from = head();
+    const before = left;
+    // At once: a frame may show the restored plan before the answer comes.
+    if (path === "restore") left = { to: from, at: body.event };
     try {
-      const from = head();
       const answer = await write(`/api/s/${key}/${path}`, body, { head: from });
-      if (path === "restore") left = { to: from, at: answer.head };
       await taken(answer);
       if (said) toast(said(answer), path === "undo" ? { action: "Redo", act: () => self.redo() } : {});
       return true;
     } catch (error) {
+      if (path === "restore") left = before;
       fault(error.status === 422 ? (error.body.faults || [error.message]).join(" ") : error.message, error.hint);
       return false;
     }

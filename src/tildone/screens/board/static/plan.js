@@ -43,6 +43,8 @@ export class PlanView {
     this.dragging = null;
     this.moved = 0;
     this.current = 0;
+    /** @type {number[]} */
+    this.pended = [];
     this.texts = { get: (number) => this.task(number)?.text };
     this.stale = false;
     this.list = el("div.phases");
@@ -78,6 +80,7 @@ export class PlanView {
   set(model, own = false) {
     const before = this.model;
     this.model = model;
+    this.pended = [...(model.pending?.keys() || [])];
     this.numbered = model.phases.some((phase) => phase.tasks.some((task) => task.after?.length));
     const held = this.editing !== null || this.dragging || (!own && Date.now() - this.moved < RESTING_MS);
     const isNew = model.phases !== this.indexed || Boolean(model.past) !== Boolean(before?.past);
@@ -92,7 +95,20 @@ export class PlanView {
 
   // Shows what a person asked for, until it is answered.
   pend(pending) {
-    if (this.model && !this.model.past) this.set({ ...this.model, pending }, true);
+    if (!this.model || this.model.past) return;
+    const model = { ...this.model, pending };
+    if (this.stale) {
+      this.set(model, true);
+      return;
+    }
+    this.model = model;
+    const numbers = new Set([...this.pended, ...pending.keys()]);
+    this.pended = [...pending.keys()];
+    for (const number of numbers) {
+      const at = this.rows.has(number) && this.at(number);
+      if (at) this.draw(at.phase.tasks[at.place], at.phase);
+    }
+    this.drawCheck();
   }
 
   settle() {

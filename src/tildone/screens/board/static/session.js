@@ -5,7 +5,7 @@ import { get, on } from "./state.js";
 import { PlanView } from "./plan.js";
 import { Scrub } from "./scrub.js";
 import { gridLines, hatch, scaleOf } from "./lanes.js";
-import { strip } from "./strip.js";
+import { restrip, strip } from "./strip.js";
 import { pill } from "./card.js";
 import { fillNeeds } from "./needs.js";
 import { crumbs, eventRow, gone } from "./log.js";
@@ -167,8 +167,11 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       // Without the newest event, the others cannot be put in order: everything is read again.
       forgotten = Boolean(got.head && !last);
       if (!next || forgotten) return false;
-      // A frame and the answer to an edit tell the same.
-      if (next === before) return true;
+      // A frame and the answer to an edit tell the same: it is no longer pending.
+      if (next === before) {
+        plan.pend(work.pending);
+        return true;
+      }
       model.session = next;
       learn(got.rows, last);
     }
@@ -293,14 +296,16 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       session.where,
       session.state,
       session.why,
-      session.strip,
       session.can_undo,
       session.can_redo,
       session.directive,
       (session.needs || []).length,
     ]);
+    if (header.strip && header.stripped !== session.strip) restrip(header.strip, session.strip || "");
+    header.stripped = session.strip;
     if (header.print === print) return;
     header.print = print;
+    header.strip ??= strip(session.strip || "", { tall: true });
     const held = focusIn(header)?.getAttribute("aria-label");
     fill(
       header,
@@ -334,7 +339,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
           !readonly && session.state !== "stopped" && act("Stop", "stop", () => work.steer("stop")),
         ),
       ),
-      strip(session.strip || "", { tall: true }),
+      header.strip,
     );
     if (held) [...header.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === held)?.focus();
   }

@@ -3,6 +3,8 @@ import { WORD_FIELDS } from "./order.js";
 
 const LISTS = ["notes", "after", "waits", "meets", ...WORD_FIELDS.map((field) => field.name)];
 const SIGNS = { completed: "d", abandoned: "x", in_progress: "a", blocked: "b", pending: "." };
+// What an answer says of the edit, and not of the session.
+const OF_ANSWER = new Set(["event", "left", "rebased", "unproved", "what"]);
 /** @type {any} */
 const none = Object.freeze([]);
 
@@ -28,7 +30,8 @@ export const started = (got) => ({ ...got, plan: whole(got.plan) });
  * Only what differs is touched; a plan with other tasks, or another order, gets new phases.
  */
 export function changed(session, got) {
-  const { from, tasks, order, check, rows: _rows, steps, lanes, used, told, ...rest } = got;
+  const { from, tasks, order, check, rows: _rows, steps, lanes, used, told, ...more } = got;
+  const rest = Object.fromEntries(Object.entries(more).filter(([name]) => !OF_ANSWER.has(name)));
   if (got.head === session.head && from !== got.head) {
     const isNew = Object.entries(rest).some(([name, fact]) => JSON.stringify(session[name]) !== JSON.stringify(fact));
     return isNew ? { ...session, ...rest } : session;

@@ -1,5 +1,5 @@
 // The strip: one cell for each task, a gap between phases. `text` is "dd dddax .b. ..".
-import { el } from "./el.js";
+import { el, put } from "./el.js";
 import { STATUS } from "./words.js";
 
 const SIGNS = "dxab.";
@@ -52,16 +52,22 @@ function merged(all, most) {
 }
 
 export function strip(text, { most = MAX_CELLS, tall = false } = {}) {
-  const finished = text.length > 0 && !/[ab.]/.test(text);
+  return restrip(el(`div.strip${tall ? ".tall" : ""}`, { role: "img" }), text, most);
+}
+
+// Changes the cells of a strip that differ, and returns it.
+export function restrip(node, text, most = MAX_CELLS) {
   const shown = cells(text, most);
-  const node = el("div", {
-    class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}${shown.length > DENSE ? " dense" : ""}`,
-    role: "img",
-    "aria-label": stripLabel(text),
-  });
-  for (const { sign, size } of shown) {
+  node.classList.toggle("finished", text.length > 0 && !/[ab.]/.test(text));
+  node.classList.toggle("dense", shown.length > DENSE);
+  put(node, "aria-label", stripLabel(text));
+  shown.forEach(({ sign, size }, at) => {
     const name = { d: "d", x: "x", a: "a", b: "b", " ": "gap" }[sign] || "p";
-    node.append(el("i", { class: name, style: sign === " " ? {} : { "flex-grow": size } }));
-  }
+    const cell = node.children[at] || node.appendChild(el("i"));
+    if (cell.className !== name) cell.className = name;
+    const grow = sign === " " ? "" : String(size);
+    if (cell.style.flexGrow !== grow) cell.style.flexGrow = grow;
+  });
+  while (node.children.length > shown.length) node.lastChild.remove();
   return node;
 }

@@ -170,6 +170,12 @@ class EngineFleet:
     def client(self) -> Any:
         return self.tables.client
 
+    def disconnect(self) -> None:
+        """Close the connections of the test itself to the tables of DBOS."""
+        if "tables" in vars(self):
+            self.tables.close()
+            del self.tables
+
 
 @contextmanager
 def engine_fleet(engine: str, address: str) -> Iterator[EngineFleet]:
@@ -179,8 +185,7 @@ def engine_fleet(engine: str, address: str) -> Iterator[EngineFleet]:
     fleet = EngineFleet(engine, address, run_leases(store))
     configure(fleet, LONG)
     yield fleet
-    if "tables" in vars(fleet):
-        fleet.tables.close()
+    fleet.disconnect()
     store.close()
 
 
@@ -396,6 +401,8 @@ def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet,
     after = fleet.add()
     until(lambda: after in worker.begun)
     fleet.end(before, after)
+    # Those of the earlier server would fail another test.
+    fleet.disconnect()
 
     assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
 

@@ -200,7 +200,7 @@ class Rebase:
     """The tasks of the plan that a person saw (`base`), and what became of them in the plan `now`."""
 
     def __init__(self, base: Plan, now: Plan) -> None:
-        self._base, self._now = base, now
+        self._now = now
         self.clashes: list[Clash] = []
         self._last_number = max(now.last_number, max((task.number for task in now.tasks), default=0))
         self._added = 0

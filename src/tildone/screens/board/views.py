@@ -68,7 +68,6 @@ class SessionView:
         self._places: dict[int, Location] = {}
         self._rows: list[Data] = []
         self._row_versions: dict[str, int] = {}
-        self._oldest: Event | None = None
         self._version, self._read_version = 0, 0
         self._heads: OrderedDict[str | None, int] = OrderedDict()
         self._changes: deque[tuple[int, frozenset[int], bool]] = deque(maxlen=MAX_VERSIONS)

@@ -22,6 +22,7 @@ from tests.hooks.agent import (
     Workspace,
     hooks_of,
     new_workspace,
+    nudge_in,
     plan_of,
 )
 from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
@@ -213,6 +214,30 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count_and_one_of
 
     state = agent.workspace.session.state
     assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "keys"),
+    [
+        ("claude-code_2-1-163_harness", ["hookSpecificOutput"]),
+        ("claude-code_2-2-0_agent", ["hookSpecificOutput"]),
+        ("claude-code_2-1-162_harness", ["decision", "reason"]),
+        ("claude-code_2-1-x_harness", ["decision", "reason"]),
+        ("claude-code", ["decision", "reason"]),
+        ("other_9-9-9_harness", ["decision", "reason"]),
+        ("", ["decision", "reason"]),
+    ],
+)
+def test_a_version_of_claude_code_goes_on_by_what_reaches_its_model_once(
+    agent: HookedAgent, said: str, keys: list[str]
+) -> None:
+    """If it does not say which version it is, by what every version knows."""
+    agent = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": said}))
+
+    reply = stop(agent, 0).json
+
+    assert [*reply] == keys
+    assert "is not done" in nudge_in(reply)
 
 
 OWN_LIMIT = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"

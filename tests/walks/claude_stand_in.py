@@ -50,7 +50,7 @@ class Server:
 
 
 def run_hooks(settings: dict[str, Any], event: str, **fields: str) -> str | None:
-    """Run the hooks of an event; return what one of them adds to the context. After a stop, that makes it go on."""
+    """Run the hooks of an event; return the reason if one of them blocks it."""
     given = {"session_id": "5f0c", "cwd": str(Path.cwd()), "hook_event_name": event, **fields}
     reason = None
     for entry in settings["hooks"].get(event, ()):
@@ -64,7 +64,7 @@ def run_hooks(settings: dict[str, Any], event: str, **fields: str) -> str | None
                 env={**os.environ, **CONVERSATION},
             )
             answer = json.loads(done.stdout or "{}")
-            reason = answer.get("hookSpecificOutput", {}).get("additionalContext", reason)
+            reason = answer["reason"] if answer.get("decision") == "block" else reason
     return reason
 
 

@@ -87,6 +87,9 @@ def sanitized(text: str) -> str:
 def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
     match kind:
         case ReplyKind.CONTINUE:
+            later = event.hooks.later_reply
+            if later is not None and later.applies(event.environ.get(later.variable, "")):
+                return later.template
             return event.hooks.continue_reply
         case ReplyKind.ADD_CONTEXT:
             return event.hooks.context_replies.get(event.point)

@@ -144,6 +144,15 @@ class TaskAction(Enum):
 
 
 @value
+class LaterReply:
+    """The template of a reply for later versions; `applies` is given what the agent says of itself in `variable`."""
+
+    template: Template
+    variable: str
+    applies: Callable[[str], bool]
+
+
+@value
 class ContinuationLimit:
     """How often in a row a coding agent goes on because a hook asks for it; what is asked after that, it drops.
 
@@ -166,9 +175,10 @@ class Hooks:
     paths in the JSON on standard input: `a.b` is `b` inside `a`, and of several paths separated by spaces the first
     one present is used.
 
-    Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
-    `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person,
-    at the points `notices_at` if it shows none elsewhere.
+    Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue, `later_reply`
+    is that of versions which do better with another one, `context_replies` add text to the model's context,
+    `halt_replies` end its turn, `notice_reply` is for the person, at the points `notices_at` if it shows none
+    elsewhere.
 
     Quirks: `compaction_trigger` is the only trigger at which the agent certainly compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
@@ -194,6 +204,7 @@ class Hooks:
     continue_reply: Template
     context_replies: Mapping[HookPoint, Template]
     halt_replies: Mapping[HookPoint, Template]
+    later_reply: LaterReply | None = None
     notice_reply: Template | None = None
     notices_at: tuple[HookPoint, ...] = ()
     conversation_variable: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.integrations import (
+    BLOCK,
     CONTEXT,
     DENY,
     END_TURN,
@@ -16,6 +17,7 @@ from tildone.agents.integrations import (
     HookPoint,
     Hooks,
     Integration,
+    LaterReply,
     TaskAction,
 )
 from tildone.base import TYPE_CHECKING
@@ -31,6 +33,9 @@ CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 DEFAULT_CAP, RAISED_CAP = 8, "100"
 """More than our own bounds allow without a tool call, so that these decide; a broken hook of others still ends."""
+
+FIRST_WITH_CONTEXT = [2, 1, 163]
+"""The first version that goes on if a stop hook adds context. Earlier ones end the turn then."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 """Settings of an organization, which no other settings override."""
@@ -119,6 +124,13 @@ def _continuations(cap: str) -> int | None:
     return count if count > 0 else None
 
 
+def _continues_by_context(agent: str) -> bool:
+    """Return whether a version, as in `claude-code_2-1-326_harness`, goes on if a stop hook adds context."""
+    name, _, rest = agent.partition("_")
+    version = rest.partition("_")[0].split("-")
+    return name == "claude-code" and all(map(str.isdecimal, version)) and [*map(int, version)] >= FIRST_WITH_CONTEXT
+
+
 def _plugin(installation: Installation, folder: str) -> str:
     site = installation.site
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
@@ -136,8 +148,8 @@ INTEGRATION = Integration(
     title="Claude Code",
     tried="2.1.197",
     listing=("mcp", "list"),
-    # Earlier versions end the turn at a stop hook that adds context, or do not know the key `alwaysLoad`.
-    min_versions={"gate": "2.1.163", "tools": "2.1.121"},
+    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
+    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
     prompts={
@@ -156,8 +168,9 @@ INTEGRATION = Integration(
             "StatusLine": HookPoint.STATUS_LINE,
         },
         fields=FIELDS,
+        continue_reply=BLOCK,
         # With BLOCK, versions from 2.1.325 on tell the model the reason twice.
-        continue_reply=CONTEXT,
+        later_reply=LaterReply(CONTEXT, "AI_AGENT", _continues_by_context),
         context_replies=dict.fromkeys(
             (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
         ),

@@ -106,6 +106,24 @@ def test_a_moment_is_compared_and_restored_and_that_is_undone(parser: Visitor) -
     expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")
 
 
+def test_of_two_first_answers_the_second_leaves_the_keys_where_they_are(parser: Visitor) -> None:
+    """A page asks at its start, and again when its stream is open."""
+    page, asked = parser.page, list[tuple[Route, APIResponse]]()
+    page.route(re.compile(r"/api/s/[^/?]+$"), lambda route: asked.append((route, route.fetch())))
+    page.reload()
+    while len(asked) < 2:
+        page.wait_for_timeout(50)
+    (early, answer), (late, same) = asked
+
+    early.fulfill(response=answer)
+    knob = page.get_by_role("slider", name="Moment of the plan")
+    knob.focus()
+    late.fulfill(response=same)
+    page.wait_for_timeout(500)
+
+    expect(knob).to_be_focused()
+
+
 def test_a_restored_plan_is_taken_back_before_its_answer_has_come(parser: Visitor) -> None:
     """The others of the plan may be told of it first."""
     page, held = parser.page, list[tuple[Route, APIResponse]]()

@@ -119,13 +119,14 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
 
   // Everything, or what differs from what is shown.
   async function load(own = false) {
-    const first = !model.session || failed;
-    const known = first || forgotten ? "" : `?since=${encodeURIComponent(model.session.head ?? "")}`;
+    const known = !model.session || failed || forgotten ? "" : `?since=${encodeURIComponent(model.session.head ?? "")}`;
     try {
       const got = await read(`/api/s/${key}${known}`, { keep: false });
       // A later request may have been answered before.
       if (isAfter(seq, got.seq)) return;
       seq = got.seq;
+      // Of two first requests, one comes to a page that is there, where a person may have the keys.
+      const first = !model.session || failed;
       failed = false;
       if (first) fill(main, hatch(), el("div.session", header, bodyBox, glance.node));
       // So may a frame have come in, which is about who is at work and not read again.

@@ -4,8 +4,7 @@ Theory of operation. A process that is to be ended may fork meanwhile, move to a
 tree is held together by the strongest means that the system has and that `Containment` allows:
 
 - `CGROUP`: a control group (version 2) of its own, frozen and killed by the kernel in one step. It is created inside
-the
-  group of this process, if that folder is writable: for root, and for a person to whom systemd has delegated it.
+  the group of this process, if that folder is writable: for root, and for a person to whom systemd has delegated it.
 - `TREE`: this process is made the parent of every orphan below it (`PR_SET_CHILD_SUBREAPER`). Every descendant is then
   found by going down from here, and none is left when this process has no children. Signals are sent to the process
   groups of the descendants: the kernel signals all members of a group in one step, which no fork escapes. What has

@@ -183,7 +183,7 @@ def _text(record: Record, field: str) -> str:
     return given
 
 
-class RpcUI:
+class RpcUI(UI):
     """Sends extensions' output and questions as `extension_ui_request` records."""
 
     has_ui = True
@@ -202,9 +202,6 @@ class RpcUI:
 
     def notify(self, message: str, kind: str = "info") -> None:
         self._request("notify", message=message, notifyType=kind)
-
-    async def page(self, text: str) -> None:
-        self.notify(text)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         answer = await self._ask(timeout, "select", title=title, options=list(options))

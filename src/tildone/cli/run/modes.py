@@ -26,7 +26,7 @@ from tildone.plan.text.styles import LINE_BREAK, Role, Span
 from tildone.run.asking import unattended_ui
 from tildone.run.codec import encode_event
 from tildone.run.events import MessageUpdate, PublicEvent
-from tildone.run.extension import NoUI, PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
 from tildone.run.extensions.phased import PANEL
 from tildone.run.extensions.skeleton import STATUS
@@ -118,7 +118,7 @@ Question = Callable[[], Coroutine[Any, Any, T | None]]
 Show = Callable[[Text], None]
 
 
-class PlainUI:
+class PlainUI(UI):
     """The UI of a plain terminal. `discard_typed` is called before a question is shown."""
 
     has_ui = True
@@ -160,9 +160,6 @@ class PlainUI:
 
     def notify(self, message: str, kind: str = "info") -> None:
         self._show(Text(message, ROLES.get(kind, Role.MUTED)))
-
-    async def page(self, text: str) -> None:
-        self.notify(text)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         numbered = {str(number): option for number, option in enumerate(options, 1)}

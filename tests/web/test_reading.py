@@ -13,6 +13,7 @@ from tests.fleet.test_agents import TRANSCRIPTS
 from tests.stores.postgres import needs_server, running_server
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import TIMEOUT_SECONDS, Browser, Place, RunningBoard, board, until
+from tildone.agents.integrations import all_integrations
 from tildone.app.opening import run_leases
 from tildone.base.ids import now
 from tildone.log.needs import Need
@@ -22,6 +23,8 @@ from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Phase, Plan, Status, Task, numbered, with_status
 from tildone.plan.ops import Append, At, Mark, Note, Numbered, Rename
 from tildone.plan.runs import Claimer, NewRun, WorkOutcome
+from tildone.plan.text.state import SessionWord
+from tildone.screens.board.pages import page_words
 from tildone.screens.board.reading import Figures as BoardFigures
 from tildone.stores.agents import TRANSCRIPT_NOTE, AgentId, AgentRegistry
 
@@ -624,3 +627,11 @@ def test_a_store_without_a_fleet_has_figures_of_its_sessions(place: Place) -> No
     assert "tildone_runs" not in found
     assert found["tildone_questions"].samples == {(): 0}
     assert sum(found["tildone_sessions"].samples.values()) == 0
+
+
+def test_the_page_has_the_words_that_all_surfaces_use() -> None:
+    """A coding agent is named as in its integration, whichever it is."""
+    words = page_words()
+
+    assert words["agents"] == {each.name: each.title for each in all_integrations()} | {"run": "tildone run"}
+    assert words["sessions"] == [word.value for word in SessionWord]

@@ -24,7 +24,7 @@ from tildone.screens.board.board import Board, Metrics
 from tildone.screens.board.data import Data, refusal_data
 from tildone.screens.board.http import ApiAnswer, Problem, json_body, json_bytes, json_response, wants_page
 from tildone.screens.board.live import LiveStream, UnknownTopic, parse_topics
-from tildone.screens.board.pages import PAGES, Assets, state_words, word_fields
+from tildone.screens.board.pages import PAGES, Assets, page_words, word_fields
 from tildone.screens.board.reading import Handler, Visit
 from tildone.screens.board.writing import MAX_KEY_CHARS, Repeats
 
@@ -97,7 +97,7 @@ class BoardApp:
             "signin": sign_in,
             "pages": json.dumps([page._asdict() for page in PAGES]),
             "fields": json.dumps(word_fields()),
-            "words": json.dumps(state_words()),
+            "words": json.dumps(page_words()),
         }
         self._page = self._assets.page(options.base, attributes)
 

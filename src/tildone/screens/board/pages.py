@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
+from tildone.agents.integrations import all_integrations
 from tildone.base import replace, value
 from tildone.plan.lists import RunGroup
 from tildone.plan.model import WORD_FIELDS, WordField
@@ -49,11 +50,13 @@ def word_fields() -> list[dict[str, str]]:
     ]
 
 
-def state_words() -> dict[str, object]:
-    """Return the words for states, as the browser reads them; those of sessions are in the order of lists."""
-    return {"tasks": {status.value: word for status, word in STATUS_WORDS.items()}} | {
+def page_words() -> dict[str, object]:
+    """Return the words for states and coding agents, as the browser reads them; sessions' are in the order of lists."""
+    return {
+        "tasks": {status.value: word for status, word in STATUS_WORDS.items()},
         "sessions": [word.value for word in SessionWord],
         "runs": {group.value: run_word(group.value) for group in RunGroup},
+        "agents": {each.name: each.title for each in all_integrations()} | {"run": "tildone run"},
     }
 
 

@@ -2,27 +2,17 @@
 import { brief, capital, el, fill, focusIn, icon } from "./el.js";
 import { strip } from "./strip.js";
 import { money, since, span } from "./time.js";
+import { AGENTS } from "./words.js";
 
-const WORDS = { "needs you": ["Needs you", "needs"], "let go": ["Let go", "letgo"] };
+const CLASSES = { "needs you": "needs", "let go": "letgo" };
 const ICONS = { paused: "pause", stopped: "stop", empty: "idle" };
 
-export const stateClass = (word) => (WORDS[word] ? WORDS[word][1] : word);
-export const stateName = (word) => (WORDS[word] ? WORDS[word][0] : word[0].toUpperCase() + word.slice(1));
+export const stateClass = (word) => CLASSES[word] || word;
 export const stateIcon = (word) => ICONS[word] || stateClass(word);
 
-export const pill = (word) => el("span", { class: `pill ${stateClass(word)}` }, icon(stateIcon(word)), stateName(word));
+export const pill = (word) => el("span", { class: `pill ${stateClass(word)}` }, icon(stateIcon(word)), capital(word));
 
-export const HOSTS = {
-  claude: "Claude Code",
-  codex: "Codex",
-  opencode: "opencode",
-  run: "tildone run",
-  pi: "pi",
-  goose: "goose",
-  cursor: "Cursor",
-  gemini: "Gemini CLI",
-};
-export const hostName = (host) => HOSTS[host] || host || "";
+export const hostName = (host) => AGENTS[host] || host || "";
 
 // "Claude Code on mk-laptop"
 export function agentName(agent, joint = " on ") {

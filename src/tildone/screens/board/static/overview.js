@@ -4,7 +4,7 @@ import { BASE, read } from "./api.js";
 import { on } from "./state.js";
 import { told } from "./live.js";
 import { Window } from "./window.js";
-import { card, stateName } from "./card.js";
+import { card } from "./card.js";
 import { STATES } from "./words.js";
 import { fillNeeds } from "./needs.js";
 import { plural } from "./time.js";
@@ -131,7 +131,7 @@ export function page({ main, go, watch, readonly }) {
       chips,
       chip("All", "", counts.all),
       STATES.filter((word) => counts[word] && word !== "empty" || filter.state === word).map((word) =>
-        chip(stateName(word), word, counts[word] || 0)
+        chip(capital(word), word, counts[word] || 0)
       ),
       el(
         "span.push",

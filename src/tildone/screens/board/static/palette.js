@@ -1,8 +1,7 @@
 // Go anywhere by typing (ctrl+k), and the list of all keys (?).
-import { brief, el, fill, harmless } from "./el.js";
+import { brief, capital, el, fill, harmless } from "./el.js";
 import { BASE, read } from "./api.js";
 import { actions, button, dialog } from "./dialog.js";
-import { stateName } from "./card.js";
 
 const WAIT_MS = 150;
 
@@ -34,7 +33,7 @@ export function palette(commands, go) {
       const all = [
         ...found.map((row) => ({
           label: row.title || row.name,
-          hint: stateName(row.state),
+          hint: capital(row.state),
           act: () => go(`${BASE}/s/${row.key}`),
         })),
         ...some,

@@ -110,7 +110,7 @@ def test_runs_come_in_pages_by_state(fleet: FleetStore, browser: Browser) -> Non
 
     assert found == [f"page-{number}" for number in (4, 3, 2, 1, 0)]
     everything = browser.get("/api/fleet/runs?limit=200").json["runs"]
-    assert len({row["run"] for row in everything}) == len(everything)
+    assert len({(row["run"], row["hand"]) for row in everything}) == len(everything)
     assert {*found, "page-other"} <= {row["run"] for row in everything}
     assert browser.get("/api/fleet/runs?state=lost").status == 400
     for wrong in ("x", "cancelled:1:0:a b", "cancelled:99999999999999999999:0:a", "done:1:0:a"):

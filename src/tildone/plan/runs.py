@@ -350,12 +350,22 @@ class RunReleased:
 
 @value
 class RunEnded:
+    """A run has ended. `commit` is that of its branch, which changed `files` files since `base`, if it has one.
+
+    `added` and `removed` are lines.
+    """
+
     run: str
     hand: int
     epoch: int
     state: LeaseState
     why: str = ""
     fails: int = 0
+    commit: str = ""
+    base: str = ""
+    files: int = 0
+    added: int = 0
+    removed: int = 0
 
 
 @value
@@ -395,7 +405,17 @@ class Kept:
     as_of: str = ""
 
 
-RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept
+@value
+class CommandRefused:
+    """The program of an agent has refused what its model wanted to do; nobody was asked. `text` is the command."""
+
+    run: str
+    hand: int
+    text: str
+    why: str = ""
+
+
+RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused
 
 _KINDS: dict[str, type[RunFact]] = {
     "run_queued": RunQueued,
@@ -406,10 +426,11 @@ _KINDS: dict[str, type[RunFact]] = {
     "asked": Asked,
     "answered": Answered,
     "kept": Kept,
+    "command_refused": CommandRefused,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _EMPTY = ("", 0, ())
-_NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "not_before"})
+_NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "not_before", "files", "added", "removed"})
 
 
 def is_of(fact: RunFact, lease: Lease) -> bool:

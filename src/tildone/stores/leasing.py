@@ -38,6 +38,7 @@ from tildone.plan.names import MAX_NAME, check_text, is_repository, repository_k
 from tildone.plan.runs import (
     Asked,
     Claimer,
+    CommandRefused,
     Kept,
     Lease,
     LeaseRequest,
@@ -356,7 +357,7 @@ class LeaseTables(Protocol):
     def beat(self, row: dict[str, Any], labels: Sequence[str]) -> str:
         """Record a sign of life of a worker, and return what is asked of it."""
 
-    def append(self, held: RunFence, fact: Kept, event: str) -> bool:
+    def append(self, held: RunFence, fact: Kept | CommandRefused, event: str) -> bool:
         """Append a fact that leaves its lease as it is; return False if that needs a transaction.
 
         Raises RunFenced if the lease is no longer held.
@@ -559,7 +560,7 @@ class RunLeases:
         tables.announce()
         return [changed.get(lease.hand, lease) for lease in known]
 
-    def append(self, held: RunFence, fact: Asked | Kept, event: str) -> None:
+    def append(self, held: RunFence, fact: Asked | Kept | CommandRefused, event: str) -> None:
         """Append a fact under a lease, as the event of that id. Raises RunFenced if the lease is no longer held."""
         if not isinstance(fact, Asked) and self.tables.append(held, fact, event):
             return

@@ -28,7 +28,7 @@ from tildone.plan import codec
 from tildone.plan.events import Actor, Event, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
-from tildone.plan.runs import Claimer, Kept, Lease, RunFence
+from tildone.plan.runs import Claimer, CommandRefused, Kept, Lease, RunFence
 from tildone.stores.leasing import COLUMNS, LeaseTransaction, Recorder, lease_in
 from tildone.stores.postgres.connections import ANY_SESSION, Database, Listener
 from tildone.stores.postgres.health import server_findings
@@ -236,7 +236,7 @@ class PostgresLeaseTables:
         [(ask,)] = self.rows("worker_beat", **row, labels=list(labels))
         return str(ask)
 
-    def append(self, held: RunFence, fact: Kept, event: str) -> bool:
+    def append(self, held: RunFence, fact: Kept | CommandRefused, event: str) -> bool:
         while self._database.run(lambda connection, _: self._verdict(connection, held, fact, event)) == "overtaken":
             continue
         return True
@@ -258,7 +258,7 @@ class PostgresLeaseTables:
         [row] = self.rows("fleet_server")
         return server_findings(row, before, self._recorder.now())
 
-    def _verdict(self, connection: Connection, held: RunFence, fact: Kept, event: str) -> str:
+    def _verdict(self, connection: Connection, held: RunFence, fact: Kept | CommandRefused, event: str) -> str:
         row = {"run": held.run, "hand": held.hand, "epoch": held.epoch, "id": key(event)}
         found = connection.execute(query("run_head"), row).fetchone()
         if found is None:

@@ -22,7 +22,7 @@ from tildone.log.store import Store
 from tildone.plan.events import Event, PlanChanged, SessionHead, latest_state
 from tildone.plan.lists import BadRow
 from tildone.plan.model import next_task
-from tildone.plan.runs import Claimer, Kept, Lease, RunFence
+from tildone.plan.runs import Claimer, CommandRefused, Kept, Lease, RunFence
 from tildone.stores.agents import has_ended, machine_name
 from tildone.stores.leasing import CHANGING_COLUMNS, COLUMNS, LeaseTransaction, Recorder, lease_in
 from tildone.stores.polling import wait_until
@@ -225,7 +225,7 @@ class SqliteLeaseTables:
             self._file.record_stamp_once()
             return str(connection.execute(query("worker_beat"), seen).get)
 
-    def append(self, _held: RunFence, _fact: Kept, _event: str) -> bool:
+    def append(self, _held: RunFence, _fact: Kept | CommandRefused, _event: str) -> bool:
         return False
 
     def session(self, stored: Any) -> str:

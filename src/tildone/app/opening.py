@@ -151,6 +151,8 @@ def open_session(
         taken=(lambda: tasks_of_others(settings, opened, agent().agent)) if claims else frozenset,
         # Others use a store with users, too, on their machines.
         source=person_here(settings, opened) if opened.user else "",
+        # Nobody is there to say what may go on without a step that waits.
+        in_order=bool(os.environ.get("TILDONE_LEASE")),
     )
     return Session(
         opened,

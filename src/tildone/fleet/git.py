@@ -62,8 +62,13 @@ class Git:
         return done.stdout.removesuffix("\n")
 
     def asks(self, *arguments: str) -> str | None:
+        succeeded, printed = self.tries(*arguments)
+        return printed if succeeded else None
+
+    def tries(self, *arguments: str) -> tuple[bool, str]:
+        """Return whether a command succeeds, and what it prints."""
         done = self._run(arguments, "", None)
-        return None if done.returncode else done.stdout.removesuffix("\n")
+        return not done.returncode, done.stdout.removesuffix("\n")
 
     def _overrides(self) -> list[str]:
         """Return the options that replace what the repository says about programs."""

@@ -2,7 +2,7 @@
 
 The command of a task is its check: marking the task as done runs it. A task without a check may have commands in its
 text or notes, as for `tildone run`; they run first. The agent ends with the first command that does not succeed. For a
-command that is not permitted, it asks a person, and goes on with other tasks.
+command that is not permitted, it asks a person, and goes on with the tasks that do not come after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor, Author
 from tildone.plan.faults import NotYours
 from tildone.plan.guard import is_unproved
-from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, conflicting, is_ready
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, conflicting, held_back, is_ready
 from tildone.plan.ops import Mark, Note, Numbered
 from tildone.plan.reduce import Outcome
 from tildone.plan.runs import LEASE_VARIABLE, RunFence, fence_in
@@ -54,7 +54,8 @@ class Approver:
 class ShellAgent:
     """Works on the plan of a session; `say` prints a line about what it does.
 
-    Without an `approver`, nobody is asked. With several hands, `tree` is the working tree of this one.
+    What waits for a person holds what comes after it in its phase, unless that says itself what it comes after. Without
+    an `approver`, nobody is asked. With several hands, `tree` is the working tree of this one.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class ShellAgent:
         Tasks that may change the same files as a task of another agent come later.
         """
         plan = self._session.plan
-        not_now = {*taken, *self._refused, *self._later}
+        not_now = {*taken, *self._refused, *self._later, *held_back(plan, self._refused)}
         free = [task for task in plan.tasks if task.number not in not_now and is_ready(plan, task)]
         ready = [task for task in free if not conflicting(plan, task, taken)]
         begun = (task for task in ready if task.status is Status.IN_PROGRESS)

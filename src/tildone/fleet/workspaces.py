@@ -44,7 +44,7 @@ class Workspace:
     @property
     def own_branch(self) -> str:
         """The branch of what a hand has done that could not be merged."""
-        return f"tildone/{self._lease.run}.hand{self._lease.hand}"
+        return f"tildone/{self.name}"
 
     @property
     def output(self) -> str:
@@ -102,16 +102,27 @@ class Workspace:
         self._tip = kept.commit
         return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task)
 
-    def share(self, still_held: worktrees.StillHeld) -> bool:
-        """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible."""
+    def share(self, still_held: worktrees.StillHeld) -> tuple[str, ...]:
+        """Merge the last checkpoint of a hand into the branch of its run; return the files in conflict."""
         if self._repository is None or not self._tip or self._hands == 1:
-            return True
+            return ()
         return worktrees.share(self._repository, self.worktree, self._tip, self.own_branch, still_held)
 
     def publish(self, message: str, still_held: worktrees.StillHeld) -> None:
         """Commit what is left, and make it the branch of the run; nothing outside of git, and with several hands."""
         if self._repository is not None and self.worktree.branch and self._hands == 1:
             worktrees.publish(self._repository, self.worktree, message, still_held)
+
+    def published(self) -> worktrees.Published | None:
+        """Return what the branch of the run has changed; None outside of git."""
+        if self._repository is None or not self.worktree.branch:
+            return None
+        return worktrees.published(self._repository, self.worktree.branch, self._lease.work.ref)
+
+    def remove(self) -> None:
+        """Remove the working tree and its checkpoints: the branch has all of it. Folders without git stay."""
+        if self._repository is not None and self.worktree.branch:
+            self._repository.remove(self.name)
 
     def _is_here(self, events: Sequence[Event]) -> bool:
         """Return whether the agent before worked in the working tree, or the folder, that is here."""
@@ -170,7 +181,7 @@ def newest_checkpoint(events: Sequence[Event], lease: Lease) -> worktrees.Checkp
         if isinstance(event.fact, Kept) and is_of(event.fact, lease):
             kept = event.fact
             if kept.ref == f"{worktrees.CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
-                return worktrees.Checkpoint(kept.ref, kept.commit)
+                return worktrees.Checkpoint(kept.ref, kept.commit, task=kept.task)
     return None
 
 

@@ -7,7 +7,7 @@ carries the epoch of the lease, so that a worker which was taken for dead cannot
 
 A branch is moved only from the commit that was seen before the lease was found to be held. A worker that was taken for
 dead, and pushes late, therefore moves nothing that its successor has moved since. The hands of one run share its
-branch: what a hand has done is merged into it. What cannot be merged stays on a branch of the hand, for a person.
+branch: what a hand has done is merged into it. What cannot be merged stays on a branch of the hand: a person is asked.
 
 Whatever runs git may raise `GitError`; what calls `still_held` raises `RunFenced` if the lease has passed to another.
 """
@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from tildone.base import value
@@ -58,11 +58,13 @@ class Checkpoint:
     """A commit that holds a working tree as it was, and the ref that keeps it.
 
     With `is_committed`, the next agent goes on after that commit; else what the commit changes is not committed for it.
+    It was taken when the task `task` was done, before the next one; 0 if it was taken in the middle of a task.
     """
 
     ref: str
     commit: str
     is_committed: bool = False
+    task: int = 0
 
 
 class Repository:
@@ -174,13 +176,18 @@ class Repository:
         """Return the commit a run begins with: that of its branch, else of the ref that it names, else the newest."""
         # A clone for the fleet has no branch of its own that is newer than those of the remote repository.
         own = (f"{REMOTE}/{branch}", branch) if self._is_clone else (branch,)
-        named = (f"{REMOTE}/{ref}", ref) if ref else ((f"{REMOTE}/HEAD",) if self._is_clone else ("HEAD",))
-        for name in (*own, *named):
+        for name in (*own, *self.starts(ref)):
             is_commit = not name.startswith("-") and self._git.asks("rev-parse", "-q", "--verify", f"{name}^{{commit}}")
             if is_commit:
                 return str(is_commit)
         what = f"no branch, tag or commit {ref}" if ref else "no commit yet"
         raise GitError(f"the repository {self._git.folder} has {what}")
+
+    def starts(self, ref: str) -> Sequence[str]:
+        """Return the names of what a run may begin with that names `ref`, or nothing."""
+        if ref:
+            return f"{REMOTE}/{ref}", ref
+        return (f"{REMOTE}/HEAD",) if self._is_clone else ("HEAD",)
 
     @property
     def _is_clone(self) -> bool:
@@ -198,7 +205,8 @@ class Repository:
         Git(folder).run("restore", f"--source={kept.commit}", "--worktree", "--", ":/")
         _add_submodules(folder)
         lost = "What the agent before you changed after that is lost."
-        return Worktree(folder, branch, f"the checkpoint {kept.ref}", lost)
+        when = f"after task {kept.task}" if kept.task else "in the middle of a task"
+        return Worktree(folder, branch, f"the checkpoint {kept.ref}, taken {when}", lost)
 
 
 def commit_of(git: Git, parent: str, message: str, *more: str) -> str:
@@ -246,28 +254,51 @@ MAX_MOVES = 20
 """How often a branch is moved again that others move at the same time."""
 
 
-def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> str:
-    """Commit what is left in a working tree, make it the branch of the run, and return the commit."""
+@value
+class Published:
+    """The commit of a run's branch, and what it has changed since `base`, where it left the others."""
+
+    commit: str
+    base: str = ""
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> None:
+    """Commit what is left in a working tree, and make it the branch of the run."""
     git = Git(worktree.folder)
     head = settled(git, message)
     moved(repository, worktree.branch, lambda _: head, still_held)
-    return head
 
 
-def share(repository: Repository, worktree: Worktree, commit: str, own: str, still_held: StillHeld) -> bool:
-    """Merge a commit of a hand into the branch of its run; return False if it stays on the branch `own` instead."""
-    is_merged = True
+def published(repository: Repository, branch: str, ref: str) -> Published | None:
+    """Return what the branch of a run has changed; None if there is none. `ref` is what the run began with."""
+    git, commit = repository.git, commit_at(repository, f"refs/heads/{branch}")
+    if not commit:
+        return None
+    start = next((found for name in repository.starts(ref) if (found := git.asks("merge-base", name, commit))), "")
+    # Each line is: lines added, lines removed, path; "-" for binary files.
+    lines = git.run("diff", "--numstat", start, commit).splitlines() if start else ()
+    counts = [[int(word) if word.isdecimal() else 0 for word in line.split("\t")[:2]] for line in lines]
+    return Published(commit, start, len(counts), sum(each[0] for each in counts), sum(each[1] for each in counts))
+
+
+def share(
+    repository: Repository, worktree: Worktree, commit: str, own: str, still_held: StillHeld
+) -> tuple[str, ...]:
+    """Merge a commit of a hand into the branch of its run; return the files in conflict if it stays on `own` instead."""
+    conflicts: tuple[str, ...] = ()
 
     def wanted(before: str) -> str:
-        nonlocal is_merged
-        found = merged(repository.git, before, commit)
-        is_merged = bool(found)
+        nonlocal conflicts
+        found, conflicts = merged(repository.git, before, commit)
         return found or before
 
     moved(repository, worktree.branch, wanted, still_held)
-    if not is_merged:
+    if conflicts:
         moved(repository, own, lambda _: commit, still_held)
-    return is_merged
+    return conflicts
 
 
 def settled(git: Git, message: str) -> str:
@@ -315,19 +346,20 @@ def commit_at(repository: Repository, ref: str) -> str:
     return commit
 
 
-def merged(git: Git, before: str, commit: str) -> str:
-    """Return a commit with both; empty if they cannot be merged."""
+def merged(git: Git, before: str, commit: str) -> tuple[str, tuple[str, ...]]:
+    """Return a commit with both; an empty text, and the files in conflict, if they cannot be merged."""
     if not before or _has(git, commit, before):
-        return commit
+        return commit, ()
     if _has(git, before, commit):
-        return before
-    tree = git.asks("merge-tree", "--write-tree", before, commit)
-    if tree is None:
-        if git.asks("merge-tree", "--write-tree", commit, commit) is None:
-            raise GitError("git 2.38 or later is needed to merge what several hands have done")
-        return ""
-    message = "Merge what another hand of the run has done"
-    return git.run("commit-tree", tree, "-p", before, "-p", commit, "-F", "-", text=message)
+        return before, ()
+    succeeded, printed = git.tries("merge-tree", "--write-tree", "--name-only", "--no-messages", before, commit)
+    tree, *files = printed.splitlines() or [""]
+    if not succeeded:
+        if not files:
+            raise GitError("git 2.38 or later is needed to merge what several agents of a run have done")
+        return "", tuple(files)
+    message = "Merge what another agent of the run has done"
+    return git.run("commit-tree", tree, "-p", before, "-p", commit, "-F", "-", text=message), ()
 
 
 def chained(git: Git, tip: str, message: str) -> str:
@@ -348,7 +380,7 @@ def bring_in(git: Git, branch: str) -> bool:
         git.asks("fetch", "-q", REMOTE, f"+refs/heads/{branch}:refs/heads/{branch}")
     theirs = git.asks("rev-parse", "-q", "--verify", f"refs/heads/{branch}^{{commit}}")
     head = git.run("rev-parse", "HEAD")
-    both = merged(git, head, theirs) if theirs else head
+    both = merged(git, head, theirs)[0] if theirs else head
     if both and both != head:
         git.run("read-tree", "-m", "-u", head, both)
         git.run("update-ref", "--no-deref", "HEAD", both)

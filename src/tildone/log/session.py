@@ -31,7 +31,18 @@ from tildone.plan.events import (
     latest_state,
 )
 from tildone.plan.gate import Asks, Decision, GiveUp, GoOn, Patience, Spent, Turn, Verdict, budget_reached, judge
-from tildone.plan.model import Plan, Proof, Rules, Status, flat, has_checks, is_passed, next_task, with_status
+from tildone.plan.model import (
+    Plan,
+    Proof,
+    Rules,
+    Status,
+    flat,
+    has_checks,
+    held_back,
+    is_passed,
+    next_task,
+    with_status,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
     from tildone.plan.changing import Prover
     from tildone.plan.dialects import Completions, Dialect, Reply, Tool
     from tildone.plan.events import AgentUsage, Bound, Fact
+    from tildone.plan.faults import NotYours
     from tildone.plan.guard import ByModel
     from tildone.plan.ops import Origin
     from tildone.plan.reduce import Outcome, Step
@@ -242,7 +254,8 @@ class SessionParts:
     events. `files` returns a fingerprint of the agent's files, if it is known. `source` is that of new tasks, in a
     store that others use, too. A subagent's session has a `parent`, with which it shares the bounds since a person last
     spoke. `own` returns the names of the conversation to whose tasks the agent is held, and None if it is held to the
-    whole plan.
+    whole plan. With `in_order`, an agent begins nothing behind a blocked task of the same phase. `completed` is called
+    with the event by which tasks were done, before whoever did them goes on.
     """
 
     taken: Callable[[], frozenset[int]] = frozenset
@@ -253,6 +266,8 @@ class SessionParts:
     source: str = ""
     parent: Session | None = None
     own: Callable[[], frozenset[str] | None] = lambda: None
+    in_order: bool = False
+    completed: Callable[[str], object] | None = None
 
 
 class Session:
@@ -619,7 +634,8 @@ class Session:
             used, origin = self._limited(rules or self.dialect.rules, actor, state.plan), lambda: self._origin(actor)
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
             taken, left = self.parts.taken, self.left_in
-            return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left)
+            order = self._order_kept(used) if self._keeps_order(actor) else None
+            return change_plan(state, resolved, used, call, origin, taken, proofs, settle, model, left, order)
 
         claimed = self._claimed_change(actor, known, rules, is_list=is_list)
         refused = claimed is not None and claimed.look(lambda: self.plan, steps)
@@ -637,6 +653,15 @@ class Session:
         outcome, lines = claimed.told(claimed.record(write), with_numbers=self.dialect.numbered)
         self._writer.news = "\n".join(lines)
         return outcome
+
+    def _keeps_order(self, actor: Actor) -> bool:
+        """Return whether what waits for a person holds what comes after it, also against this actor."""
+        return self.parts.in_order and not self._origin(actor).by_user
+
+    def _order_kept(self, rules: Rules) -> Callable[[Plan, Plan], tuple[Plan, tuple[NotYours, ...]]]:
+        from tildone.plan.holding import in_order
+
+        return lambda before, after: in_order(before, after, atomic=rules.atomic, with_numbers=self.dialect.numbered)
 
     def _limited(self, rules: Rules, actor: Actor, plan: Plan) -> Rules:
         """Return the rules without counting tasks that a person added, if an agent adds some: it plans its own work."""
@@ -703,6 +728,8 @@ class Session:
 
             state = held_to_proofs(state, stale_numbers(state.plan, self.parts.prover))
         taken, left = self.parts.taken(), self.left_in(state.plan)
+        if self.parts.in_order:
+            left |= held_back(state.plan)
         if not taken and not left and not self.parts.parent:
             return state
         from tildone.plan.dialects import names_by_position

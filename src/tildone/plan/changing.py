@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from tildone.plan.events import Call, Fact, Ledger, State
+    from tildone.plan.faults import NotYours
     from tildone.plan.guard import ByModel
     from tildone.plan.model import Check, Proof, Rules
     from tildone.plan.reduce import Step
@@ -185,6 +186,7 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
     model: ByModel | None = None,
     left: Callable[[Plan], frozenset[int]] = lambda _: frozenset(),
+    order: Callable[[Plan, Plan], tuple[Plan, tuple[NotYours, ...]]] | None = None,
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
@@ -192,10 +194,11 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     those that earlier conversations left, which `StartNext` needs. An agent that starts a task, or writes it anew,
     takes it up, also if nothing else changes. `proofs` are those of checks that were run for this change. A `model`
     that makes it is kept from what only a person can do. `settle` returns the plan after the change, given the one
-    before, without what the agent must not do.
+    before, without what the agent must not do; so does `order`, which also says what of it waits for a person.
     The fact has the directive and the counts of the state; progress resets the counts.
     """
-    steps = [StartNext(taken, left(state.plan)) if isinstance(step, StartNext) else step for step in steps]
+    following = StartNext(taken, left(state.plan), in_order=order is not None)
+    steps = [following if isinstance(step, StartNext) else step for step in steps]
     reduced = reduce(state.plan, steps, rules, proofs, model)
     started, rewritten = named_active(reduced.before, steps)[0], _rewritten(reduced.before, reduced.after)
     new = origin() if reduced.changed or started or rewritten else Origin()
@@ -205,7 +208,8 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     if taken_up:
         after = with_tasks(after, lambda task: replace(task, owner=new.agent) if task.number in taken_up else task)
     after = settle(reduced.before, after)
-    outcome = replace(reduced, after=after)
+    after, late = order(reduced.before, after) if order else (after, ())
+    outcome = replace(reduced, after=after, faults=(*reduced.faults, *late))
     if not outcome.changed and not any(task.number in taken_up and task.owner == new.agent for task in after.tasks):
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)

@@ -128,8 +128,8 @@ class NotYours:
     """A task that an agent cannot have because of other agents; the number is 0 where tasks are known by their texts.
 
     The agent `holder` works on it, for so many `minutes` unless it goes on; if it has `passed_on`, the agent that is
-    refused had it before. Or it may change the same files as the task `beside`, on which another agent works. Else,
-    others have closed it, which the agent did not know.
+    refused had it before. Or it may change the same files as the task `beside`, on which another agent works; or it
+    comes after the task `behind`, which waits for a person. Else, others have closed it, which the agent did not know.
     """
 
     number: int
@@ -138,6 +138,7 @@ class NotYours:
     minutes: int = 0
     passed_on: bool = False
     beside: Task | None = None
+    behind: Task | None = None
 
 
 @value

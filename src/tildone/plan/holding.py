@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace
 from tildone.plan.events import DirectiveSet, Nudged
-from tildone.plan.model import Status, conflicting, numbered, waits_for, with_status
+from tildone.plan.faults import NotYours
+from tildone.plan.model import Status, conflicting, held_back, numbered, waits_for, with_status
 
 if TYPE_CHECKING:
     from tildone.plan.events import State
-    from tildone.plan.model import Plan
+    from tildone.plan.model import Phase, Plan, Task
 
 
 def left_over(plan: Plan, own: frozenset[str] | None) -> frozenset[int]:
@@ -71,6 +72,31 @@ def _waiting(plan: Plan, taken: frozenset[int]) -> frozenset[int]:
         if not later:
             return frozenset(waiting)
         waiting |= later
+
+
+def in_order(before: Plan, after: Plan, *, atomic: bool, with_numbers: bool) -> tuple[Plan, tuple[NotYours, ...]]:
+    """Return the plan after a change without what it begins behind a blocked task; nothing remains of an `atomic` one.
+
+    The faults say why.
+    """
+    waiting = {task.number for task in before.tasks if task.status in (Status.PENDING, Status.BLOCKED)}
+    known = {task.number for task in before.tasks}
+    begun = {
+        task.number
+        for task in after.tasks
+        if task.status in (Status.IN_PROGRESS, Status.COMPLETED)
+        and (task.number in waiting or task.number not in known)
+    }
+    early = begun & held_back(with_status(after, begun, Status.PENDING))
+    if not early:
+        return after, ()
+
+    def fault(phase: Phase, task: Task) -> NotYours:
+        behind = next(each for each in phase.tasks if each.status is Status.BLOCKED)
+        return NotYours(task.number if with_numbers else 0, task.text, behind=behind)
+
+    faults = tuple(fault(phase, task) for phase in after.phases for task in phase.tasks if task.number in early)
+    return before if atomic else with_status(after, early, Status.PENDING), faults
 
 
 def with_counts_of(state: State, parent: State) -> State:

@@ -506,6 +506,22 @@ def is_ready(plan: Plan, task: Task) -> bool:
     return task.status.is_actionable and not waits_for(plan, task)
 
 
+def held_back(plan: Plan, waiting: Container[int] = ()) -> frozenset[int]:
+    """Return the numbers of the open tasks behind one of their phase that is blocked, or among those `waiting`.
+
+    A task that says what it comes after waits for nothing else.
+    """
+    held = set[int]()
+    for phase in plan.phases:
+        is_held = False
+        for task in phase.tasks:
+            waits = task.status is Status.BLOCKED or task.number in waiting
+            if is_held and task.status.is_open and not task.after:
+                held.add(task.number)
+            is_held = is_held or waits
+    return frozenset(held)
+
+
 def has_checks(plan: Plan) -> bool:
     return plan.check is not None or any(task.check is not None for task in plan.tasks)
 

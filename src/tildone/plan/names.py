@@ -78,7 +78,7 @@ class FileName(str):
 
     @classmethod
     def of(cls, run: str, hand: int) -> Self:
-        return cls(run if not hand else f"{run}{HAND_SUFFIX}{hand}")
+        return cls(run if not hand else f"{run}{HAND_SUFFIX}{hand + 1}")
 
 
 def check_name(what: str, name: object) -> None:

@@ -126,11 +126,12 @@ class StartNext:
     """Start the next pending task if the earlier steps of the batch finished one and none is in progress.
 
     `others` returns the numbers of the tasks in progress that other agents started. They do not count, and neither do
-    those that are `left` by agents of earlier conversations.
+    those that are `left` by agents of earlier conversations. With `in_order`, nothing behind a blocked task is started.
     """
 
     others: Callable[[], AbstractSet[int]] = frozenset
     left: frozenset[int] = frozenset()
+    in_order: bool = False
 
 
 @value

@@ -31,6 +31,7 @@ from tildone.plan.model import (
     first_too_long,
     has_attributes,
     has_checks,
+    held_back,
     numbered,
 )
 
@@ -146,11 +147,11 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
             return plan, (EmptyNote(),)
         case ops.Note(_, text):
             return selection.change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
-        case ops.StartNext(others, left):
+        case ops.StartNext(others, left, in_order):
             # Late, because hooks make no such change.
             from tildone.plan.rare_steps import successor
 
-            spot = successor(start, plan, others, left)
+            spot = successor(start, plan, others, left | held_back(plan) if in_order else left)
             next_spots = [] if spot is None else [spot]
             return selection.change_spots(plan, next_spots, lambda task: replace(task, status=Status.IN_PROGRESS)), ()
         case ops.SetCheck() | ops.Order() | ops.Touch():

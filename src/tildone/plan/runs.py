@@ -51,6 +51,9 @@ MAX_REFUSALS = 100
 TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
 """The environment variable with the file in which hooks note where the transcript of an agent of a worker is."""
 
+CHECKPOINT_VARIABLE = "TILDONE_CHECKPOINTS"
+"""The environment variable that tells the agent of a worker that its files are kept after each task."""
+
 PROTOCOL = 1
 """The version of what leases mean. A worker takes only leases of its own version or an older one."""
 
@@ -407,12 +410,13 @@ class Kept:
 
 @value
 class CommandRefused:
-    """The program of an agent has refused what its model wanted to do; nobody was asked. `text` is the command."""
+    """What a model wanted to do was refused: by the person who was asked (`by`), or by a program. `text` says what."""
 
     run: str
     hand: int
     text: str
     why: str = ""
+    by: str = ""
 
 
 RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused

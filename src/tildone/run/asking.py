@@ -24,11 +24,11 @@ from typing import Any, TypeVar
 from tildone.app.answering import NO, YES
 from tildone.app.opening import run_leases
 from tildone.base import StoreError, TildoneError, UnknownNeed, replace, value
-from tildone.base.ids import now
+from tildone.base.ids import id_maker, now
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
 from tildone.plan.names import provider_family
-from tildone.plan.runs import ASK_VARIABLE, LEASE_VARIABLE
+from tildone.plan.runs import ASK_VARIABLE, LEASE_VARIABLE, CommandRefused, fence_in
 from tildone.plan.text.safe import printable, single_line
 from tildone.run.extension import UI, NoUI, OtherUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.model import LimitedModel, Model
@@ -70,6 +70,9 @@ def ask_limits(environ: Mapping[str, str]) -> AskLimits | None:
 
 T = TypeVar("T")
 
+MAX_REFUSED = 1000
+"""How much of what was refused is recorded."""
+
 RECHECK_SECONDS = 60.0
 """How often the thread looks at the store even if nothing changes."""
 
@@ -87,13 +90,26 @@ class Asker:
 
 
 class SharedQuestions(OtherUI):
-    """The UI `ui`, with questions that can be answered in the store. `limits` are those of a worker, if one has any."""
+    """The UI `ui`, with questions that can be answered in the store.
 
-    def __init__(self, ui: UI, store: Store, asker: Asker, limits: AskLimits | None = None) -> None:
+    `limits` are those of a worker, if one has any, and `refused` is told of what a person, who is named, or these
+    limits have not permitted, and why.
+    """
+
+    def __init__(
+        self,
+        ui: UI,
+        store: Store,
+        asker: Asker,
+        limits: AskLimits | None = None,
+        refused: Callable[[str, str, str], object] = lambda _text, _why, _by: None,
+    ) -> None:
         super().__init__(ui)
         self._store = store
         self._asker = asker
         self._limits = limits
+        self._refused = refused
+        self._answered_by = ""
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         need = self._need("select", title, tuple(options))
@@ -112,14 +128,17 @@ class SharedQuestions(OtherUI):
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Ask whether a tool may do something; another process answers with the value of a `PermissionAnswer`."""
+        text = "\n".join(request.details) or request.question
         if self._limits is not None and not self._limits.permit(request):
+            self._refused(text, NOT_ASKED.reason, "")
             return NOT_ASKED
         offered = [each.value for each in PermissionAnswer if each is not PermissionAnswer.PLAN or request.plan]
-        text = "\n".join(request.details) or request.question
         covers = f"{request.question}\nalways {request.scope}: {request.always}" if request.always else request.question
         need = self._need("change" if request.is_diff else "command", text, tuple(offered), covers)
         meaning = lambda answer: permission_reply(answer, offered)  # noqa: E731  short
         reply = await self._first(need, self._ui.ask_permission(request), meaning, permission_words)
+        if reply is not None and reply.answer is PermissionAnswer.NO:
+            self._refused(text, reply.reason, self._answered_by or self._asker.person())
         return reply if self._limits is None else self._limits.limited(reply)
 
     def _need(self, kind: str, text: str, options: tuple[str, ...] = (), detail: str = "") -> Need:
@@ -152,6 +171,7 @@ class SharedQuestions(OtherUI):
                     await here
             with suppress(StoreError):
                 self._store.records.withdraw(need.id)
+        self._answered_by = decided.answered_by if decided else ""
         if decided is None:
             return here.result()
         self.notify(f"Answered by {printable(decided.answered_by)}: {printable(single_line(decided.answer))}")
@@ -240,6 +260,28 @@ class UnattendedUI(NoUI):
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  the protocol's
         return await _unanswered(None)
+
+
+def under_lease(
+    store: Store, environ: Mapping[str, str], stop: Callable[[str], object]
+) -> Callable[[str, str, str], None]:
+    """Return what records that something was refused in a run of a fleet; what a person denies stops the turn.
+
+    The order of the plan holds: nothing that comes after a denied step is done.
+    """
+    lease = environ.get(LEASE_VARIABLE)
+
+    def refused(text: str, why: str, by: str) -> None:
+        if not lease:
+            return
+        held = fence_in(lease)
+        fact = CommandRefused(held.run, held.hand, text[:MAX_REFUSED], why, by)
+        with suppress(StoreError):
+            run_leases(store).append(held, fact, id_maker(now, os.urandom)())
+        if by:
+            stop(f"denied by {printable(by)}")
+
+    return refused
 
 
 def unattended_ui(environ: Mapping[str, str]) -> UI | None:

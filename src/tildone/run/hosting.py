@@ -32,7 +32,7 @@ from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND, Dialect, dialect_named, dialect_of_tool
 from tildone.plan.events import Author
-from tildone.run.asking import Asker, SharedQuestions, ask_limits
+from tildone.run.asking import Asker, SharedQuestions, ask_limits, under_lease
 from tildone.run.events import CustomEntry
 from tildone.run.extension import UI
 from tildone.run.extensions import extension_of
@@ -312,7 +312,8 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     tools = (*(builtin_tools(guard) if policy else ()), typed_tool(guard))
     if ui is not None and ui.has_ui and store.durable:
         asker = Asker(lambda: here().session, lambda: str(_agent_id(host)), lambda: person_here(settings, store))
-        ui = SharedQuestions(ui, store, asker, ask_limits(os.environ))
+        refused = under_lease(store, os.environ, lambda why: host.request_abort(why))  # noqa: PLW0108  the host follows
+        ui = SharedQuestions(ui, store, asker, ask_limits(os.environ), refused)
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     host.inactive.add(TYPED)
     usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(here().session))
@@ -381,7 +382,9 @@ def plan_extension(
         settings = here()
         opened = _opened(settings, dialect, store, host, usage, agent)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
-        return opened.using(parts=replace(opened.parts, files=lambda: fingerprint(settings.project, ignored)))
+        return opened.using(
+            parts=replace(opened.parts, files=lambda: fingerprint(settings.project, ignored), in_order=True)
+        )
 
     return extension_of(dialect, session, here())
 

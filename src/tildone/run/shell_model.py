@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan import codec
 from tildone.plan.dialects import DIALECTS, Dialect, Phrasing, dialect_named, tools_of
-from tildone.plan.model import Plan, Status, Task, numbered, open_tasks
+from tildone.plan.model import Plan, Status, Task, held_back, is_ready, numbered, open_tasks
 from tildone.plan.text.safe import single_line
 from tildone.run.events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
 from tildone.run.kit.definition import AbortSignal
@@ -143,11 +143,15 @@ class Driver:
         return self._phrasing.mark(self._plan, position, Status.COMPLETED)
 
     def _next_task(self) -> tuple[int, Task] | None:
-        """Return the task to work on, with its position: one that has a command and that nobody else works on."""
+        """Return the task to work on, with its position: one that has a command and that nobody else works on.
+
+        Nothing is begun behind a blocked task of the same phase.
+        """
+        held = held_back(self._plan)
         tasks = [
             (position, task)
             for position, task in enumerate(self._plan.tasks)
-            if task.status.is_actionable and commands_of(task)
+            if is_ready(self._plan, task) and commands_of(task) and task.number not in held
         ]
         active = [pair for pair in tasks if pair[1].status is Status.IN_PROGRESS]
         if active:
@@ -159,7 +163,7 @@ class Driver:
         self._check_commands()
         left = [task for _, task in open_tasks(self._plan)]
         if left:
-            raise ModelFailure(_describe_left(left), transient=False)
+            raise ModelFailure(_describe_left(left, held_back(self._plan)), transient=False)
         count = len(self._plan.tasks)
         return FinalAnswer("The task is done." if count == 1 else f"All {count} tasks are done.")
 
@@ -179,10 +183,12 @@ class Driver:
         return ModelFailure(f"{title} failed: {why}\n$ {command}", transient=False)
 
 
-def _describe_left(tasks: Sequence[Task]) -> str:
+def _describe_left(tasks: Sequence[Task], held: AbstractSet[int]) -> str:
     blocked = [task for task in tasks if task.status is Status.BLOCKED]
-    others = [task for task in tasks if task not in blocked]
+    behind = [task for task in tasks if task.number in held and task not in blocked]
+    others = [task for task in tasks if task not in (*blocked, *behind)]
     parts = [f"{_numbers(blocked)} blocked"] if blocked else []
+    parts += [f"{_numbers(behind)} behind what is blocked"] if behind else []
     parts += [f"{_numbers(others)} in progress elsewhere"] if others else []
     return f"nothing more can be done here: {', '.join(parts)}"
 

@@ -21,7 +21,7 @@ from tildone.base.files import read_text, write_text
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import is_secret
 from tildone.plan.names import provider_family
-from tildone.plan.runs import ASK_VARIABLE
+from tildone.plan.runs import ASK_VARIABLE, CHECKPOINT_VARIABLE
 
 Driver = Callable[["AgentContext"], "AgentLaunch"]
 
@@ -99,8 +99,9 @@ def agent_environment(context: AgentContext, providers: Iterable[str] = ()) -> d
     }
     own = {"store": context.store, "session": context.session, CHECK_ALLOW: "\n".join(context.allow)}
     # opencode works in the folder that PWD names, which is that of the worker.
-    asks = {ASK_VARIABLE: "\n".join(context.ask)}
-    return environ | {variable(key): text for key, text in own.items()} | asks | {"PWD": context.folder}
+    more = {ASK_VARIABLE: "\n".join(context.ask), "PWD": context.folder}
+    more |= {CHECKPOINT_VARIABLE: "1"} if os.path.exists(os.path.join(context.folder, ".git")) else {}
+    return environ | {variable(key): text for key, text in own.items()} | more
 
 
 def providers_of(model: str) -> tuple[str, ...]:

@@ -61,6 +61,9 @@ def _why_not(fault: faults.NotYours) -> str:
     if fault.beside is not None:
         rival = task_name(fault.number and fault.beside.number, fault.beside.text)
         return f"{name} may change the same files as {rival}, on which another agent works"
+    if fault.behind is not None:
+        first = task_name(fault.number and fault.behind.number, fault.behind.text)
+        return f"{name} comes after {first}, which is blocked: it waits, too"
     if not fault.holder:
         return f"{name} was closed by others meanwhile and stays so"
     holder = shown_text(short_agent(fault.holder))

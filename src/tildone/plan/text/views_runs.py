@@ -34,8 +34,8 @@ def describe_run_fact(fact: RunFact) -> str:
             return f"asked “{_text(text)}” in {run}"
         case runs.Answered(text=text):
             return f"answered “{_text(text)}” to {run}"
-        case runs.CommandRefused(text=text, why=why):
-            return _because(f"was refused “{_text(text)}” in {run}", why)
+        case runs.CommandRefused(text=text, why=why, by=by):
+            return _because(f"was refused “{_text(text)}” in {run}{f' by {_text(by)}' if by else ''}", why)
         case runs.Kept(ref=ref, commit=commit):  # exhaustive
             return f"kept the files of {run} as {_text(commit[:SHORT_COMMIT])} in {_text(ref)}"
 

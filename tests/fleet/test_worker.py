@@ -34,7 +34,7 @@ from tildone.fleet.permissions import (
     permitted,
     refused_commands,
 )
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.upkeep import TIDY_SECONDS, Reaper
 from tildone.fleet.worker import Worker

@@ -300,7 +300,7 @@ def shared(repository: Repository, worktree: Worktree, tip: str = "", own: str =
     """Keep what a hand has done, and merge it; return the commit, and whether it is merged."""
     tree = Git(worktree.folder)
     commit = chained(tree, tip or tree.run("rev-parse", "HEAD"), "a task")
-    return commit, share(repository, worktree, commit, own, held)
+    return commit, not share(repository, worktree, commit, own, held)
 
 
 def test_what_is_left_is_committed_and_pushed(begun: Begun, project: Path, bare: Path) -> None:

@@ -19,7 +19,7 @@ from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import replace
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.fleet.workspaces import lost_tasks
 from tildone.log.settings import FleetSettings

@@ -233,11 +233,13 @@ def check_allowed(settings: Settings, request: RunRequest) -> None:
 def check_state(known: Sequence[Lease], request: RunRequest) -> None:
     """Check that the state of a run, given its leases, lets it be stopped or queued.
 
-    Raises Refused if it has ended already, or is in another state. One that is about to rest may be resumed.
+    Raises Refused if it has ended already, or is in another state. One that is about to rest may be resumed, and one
+    that has failed may be cancelled: nobody is told of it any more.
     """
     run = known[0].run
     if request in STOPS:
-        if not any(lease.state.is_active for lease in known):
+        gives_up = request is RunRequest.CANCEL and any(lease.state is LeaseState.FAILED for lease in known)
+        if not gives_up and not any(lease.state.is_active for lease in known):
             raise Refused(f"run {run} has ended already")
         return
     states = QUEUES[request]
@@ -257,7 +259,8 @@ def offered_requests(lease: Lease) -> list[RunRequest]:
         and lease.request not in (LeaseRequest.PAUSE, LeaseRequest.CANCEL),
         RunRequest.RESUME: is_resting or (lease.state is LeaseState.OPEN and lease.request is LeaseRequest.PAUSE),
         RunRequest.RETRY: lease.state in QUEUES[RunRequest.RETRY],
-        RunRequest.CANCEL: lease.state.is_active and lease.request is not LeaseRequest.CANCEL,
+        RunRequest.CANCEL: (lease.state.is_active and lease.request is not LeaseRequest.CANCEL)
+        or lease.state is LeaseState.FAILED,
     }
     return [request for request, is_offered in offers.items() if is_offered]
 

@@ -194,7 +194,19 @@ OTHERS: dict[Surface, Ways] = {
     ),
     Surface.MCP: ("todo", "list_todos", "write_todos", "edit_todos", "todo_write", "TodoWrite"),
     Surface.FLEET: (
-        *("up", "add", "work", "ls", "watch", "show", "schedule list", "schedule add", "schedule remove", "doctor"),
+        *(
+            "up",
+            "add",
+            "work",
+            "ls",
+            "results",
+            "watch",
+            "show",
+            "schedule list",
+            "schedule add",
+            "schedule remove",
+            "doctor",
+        ),
         "gc",
     ),
     Surface.RUN: (

@@ -15,7 +15,7 @@ from time import monotonic
 from tildone import stores
 from tildone.app.traces import RunTraces
 from tildone.base import Registry, StoreError, UsageError, replace
-from tildone.base.ids import id_maker, now
+from tildone.base.ids import CLOCK, id_maker, local_time, now
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers import AGENTS
@@ -24,7 +24,8 @@ from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.handover import RunOrder
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.running import Execution, WorkerOptions, WorkSite
+from tildone.fleet.results import WorkerOptions, WorkSite
+from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
@@ -187,5 +188,5 @@ class Worker:
 
 def _tell(line: str) -> None:
     # In one piece: several threads tell something.
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{local_time(now(), CLOCK)} {line}\n")
     sys.stderr.flush()

@@ -29,7 +29,7 @@ from tildone.base.distribution import install_extra
 from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
 from tildone.cli.fleet.work import wait_and_drain
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.fleet.workspaces import Workspace
 from tildone.log.needs import Need

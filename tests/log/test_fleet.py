@@ -424,7 +424,7 @@ def test_neither_a_file_nor_a_lease_nor_a_schedule_has_a_name_that_leads_elsewhe
     for name in [*NO_NAMES, None, "x" * 80]:
         with pytest.raises(UsageError, match="cannot be the name of a file"):
             FileName(name)  # type: ignore[arg-type]  # whatever a row has
-    assert (FileName.of("r1", 0), FileName.of("r" * 64, 63)) == ("r1", f"{'r' * 64}.hand63")
+    assert (FileName.of("r1", 0), FileName.of("r" * 64, 63)) == ("r1", f"{'r' * 64}.hand64")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tildone.plan.events import Event
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Status, Task, progress
-from tildone.plan.names import is_address
+from tildone.plan.names import branch_of, is_address
 from tildone.plan.runs import CommandRefused, LeaseState
 from tildone.plan.text.amounts import SEPARATOR, format_count, format_duration, usage_text
 from tildone.plan.text.proofs import check_text, proof_words
@@ -33,10 +33,6 @@ _SIGNS = {
     OVER: ("■", Role.DIM),
 }
 _BOXES = {Status.COMPLETED: "x", Status.ABANDONED: "-", Status.BLOCKED: "!", Status.IN_PROGRESS: "/"}
-
-
-def branch_of(run: str) -> str:
-    return f"tildone/{run}"
 
 
 def titled(result: RunResult) -> str:

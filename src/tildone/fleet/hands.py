@@ -12,7 +12,7 @@ from tildone.log.store import Store
 from tildone.plan.claims import Claim
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.model import Plan, Task, completed_in, conflicting, is_ready, open_tasks, progress
-from tildone.plan.names import is_commit
+from tildone.plan.names import branch_of, is_commit
 from tildone.plan.runs import Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
 from tildone.stores.leasing import RunLeases
 
@@ -145,7 +145,7 @@ class HandTree:
     """The working tree in a folder. `name` is the agent of this hand, and `events` returns the events of the plan."""
 
     def __init__(self, folder: str, run: str, name: str, events: Callable[[], Iterable[Event]]) -> None:
-        self._git, self._branch = Git(folder), f"tildone/{run}"
+        self._git, self._branch = Git(folder), branch_of(run)
         self._run, self._name, self._events = run, name, events
 
     def begin(self, task: Task) -> str:

@@ -17,6 +17,7 @@ from tildone.fleet.drivers import SHELL
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import MAX_CHARACTERS, MAX_LINES, RunEnding, out_of_order
+from tildone.fleet.notices import Notices
 from tildone.fleet.workspaces import Workspace
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -46,6 +47,7 @@ class WorkerOptions:
     approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
     reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
     disk of `home`, the worker takes nothing. An attempt that has failed is repeated `retries` times.
+    `notify` is a command of the person: see `Notices`.
     """
 
     slots: int
@@ -57,6 +59,7 @@ class WorkerOptions:
     min_free_mb: int = MIN_FREE_MB
     ask: tuple[str, ...] = ()
     retries: int = RETRIES
+    notify: str = ""
 
 
 @value
@@ -64,7 +67,7 @@ class WorkSite:
     """What the runs of a worker have in common. `store` is open at the address `address`; `new_id` makes event ids.
 
     `agents` are the drivers that the worker permits, `left` the runs that it has left to other workers. `tell` is given
-    lines for the person.
+    lines for the person, who is told by `notices` that something needs them.
     """
 
     leases: RunLeases
@@ -77,6 +80,7 @@ class WorkSite:
     new_id: Callable[[], str]
     left: permissions.LeftRuns
     tell: Callable[[str], None]
+    notices: Notices
 
 
 def report_path(folder: str, name: FileName) -> str:
@@ -101,7 +105,7 @@ class Results:
             return
         if conflicts and not self._told_conflict:
             self._told_conflict = True
-            text = self._conflict(conflicts)
+            text = self._conflict(conflicts).partition("\n")[0]
             self.tell(text)
             session = self._session()
             numbers = [each.number for each in session.plan.tasks]

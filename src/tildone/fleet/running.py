@@ -92,6 +92,9 @@ def denied_text(denied: Sequence[permissions.Denial], plan: Plan) -> str:
 LOOK_SECONDS = 0.25
 """How often the plan is looked at for tasks that are done."""
 
+ASKED_SECONDS = 2.0
+"""How often it is looked for questions that the person is to be told of."""
+
 RETRY_SECONDS = 0.5
 
 
@@ -218,8 +221,12 @@ class Execution:
             return self._agent
 
     def _follow(self, agent: SupervisedAgent) -> AgentEnding:
+        looked = 0.0
         while (ending := agent.wait(LOOK_SECONDS)) is None:
             try:
+                if monotonic() - looked > ASKED_SECONDS:
+                    self._site.notices.look(self.lease)
+                    looked = monotonic()
                 if self._site.store.session_head(self.lease.session).head != self._head:
                     self._progress(agent)
                 if self._wants_checkpoint:
@@ -298,6 +305,7 @@ class Execution:
                 self._waker.look(self._look().plan, goes_on=False)
         if after is None:
             return
+        self._site.notices.ended(after, ending.why)
         if after.state is LeaseState.DONE:
             self._results.clear()
         if not after.state.is_active or self._results.is_in_conflict:

@@ -22,6 +22,7 @@ from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.handover import RunOrder
+from tildone.fleet.notices import Notices
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.results import WorkerOptions, WorkSite
@@ -111,9 +112,10 @@ class Worker:
         # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address
         environ = dict(os.environ)
+        store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
         site = WorkSite(
             self._leases,
-            stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry)),
+            store,
             self._address,
             replace(self._options, home=os.path.abspath(self._options.home)),
             self._agents,
@@ -122,6 +124,7 @@ class Worker:
             id_maker(now, os.urandom),
             self._left,
             _tell,
+            Notices(self._options.notify, store, self._leases, _tell),
         )
         self._heartbeat.beat()
         options = self._options

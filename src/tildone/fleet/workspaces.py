@@ -22,7 +22,7 @@ from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
 from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.plan.model import Plan, completed_in
-from tildone.plan.names import MAX_COUNT, FileName, is_address, is_commit
+from tildone.plan.names import MAX_COUNT, FileName, branch_of, is_address, is_commit
 from tildone.plan.runs import Kept, Lease, Published, RunTaken, fence_in, is_of
 
 LOOK_SECONDS = 0.05
@@ -45,7 +45,7 @@ class Workspace:
     @property
     def own_branch(self) -> str:
         """The branch of what a hand has done that could not be merged."""
-        return f"tildone/{self.name}"
+        return branch_of(FileName.of_hand(self._lease.run, self._lease.hand))
 
     @property
     def merge_command(self) -> str:

@@ -23,7 +23,7 @@ from tildone.base import value
 from tildone.base.durable import FolderLock
 from tildone.base.private import make_private_folder, path_of
 from tildone.fleet.git import SECONDS, Git, GitError
-from tildone.plan.names import FileName, is_address
+from tildone.plan.names import FileName, branch_of, is_address
 from tildone.plan.runs import Published
 
 StillHeld = Callable[[], object]
@@ -96,7 +96,7 @@ class Repository:
         """
         if not self.is_git:
             return Worktree(self._git.folder, found="the folder itself, which is no repository of git")
-        folder, name = self._folder(run), f"tildone/{branch or run}"
+        folder, name = self._folder(run), branch_of(branch or run)
         with self._alone():
             self._git.run("worktree", "prune")
             if os.path.exists(os.path.join(folder, ".git")):

@@ -65,11 +65,12 @@ def store_findings(fleet: Fleet) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"{printable(limit.provider)}: at most {' and '.join(filter(None, parts))}")
 
 
-def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+def worker_findings(fleet: Fleet, now: int, without: Severity = Severity.WARNING) -> Iterator[Finding]:
+    """Check the workers; queued runs `without` any worker are a finding of that severity."""
     workers, silence = fleet.leases.workers(), SILENT_LEASES * fleet.leases.settings().lease
     if not workers:
         queued = any(view.lease.is_queued for view in fleet.leases.look())
-        severity = Severity.ERROR if queued else Severity.OK
+        severity = without if queued else Severity.OK
         remedy = "start one: tildone fleet work --allow PATTERN" if queued else ""
         yield Finding(severity, "there are no workers", remedy)
     for worker in workers:
@@ -214,7 +215,7 @@ def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
 def doctor(args: ParsedArgs) -> int:
     fleet, at = open_existing_fleet(args, read_only=True), now()
     of_store = list(store_findings(fleet))
-    of_runs = [*worker_findings(fleet, at), *run_findings(fleet, at), *process_findings(fleet)]
+    of_runs = [*worker_findings(fleet, at, Severity.ERROR), *run_findings(fleet, at), *process_findings(fleet)]
     of_runs += checkpoint_findings(fleet, fleet.home)
     of_rows = list(row_findings(fleet))
     code = put_findings(args, [*of_store, *of_runs, *of_rows])

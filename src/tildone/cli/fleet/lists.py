@@ -31,7 +31,7 @@ from tildone.cli.output.prompts import exit_code_for, put_data, put_done
 from tildone.cli.table import ParsedArgs
 from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.model import next_task, progress
-from tildone.plan.names import is_address
+from tildone.plan.names import branch_of, is_address
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunFact
 from tildone.plan.text.amounts import DAY, ago, format_count
 from tildone.plan.text.lists import plan_lines
@@ -375,7 +375,7 @@ def places_of(fleet: Fleet, lease: Lease) -> list[tuple[str, str]]:
     """
     repo = lease.work.repo
     has_branch = lease.epoch > 0 and (is_address(repo) or (repo and os.path.exists(os.path.join(repo, ".git"))))
-    found = [("branch", f"tildone/{lease.run}")] if has_branch else []
+    found = [("branch", branch_of(lease.run))] if has_branch else []
     return [*found, *((name, path) for name, path in _files(fleet.home, lease) if os.path.exists(path))]
 
 

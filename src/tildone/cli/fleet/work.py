@@ -90,6 +90,7 @@ def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
         min_free_mb=config.min_free_mb or DEFAULT_MIN_FREE_MB,
         grace=float(args.positive_int("grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
         ask=_asked_for(args, fleet),
+        notify=config.notify,
         retries=_retries(args, RETRIES if config.retries is None else config.retries),
     )
     for text in (*options.labels, *options.allow, *options.ask):

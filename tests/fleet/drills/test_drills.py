@@ -27,7 +27,7 @@ GROUPS = {
     "server": ("crash", "outage", "add-down"),
     "standby": ("failover", "silent"),
     "network": ("stall-short", "stall-long", "reset"),
-    "engine": ("emptied", "dispatches"),
+    "engine": ("emptied", "copies"),
 }
 PLACES = {"sqlite": Place.SQLITE, "postgres": Place.DBOS}
 CASES = [

@@ -26,6 +26,7 @@ from tildone.stores import parse_address
 TASKS, ENTRIES = 3, 2
 COMMIT = "0" * 40
 OWN_QUEUE, OWN_JOB = "own", "job"
+POLL_SECONDS = 0.2
 
 
 def runs(address: str, name: str, slots: int) -> None:
@@ -66,7 +67,7 @@ def own(address: str, name: str, slots: int) -> None:
     # Late, so that the other kinds measure their own memory.
     from dbos import DBOS  # noqa: PLC0415  see above
 
-    from tildone.fleet.dbos_engine import POLL_SECONDS, EngineTables  # noqa: PLC0415  the same
+    from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  the same
 
     tables = EngineTables(address)
     DBOS(config=tables.config(name))

@@ -15,14 +15,15 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
-from tildone.app.transcripts import last_lines
+from tildone.app.transcripts import last_words
 from tildone.base import Refused, RunFenced, StoreError, TildoneError, replace, value
 from tildone.base.files import replace_file
 from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
 from tildone.fleet import permissions
-from tildone.fleet.drivers.launch import AgentContext, Driver
+from tildone.fleet.agent_reports import AgentReport, output_lines
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
     CANCELLED,
@@ -51,7 +52,17 @@ from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Check, Plan, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
+from tildone.plan.runs import (
+    MAX_REFUSED,
+    TRANSCRIPT_VARIABLE,
+    CommandRefused,
+    Lease,
+    LeaseRequest,
+    LeaseState,
+    RunFence,
+    WorkOutcome,
+    is_of,
+)
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable, printable_lines
@@ -113,8 +124,8 @@ MAX_STARTS = 25
 
 def agent_start(
     site: WorkSite, lease: Lease, files: Workspace, events: Sequence[Event], allow: tuple[str, ...]
-) -> tuple[AgentCommand, bool]:
-    """Return the command of the agent of a lease, and whether it ends at its first stop, also with open tasks."""
+) -> tuple[AgentCommand, AgentLaunch]:
+    """Return the command of the agent of a lease, and how its driver starts it."""
     folder, work = files.worktree.folder, lease.work
     # A frozen agent could hold the lock of a file, but not that of a server.
     is_file = parse_address(site.address).path is not None
@@ -132,7 +143,7 @@ def agent_start(
         grace=site.options.grace,
         max_frozen=site.leases.settings().lease / 1000 if is_file else inf,
     )
-    return command, launch.stops_early
+    return command, launch
 
 
 def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head: str | None) -> str:
@@ -188,9 +199,20 @@ class Results:
             ending = replace(ending, why=self._conflict())
         if ending.outcome not in (WorkOutcome.RETRY, WorkOutcome.FAILED):
             return replace(ending, why=self._site.redactor.text(ending.why))
-        lines = last_lines(self._files.output, MAX_LINES)
+        lines = last_words(self._files.output, MAX_LINES)
         why = "\n".join([ending.why, *lines])[:MAX_CHARACTERS] if lines else ending.why
         return replace(ending, why=self._site.redactor.text(why))
+
+    def record(self, report: AgentReport, event: str) -> None:
+        """Record, as the event of that id, what an agent has used, and before it what it was refused."""
+        lease, leases, session = self._lease, self._site.leases, self._lease.session
+        facts = (event.fact for event in self._site.store.events(session))
+        known = {fact.text for fact in facts if isinstance(fact, CommandRefused) and is_of(fact, lease)}
+        texts = dict.fromkeys(self._site.redactor.text(text)[:MAX_REFUSED] for text in report.refused)
+        for text in (text for text in texts if text not in known):
+            refused = CommandRefused(lease.run, lease.hand, text, permissions.NOT_PERMITTED)
+            leases.append(lease.fence, refused, self._site.new_id())
+        leases.agent_ended(lease.fence, report.who, report.used, event)
 
     def report(self, after: Lease) -> None:
         folder = os.path.join(self._site.options.home, "reports")
@@ -379,14 +401,20 @@ class Execution:
         starts = 0
         while True:
             events = self._persist(lambda: list(self._site.store.events(self.lease.session)))
-            command, stops_early = agent_start(self._site, self.lease, self._files, events, self._allow)
+            command, launch = agent_start(self._site, self.lease, self._files, events, self._allow)
             before = self._done
             ending, starts = self._follow(self._start(command)), starts + 1
+            self._record(launch)
             state = self._persist(self._look)
-            is_early = stops_early and ending.how is How.EXIT and not ending.number and starts < MAX_STARTS
+            is_early = launch.stops_early and ending.how is How.EXIT and not ending.number and starts < MAX_STARTS
             may_go_on = is_early and bool(self._done - before) and self._order is RunOrder.GO
             if not may_go_on or is_done(state.plan) or self._hands()[self.lease.hand].questions:
                 return ending
+
+    def _record(self, launch: AgentLaunch) -> None:
+        report, event = launch.report(output_lines(self._files.output)), self._site.new_id()
+        if report is not None:
+            self._persist(lambda: self._results.record(report, event))
 
     def _start(self, command: AgentCommand) -> SupervisedAgent:
         with self._lock:

@@ -2,6 +2,7 @@
 
 import json
 
+from tildone.fleet.agent_reports import claude_report
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 
 EDITS = ("Edit", "Write", "NotebookEdit")
@@ -27,6 +28,7 @@ def launch(context: AgentContext) -> AgentLaunch:
     arguments = ["claude", "-p", context.prompt, "--settings", json.dumps(settings)]
     arguments += ["--setting-sources", "user", "--permission-mode", "acceptEdits"]
     arguments += ["--mcp-config", json.dumps({"mcpServers": ours["mcpServers"]}), "--strict-mcp-config"]
-    arguments += context.model_option
+    arguments += ["--output-format", "stream-json", "--verbose", *context.model_option]
     clouds = [provider for name, provider in CLOUDS.items() if context.environ.get(name)]
-    return AgentLaunch(tuple(arguments), agent_environment(context, ("anthropic", *clouds)) | ENVIRON)
+    environ = agent_environment(context, ("anthropic", *clouds)) | ENVIRON
+    return AgentLaunch(tuple(arguments), environ, report=claude_report)

@@ -1,7 +1,6 @@
 """What agents report in their output: tokens, cost and refusals, recorded in the log; and their last words."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,9 +69,9 @@ def reporting(context: AgentContext) -> AgentLaunch:
 
 
 @pytest.fixture
-def bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(workers, "AGENTS", {"reporting": reporting})
-    yield bench
+    return bench
 
 
 def test_what_an_agent_used_and_was_refused_is_recorded_once_when_it_ends(bench: Bench) -> None:
@@ -108,7 +107,7 @@ def test_what_was_refused_before_is_not_recorded_again(bench: Bench) -> None:
     assert plan_usage(bench.store.events("s"), 0).total == USED
 
 
-def test_a_failure_has_the_last_words_of_the_agent_in_place_of_json(bench: Bench, tmp_path: Path) -> None:
+def test_a_failure_has_the_last_words_of_the_agent_in_place_of_json(bench: Bench) -> None:
     entries = (SAYS, CALLS, TOLD, SAYS, CALLS, TOLD)
     (bench.folder / "said").write_text("".join(f"{json.dumps(entry)}\n" for entry in entries) + "a warning\n")
     bench.add("0", "reporting")

@@ -70,9 +70,12 @@ def claude_report(lines: Iterable[str]) -> AgentReport | None:
     )
 
 
+SHELL_TOOL = "Bash"
+
+
 def call_text(tool: str, given: object) -> str:
     """Return what a call of a tool of Claude Code wants to do: a command as it is."""
-    command = given.get("command") if tool == "Bash" and isinstance(given, dict) else None
+    command = given.get("command") if tool == SHELL_TOOL and isinstance(given, dict) else None
     return command if isinstance(command, str) else f"{tool} {json.dumps(given)}"
 
 

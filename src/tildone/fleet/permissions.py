@@ -82,13 +82,17 @@ class RunAsker:
         self._leases, self._held, self._new_id = leases, held, new_id
         self._asked = {question for lease in hands if lease.hand == held.hand for question in lease.questions}
 
-    def ask(self, kind: str, text: str) -> None:
-        """Ask for a command or a check, once. Raises RunFenced if the lease has passed to another worker."""
+    def ask(self, kind: str, text: str) -> str:
+        """Ask for a command or a check, once, and return the id of the question.
+
+        Raises RunFenced if the lease has passed to another worker.
+        """
         held = self._held
         question = digest(f"{held.run}/{held.hand} {kind} {text}")[:ID_CHARACTERS]
         if question not in self._asked:
             self._asked.add(question)
             self._leases.append(held, Asked(held.run, held.hand, question, kind, text), self._new_id())
+        return question
 
 
 NOT_PERMITTED = "not permitted here"

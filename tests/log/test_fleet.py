@@ -41,6 +41,7 @@ from tildone.plan.names import (
     repository_key,
 )
 from tildone.plan.runs import (
+    AgentEnded,
     Answered,
     Asked,
     CommandRefused,
@@ -404,6 +405,7 @@ def test_the_words_of_facts() -> None:
         Answered("r1", 0, "q", "that"): "answered “that” to run r1",
         Kept("r1", 0, 1, "refs/x", "abcdef0123456789"): "kept the files of run r1 as abcdef012345 in refs/x",
         CommandRefused("r1", 1, "rm -rf /", "not allowed"): "was refused “rm -rf /” in run r1, hand 2: not allowed",
+        AgentEnded("r1", 1): "ended in run r1, hand 2",
     }
 
     assert {fact: describe_run_fact(fact) for fact in words} == words

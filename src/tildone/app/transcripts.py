@@ -1,6 +1,7 @@
 """What agents said last: the ends of their transcripts, which are files of other programs with an object on each line.
 
-The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; lines of another format are passed over.
+The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; objects of another format are passed
+over. What Claude Code and `tildone run` print as JSON is of the same format.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
 
 ROLES = ("user", "assistant", "gemini")
 CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
-CALL, RESULT = "call", "result"
+CALL, RESULT, ERROR = "call", "result", "error"
+SAID = ("assistant", ERROR)
+
+REPEATED = ("message_start", "turn_end")
+"""The kinds of the events of `tildone run` that have a message which another one has, too."""
 
 
 @value
 class TranscriptItem:
-    """A message, a call of a tool or its result. `who` is `user`, `assistant`, CALL or RESULT, or empty.
+    """A message, a call of a tool or its result. `who` is `user`, `assistant`, CALL, RESULT or ERROR, or empty.
 
     The text of a call is the name of its tool. Texts are as they were written: they may contain control characters.
     """
@@ -47,11 +52,11 @@ def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:
         try:
             entry = parse(line)
         except ValueError:
-            entry = line
+            entry = None
         if isinstance(entry, dict):
             yield from _parts(entry)
         else:
-            yield TranscriptItem("", str(entry))
+            yield TranscriptItem("", line)
 
 
 def last_lines(path: str, count: int) -> list[str]:
@@ -61,6 +66,20 @@ def last_lines(path: str, count: int) -> list[str]:
         text = _tail(f"{path}.1") + text
     lines = text.decode("utf-8", "replace").removesuffix("\n").split("\n")
     return lines[-count:] if text else []
+
+
+def last_words(path: str, count: int) -> list[str]:
+    """Return the last lines of an output. Of entries of a transcript, only what the agent said last is meant."""
+    items = list(items_of(last_lines(path, count)))
+    last = max((at for at, item in enumerate(items) if item.who in SAID), default=None)
+    shown = (item for at, item in enumerate(items) if not item.who or at == last)
+    return [line for item in shown for line in item_text(item).split("\n")][-count:]
+
+
+def item_text(item: TranscriptItem) -> str:
+    given = item.arguments
+    arguments = "" if item.who != CALL else f" {given if isinstance(given, str) else json.dumps(given)}"
+    return f"{item.who}: {item.text}{arguments}".removeprefix(": ")
 
 
 def _tail(path: str) -> bytes:
@@ -79,7 +98,15 @@ def _parts(entry: dict[str, Any]) -> Iterator[TranscriptItem]:
     else:
         message = entry["message"] if isinstance(entry.get("message"), dict) else entry
     role = message.get("role") or message.get("type")
-    if role in (*CALLS, *RESULTS):
+    if entry.get("type") in REPEATED:
+        return
+    if role == "result" and entry.get("is_error"):
+        errors = entry.get("errors")
+        texts = errors if isinstance(errors, list) else [entry.get("result") or entry.get("subtype")]
+        yield TranscriptItem(ERROR, "\n".join(map(str, texts)))
+    elif role == "toolResult":
+        yield TranscriptItem(RESULT, _text(message.get("content", "")))
+    elif role in (*CALLS, *RESULTS):
         yield from _block(message, "")
     elif role in ROLES:
         content, calls = message.get("content"), message.get("toolCalls")

@@ -9,11 +9,10 @@ What the agent before said and did last is the end of its transcript, or else of
 agents name the file with the transcript of the conversation in the file that `TRANSCRIPT_VARIABLE` names.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from tildone.app.transcripts import CALL, TranscriptItem, items_in, items_of, last_lines
+from tildone.app.transcripts import TranscriptItem, item_text, items_in, items_of, last_lines
 from tildone.base import value
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.worktrees import Worktree
@@ -206,10 +205,6 @@ def messages_in(message: str) -> list[str]:
 
 def _told(said: Iterable[TranscriptItem]) -> Iterator[str]:
     for each in said:
-        text = each.text
-        if each.who == CALL:
-            given = each.arguments
-            text += f" {given if isinstance(given, str) else json.dumps(given)}"
-        words = " ".join(f"{each.who}: {text}".removeprefix(": ").split())
+        words = " ".join(item_text(each).split())
         if words:
             yield clipped(words, MAX_CHARACTERS)

@@ -17,7 +17,8 @@ from typing import TypeVar
 from tildone.base import Refused, RunFenced, StoreError, TildoneError
 from tildone.base.ids import CLOCK, local_time, now
 from tildone.fleet import permissions
-from tildone.fleet.drivers.launch import AgentContext
+from tildone.fleet.agent_reports import output_lines
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
     CANCELLED,
@@ -57,8 +58,8 @@ MAX_STARTS = 25
 
 def agent_start(
     site: WorkSite, lease: Lease, files: Workspace, events: Sequence[Event], allow: tuple[str, ...]
-) -> tuple[AgentCommand, bool]:
-    """Return the command of the agent of a lease, and whether it ends at its first stop, also with open tasks."""
+) -> tuple[AgentCommand, AgentLaunch]:
+    """Return the command of the agent of a lease, and how its driver starts it."""
     folder, work = files.worktree.folder, lease.work
     # A frozen agent could hold the lock of a file, but not that of a server.
     is_file = parse_address(site.address).path is not None
@@ -76,7 +77,7 @@ def agent_start(
         grace=site.options.grace,
         max_frozen=site.leases.settings().lease / 1000 if is_file else inf,
     )
-    return command, launch.stops_early
+    return command, launch
 
 
 def denied_text(denied: Sequence[permissions.Denial], plan: Plan) -> str:
@@ -204,14 +205,20 @@ class Execution:
         starts = 0
         while True:
             events = self._persist(lambda: list(self._site.store.events(self.lease.session)))
-            command, stops_early = agent_start(self._site, self.lease, self._files, events, self._allow)
+            command, launch = agent_start(self._site, self.lease, self._files, events, self._allow)
             before = self._done
             ending, starts = self._follow(self._start(command)), starts + 1
+            self._record(launch)
             state = self._persist(self._look)
-            is_early = stops_early and ending.how is How.EXIT and not ending.number and starts < MAX_STARTS
+            is_early = launch.stops_early and ending.how is How.EXIT and not ending.number and starts < MAX_STARTS
             may_go_on = is_early and bool(self._done - before) and self._order is RunOrder.GO
             if not may_go_on or is_done(state.plan) or self._hands()[self.lease.hand].questions:
                 return ending
+
+    def _record(self, launch: AgentLaunch) -> None:
+        report, event = launch.report(output_lines(self._files.output)), self._site.new_id()
+        if report is not None:
+            self._persist(lambda: self._results.record(report, event))
 
     def _start(self, command: AgentCommand) -> SupervisedAgent:
         with self._lock:

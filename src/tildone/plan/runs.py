@@ -48,6 +48,9 @@ ASK_VARIABLE = "TILDONE_FLEET_ASK"
 MAX_REFUSALS = 100
 """How many workers that refused a run are remembered."""
 
+MAX_REFUSED = 1000
+"""How much of what was refused is recorded."""
+
 TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
 """The environment variable with the file in which hooks note where the transcript of an agent of a worker is."""
 
@@ -435,7 +438,17 @@ class CommandRefused:
     by: str = ""
 
 
-RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused
+@value
+class AgentEnded:
+    """An agent has ended that tells what it has used. Its name and what it has used are those of the event."""
+
+    run: str
+    hand: int
+
+
+RunFact = (
+    RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused | AgentEnded
+)
 
 _KINDS: dict[str, type[RunFact]] = {
     "run_queued": RunQueued,
@@ -447,6 +460,7 @@ _KINDS: dict[str, type[RunFact]] = {
     "answered": Answered,
     "kept": Kept,
     "command_refused": CommandRefused,
+    "agent_ended": AgentEnded,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _EMPTY = ("", 0, ())

@@ -32,10 +32,11 @@ from tildone.log.settings import (
 from tildone.log.store import Store
 from tildone.plan.claims import lease_mark
 from tildone.plan.codec import parse_strictly, plan_from_json
-from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged, SessionInfo
+from tildone.plan.events import Actor, AgentUsage, Author, Event, Fact, PlanChanged, SessionInfo
 from tildone.plan.lists import BadRow, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text, is_repository, repository_key
 from tildone.plan.runs import (
+    AgentEnded,
     Asked,
     Claimer,
     CommandRefused,
@@ -570,15 +571,23 @@ class RunLeases:
             return
 
         def work(tables: LeaseTransaction) -> None:
-            lease = tables.lease(held.run, held.hand)
-            if lease is not None and tables.has_event(lease.session, event):
-                return
-            if lease is None or not rules.is_holder(lease, held):
-                raise RunFenced(held.run)
-            step = rules.asked(lease, fact) if isinstance(fact, Asked) else Step(lease, (fact,))
-            self._record(tables, lease, step, Actor.AGENT, event)
+            lease = _held(tables, held, event)
+            if lease is not None:
+                step = rules.asked(lease, fact) if isinstance(fact, Asked) else Step(lease, (fact,))
+                self._record(tables, lease, step, Actor.AGENT, event)
 
         self.tables.change(work)
+
+    @_in_transaction
+    def agent_ended(self, tables: LeaseTransaction, held: RunFence, who: Author, used: AgentUsage, event: str) -> None:
+        """Append, as the event of that id, that an agent has ended, and what it has used.
+
+        Raises RunFenced if the lease is no longer held.
+        """
+        lease = _held(tables, held, event)
+        if lease is not None:
+            fact, head, at = AgentEnded(held.run, held.hand), tables.head(lease.session), self._recorder.now()
+            tables.append(lease.session, Event(event, head, at, Actor.AGENT, fact, who, used))
 
     @_in_transaction
     def answer(self, tables: LeaseTransaction, run: str, question: str, text: str, who: str, event: str) -> Lease:
@@ -874,6 +883,16 @@ class RunLeases:
         recorder = self._recorder
         new = Event(event or recorder.new_id(), tables.head(session), recorder.now(), actor, fact, recorder.author)
         tables.append(session, new)
+
+
+def _held(tables: LeaseTransaction, held: RunFence, event: str) -> Lease | None:
+    """Return a lease under which an event is to be appended; None if it was. Raises RunFenced if it is not held."""
+    lease = tables.lease(held.run, held.hand)
+    if lease is not None and tables.has_event(lease.session, event):
+        return None
+    if lease is None or not rules.is_holder(lease, held):
+        raise RunFenced(held.run)
+    return lease
 
 
 def _known(tables: LeaseTransaction, run: str) -> list[Lease]:

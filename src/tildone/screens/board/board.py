@@ -593,10 +593,9 @@ class Metrics:
         index, leases = self._board.index, self._leases
         found = index.counts()
         states = {str(word.value): found.get(word, 0) for word in SessionWord}
-        questions = len(index.needs())
-        families = stats.session_families(states, None if leases else questions)
+        families = stats.session_families(states, len(index.needs()))
         if leases:
             silent_after = SILENT_LEASES * leases.settings().lease
             fleet = stats.FleetNow(leases.active(), leases.workers(), now(), silent_after, leases.size())
-            families += stats.fleet_families(fleet, questions)
+            families += stats.fleet_families(fleet)
         return exposition([*families, *stats.counter_families(self._counts.read())])

@@ -29,9 +29,12 @@ ONCE = "once"
 MAX_EVENTS_READ = 1000
 """Among how many events, the newest first, the text of a question is looked for."""
 
-QUESTION, CONFLICT = "question", "conflict"
+QUESTION, CONFLICT, FAILURE = "question", "conflict", "failure"
 MERGED, DISCARD = "merged", "discard"
 """The answers to a conflict: a person has merged the branches, or what the agent has done is left out."""
+
+RETRY, CANCEL = "retry", "cancel"
+"""What can be requested of a run that has failed."""
 
 
 @value
@@ -185,6 +188,8 @@ def offered_answers(question: OpenQuestion) -> Sequence[str]:
     """Return the answers that a question in the log offers; none if any text answers it."""
     if question.kind == CONFLICT:
         return MERGED, DISCARD
+    if question.kind == FAILURE:
+        return RETRY, CANCEL
     return (YES, NO) if question.is_permission else ()
 
 

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tildone.app.answering import OpenQuestion
-from tildone.app.run_results import DONE, GROUPS, NEEDS, OVER, QUEUED, RUNNING, RunResult, schedule_of
+from tildone.app.run_results import DONE, GROUPS, NEEDS, OVER, QUEUED, RUNNING, RunResult
+from tildone.app.runs import schedule_of
 from tildone.base.ids import timestamp
 from tildone.plan.events import Event
 from tildone.plan.formats.markdown import lossless_checklist

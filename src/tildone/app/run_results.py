@@ -3,11 +3,11 @@
 A plan may be run again, with other statuses. What a run that has ended was is therefore read as of its end.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 
-from tildone.app.answering import CONFLICT, OpenQuestion
+from tildone.app.answering import CONFLICT, OpenQuestion, open_questions
+from tildone.app.runs import replaced_runs, schedule_of
 from tildone.base import StoreDamaged, replace, value
 from tildone.log.store import Store
 from tildone.plan.events import UNKNOWN, AgentUsage, Event, latest_state, since
@@ -27,11 +27,11 @@ from tildone.plan.runs import (
     RunTaken,
 )
 from tildone.plan.text.runs import state_of
+from tildone.stores.leasing import RunLeases
 
 NEEDS, DONE, RUNNING, QUEUED, OVER = GROUPS = ("needs", "done", "running", "queued", "over")
 """What the results are grouped by. What is over was cancelled, or has failed and was run again since."""
 
-_OF_SCHEDULE = re.compile(r"(.+)-[0-9]{8}-[0-9]{4}-[0-9a-z]{6}")
 _GROUPS = {
     "asking": NEEDS,
     LeaseState.WAITING.value: NEEDS,
@@ -166,7 +166,12 @@ class RunResults:
         read = (self._stated(found, asked.get(run, ())) for run, found in runs.items())
         found = sorted((each for each in read if each is not None), key=lambda each: -each.since)
         self._known = {run: known for run, known in self._known.items() if run in runs}
-        return _folded(_superseded(found))
+        replaced = replaced_runs(lease for result in found for lease in result.leases)
+        failed = LeaseState.FAILED.value
+        stated = (
+            replace(each, group=OVER) if each.state == failed and each.run in replaced else each for each in found
+        )
+        return _folded(stated)
 
     def read(self, leases: Sequence[Lease]) -> RunResult | None:
         """Return the result of one run, without its state; None if the log of its plan is damaged."""
@@ -201,23 +206,7 @@ def state_of_run(states: Sequence[str], asked: Collection[OpenQuestion]) -> str:
     return next(strongest, None) or next(iter(sorted(active, key=lambda state: state != "running")), states[0])
 
 
-def _superseded(results: Sequence[RunResult]) -> list[RunResult]:
-    """Return the results, the newest first, with those that failed as over if a newer run has their plan."""
-    found, later = list[RunResult](), set[str]()
-    for result in results:
-        session, is_failed = result.leases[0].session, result.state == LeaseState.FAILED.value
-        found.append(replace(result, group=OVER) if is_failed and session in later else result)
-        later.add(session)
-    return found
-
-
-def schedule_of(run: str) -> str:
-    """Return the name of the schedule that has queued a run; empty if none has."""
-    match = _OF_SCHEDULE.fullmatch(run)
-    return match[1] if match else ""
-
-
-def _folded(results: Sequence[RunResult]) -> list[RunResult]:
+def _folded(results: Iterable[RunResult]) -> list[RunResult]:
     """Return the results, the newest first, with those of a schedule as one, which is the newest."""
     found: dict[str, RunResult] = {}
     for result in results:
@@ -225,6 +214,13 @@ def _folded(results: Sequence[RunResult]) -> list[RunResult]:
         key = f"{name} " if name else result.run
         found[key] = replace(found[key], again=found[key].again + 1) if key in found else result
     return list(found.values())
+
+
+def current_results(reader: RunResults, leases: RunLeases, store: Store, since: int) -> dict[str, list[RunResult]]:
+    """Return the results of the runs that have changed since a time, and of all that need a person, by group."""
+    views = leases.look()
+    found = reader.of(views, open_questions(store, (view.lease for view in views)))
+    return grouped(each for each in found if each.group == NEEDS or not each.is_over or each.since >= since)
 
 
 def grouped(results: Iterable[RunResult]) -> dict[str, list[RunResult]]:

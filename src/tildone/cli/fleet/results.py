@@ -4,11 +4,11 @@ import re
 import time
 
 from tildone.app.result_texts import counts_text, result_lines, results_data, results_markdown
-from tildone.app.run_results import GROUPS, NEEDS, RunResult, RunResults, grouped
+from tildone.app.run_results import GROUPS, RunResult, RunResults, current_results
 from tildone.base import UsageError, shortened
 from tildone.base.ids import local_time, now, timestamp
-from tildone.cli.fleet.lists import EMPTY, questions_of
-from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings
+from tildone.cli.fleet.lists import EMPTY
+from tildone.cli.fleet.opening import fleet_if_any, fleet_settings
 from tildone.cli.output import max_columns, put, put_spans
 from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.table import ParsedArgs
@@ -42,20 +42,16 @@ def since_when(given: str, at: int) -> int:
     raise UsageError(f"--since requires a time such as 18:00, 2026-01-31 or 12h, not {shortened(given)!r}")
 
 
-def read_results(fleet: Fleet, since: int, left_out: list[str]) -> dict[str, list[RunResult]]:
-    """Return the results of the runs that have changed since a time, and all that need a person, by group."""
-    views, reader = fleet.leases.look(), RunResults(fleet.store, now)
-    found = reader.of(views, questions_of(fleet, views))
-    left_out += [f"session {session!r}: {why}" for session, why in reader.left_out.items()]
-    return grouped(each for each in found if each.group == NEEDS or not each.is_over or each.since >= since)
-
-
 def results(args: ParsedArgs) -> int:
     if args.has("json") and args.has("markdown"):
         raise UsageError("--json and --markdown exclude each other")
     since, left_out = since_when(args.options.get("since", DEFAULT_SINCE), now()), list[str]()
     fleet = fleet_if_any(args)
-    groups = read_results(fleet, since, left_out) if fleet else {group: [] for group in GROUPS}
+    groups: dict[str, list[RunResult]] = {group: [] for group in GROUPS}
+    if fleet:
+        reader = RunResults(fleet.store, now)
+        groups = current_results(reader, fleet.leases, fleet.store, since)
+        left_out += [f"session {session!r}: {why}" for session, why in reader.left_out.items()]
     from_when = f"Since {local_time(since)}"
     if args.has("json"):
         put_data(since=timestamp(since), **results_data(groups), left_out=left_out)

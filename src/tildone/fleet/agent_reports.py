@@ -12,8 +12,11 @@ from typing import Any
 
 from tildone.base import value
 from tildone.base.json import parse
-from tildone.plan.events import UNKNOWN, AgentUsage, Author, usage_in
+from tildone.plan.events import UNKNOWN, AgentUsage, Author, Event, usage_in
+from tildone.plan.runs import MAX_REFUSED, CommandRefused, Lease, is_of
 from tildone.stores.agents import agent_id
+
+WHY_REFUSED = "the agent may not do it here"
 
 
 @value
@@ -23,6 +26,13 @@ class AgentReport:
     who: Author
     used: AgentUsage = UNKNOWN
     refused: tuple[str, ...] = ()
+
+    def refusals(self, lease: Lease, events: Iterable[Event], redact: Callable[[str], str]) -> list[CommandRefused]:
+        """Return the facts to record about what an agent of a lease was refused, which the events do not have."""
+        facts = (event.fact for event in events)
+        known = {fact.text for fact in facts if isinstance(fact, CommandRefused) and is_of(fact, lease)}
+        texts = dict.fromkeys(redact(text)[:MAX_REFUSED] for text in self.refused)
+        return [CommandRefused(lease.run, lease.hand, text, WHY_REFUSED) for text in texts if text not in known]
 
 
 ReadReport = Callable[[Iterable[str]], AgentReport | None]

@@ -22,7 +22,7 @@ from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
 from tildone.fleet import permissions
-from tildone.fleet.agent_reports import AgentReport, output_lines
+from tildone.fleet.agent_reports import output_lines
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
@@ -52,17 +52,7 @@ from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Check, Plan, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import (
-    MAX_REFUSED,
-    TRANSCRIPT_VARIABLE,
-    CommandRefused,
-    Lease,
-    LeaseRequest,
-    LeaseState,
-    RunFence,
-    WorkOutcome,
-    is_of,
-)
+from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable, printable_lines
@@ -202,17 +192,6 @@ class Results:
         lines = last_words(self._files.output, MAX_LINES)
         why = "\n".join([ending.why, *lines])[:MAX_CHARACTERS] if lines else ending.why
         return replace(ending, why=self._site.redactor.text(why))
-
-    def record(self, report: AgentReport, event: str) -> None:
-        """Record, as the event of that id, what an agent has used, and before it what it was refused."""
-        lease, leases, session = self._lease, self._site.leases, self._lease.session
-        facts = (event.fact for event in self._site.store.events(session))
-        known = {fact.text for fact in facts if isinstance(fact, CommandRefused) and is_of(fact, lease)}
-        texts = dict.fromkeys(self._site.redactor.text(text)[:MAX_REFUSED] for text in report.refused)
-        for text in (text for text in texts if text not in known):
-            refused = CommandRefused(lease.run, lease.hand, text, permissions.NOT_PERMITTED)
-            leases.append(lease.fence, refused, self._site.new_id())
-        leases.agent_ended(lease.fence, report.who, report.used, event)
 
     def report(self, after: Lease) -> None:
         folder = os.path.join(self._site.options.home, "reports")
@@ -412,9 +391,18 @@ class Execution:
                 return ending
 
     def _record(self, launch: AgentLaunch) -> None:
-        report, event = launch.report(output_lines(self._files.output)), self._site.new_id()
-        if report is not None:
-            self._persist(lambda: self._results.record(report, event))
+        """Record what the agent that has ended was refused, and what it has used."""
+        site, lease = self._site, self.lease
+        report, event = launch.report(output_lines(self._files.output)), site.new_id()
+        if report is None:
+            return
+
+        def record() -> None:
+            for refused in report.refusals(lease, site.store.events(lease.session), site.redactor.text):
+                site.leases.append(lease.fence, refused, site.new_id())
+            site.leases.agent_ended(lease.fence, report.who, report.used, event)
+
+        self._persist(record)
 
     def _start(self, command: AgentCommand) -> SupervisedAgent:
         with self._lock:

@@ -196,6 +196,7 @@ OTHERS: dict[Surface, Ways] = {
     Surface.FLEET: (
         *("up", "add", "work", "ls", "watch", "show", "schedule list", "schedule add", "schedule remove", "doctor"),
         "gc",
+        "transcript",
     ),
     Surface.RUN: (
         *("/todo", "/undo", "/redo", "/export", "/model", "/compact", "/use", "/new", "/clear", "/help", "/quit"),

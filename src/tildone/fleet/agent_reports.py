@@ -5,9 +5,8 @@ member is assumed to be present or of the right type.
 """
 
 import json
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tildone.base import value
@@ -41,14 +40,6 @@ ReadReport = Callable[[Iterable[str]], AgentReport | None]
 
 def no_report(_lines: Iterable[str]) -> AgentReport | None:
     return None
-
-
-def output_lines(path: str) -> Iterator[str]:
-    """Yield the lines of an output, and of what it was before it began anew."""
-    for part in (f"{path}.1", path):
-        if os.path.exists(part):
-            with open(part, encoding="utf-8", errors="replace") as file:
-                yield from file
 
 
 RESULT = "result"

@@ -15,14 +15,13 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
-from tildone.app.transcripts import last_words
+from tildone.app.transcripts import last_words, output_lines
 from tildone.base import Refused, RunFenced, StoreError, TildoneError, replace, value
 from tildone.base.files import replace_file
 from tildone.base.ids import now, timestamp
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
 from tildone.fleet import permissions
-from tildone.fleet.agent_reports import output_lines
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (

@@ -20,6 +20,7 @@ MODEL = Option("model", "SPEC", "The model of the agent, such as provider:name."
 ALLOW = Option("allow", "PATTERN", "Of the commands that a worker permits, only matching ones; repeatable.")
 PRIORITY = Option("priority", "N", "Runs with a lower number are taken first (default: 0).")
 RUN = "RUN is the name of a run, or the beginning of it."
+HAND = f"{RUN} RUN/2 is its second hand, if several agents work on it."
 
 SCHEDULES: VerbTable = Registry(
     __name__,
@@ -176,6 +177,16 @@ FLEET_VERBS: VerbTable = Registry(
             description=RUN,
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
+        ),
+        "transcripts:transcript": Verb(
+            "transcript RUN[/N]",
+            "Print what the agents of a run said and did.",
+            description=(
+                f"{HAND} It is printed where the worker ran: what the agent printed or, for Codex and Gemini CLI, the "
+                "transcript that they keep. Of a run that was tried several times, the newest attempt here is meant."
+            ),
+            options=(JSON,),
+            examples=("tildone fleet transcript docs-4f2a1c", "tildone fleet transcript docs-4f2a1c/2 --json"),
         ),
         "lists:approve": Verb(
             "approve [RUN…]",

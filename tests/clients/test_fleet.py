@@ -34,6 +34,7 @@ from tests.stores.postgres import needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
+from tildone.fleet.agent_reports import WHY_REFUSED
 from tildone.fleet.git import Git
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
@@ -442,8 +443,8 @@ def test_what_claude_is_refused_and_what_it_uses_is_recorded_once(tmp_path: Path
             eventually(fleet.report(run).exists)
 
     assert lease.state is LeaseState.DONE
-    assert facts(fleet, run, CommandRefused) == [CommandRefused(run, 0, MAKE, "not permitted here")]
-    words = f"was refused “{MAKE}” in run {run}: not permitted here"
+    assert facts(fleet, run, CommandRefused) == [CommandRefused(run, 0, MAKE, WHY_REFUSED)]
+    words = f"was refused “{MAKE}” in run {run}: {WHY_REFUSED}"
     assert words in fleet.tildone("fleet", "show", run)
     assert MAKE in fleet.report(run).read_text(encoding="utf-8")
     [ended] = [event for event in fleet.events(run) if isinstance(event.fact, AgentEnded)]

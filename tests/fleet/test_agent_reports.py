@@ -8,7 +8,7 @@ import pytest
 from tests.fleet import workers
 from tests.fleet.workers import Bench
 from tildone.app.transcripts import last_words
-from tildone.fleet.agent_reports import AgentReport, claude_report
+from tildone.fleet.agent_reports import WHY_REFUSED, AgentReport, claude_report
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.plan.events import UNKNOWN, AgentUsage, Author
 from tildone.plan.history.usage import plan_usage
@@ -87,7 +87,7 @@ def test_what_an_agent_used_and_was_refused_is_recorded_once_when_it_ends(bench:
     assert plan_usage(events, 0).total == USED
     refused = bench.facts(CommandRefused)
     assert [fact.text for fact in refused] == ["make it", 'Write {"file_path": "/etc/x"}']
-    assert {(fact.run, fact.hand, fact.why, fact.by) for fact in refused} == {(bench.run, 0, "not permitted here", "")}
+    assert {(fact.run, fact.hand, fact.why, fact.by) for fact in refused} == {(bench.run, 0, WHY_REFUSED, "")}
     kinds = [type(event.fact) for event in events]
     assert kinds.index(CommandRefused) < kinds.index(AgentEnded) < kinds.index(RunEnded)
 

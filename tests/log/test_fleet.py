@@ -26,7 +26,7 @@ from tildone.log.lease_rules import (
 )
 from tildone.log.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
 from tildone.plan.codec import decode, encode
-from tildone.plan.events import Actor, Event, Nudged, PlanChanged, latest_state
+from tildone.plan.events import Actor, Author, Event, Nudged, PlanChanged, latest_state
 from tildone.plan.history.stats import session_stats
 from tildone.plan.history.timeline import row_data, timeline
 from tildone.plan.lists import RunGroup, RunSchedule, WorkerInfo, group_of
@@ -341,11 +341,13 @@ FACTS = st.one_of(
     st.builds(Asked, TEXTS, NUMBERS, TEXTS, TEXTS, TEXTS),
     st.builds(Answered, TEXTS, NUMBERS, TEXTS, TEXTS, TEXTS),
     st.builds(Kept, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS, NUMBERS),
+    st.builds(CommandRefused, TEXTS, NUMBERS, TEXTS, TEXTS, TEXTS),
+    st.builds(AgentEnded, TEXTS, NUMBERS),
 )
 
 
 def event_of(fact: RunFact, parent: str | None = "p") -> Event:
-    return Event("e", parent, 7, Actor.TIMER, fact)
+    return Event("e", parent, 7, Actor.TIMER, fact, Author("mara"))
 
 
 @given(FACTS)
@@ -386,7 +388,7 @@ def test_a_fact_about_a_run_has_one_harmless_line(fact: RunFact) -> None:
     [text] = rows[-1].what
     assert printable(text) == text
     kinds = ["run_queued", "run_taken", "run_lost", "run_released", "run_ended", "asked", "answered", "kept"]
-    assert row_data(events[1], rows[-1], str)["kind"] in kinds
+    assert row_data(events[1], rows[-1], str)["kind"] in [*kinds, "command_refused", "agent_ended"]
     assert session_stats(events, 10, {}) is not None
 
 

@@ -1,4 +1,4 @@
-"""What agents said last: the ends of their transcripts, which are files of other programs with an object on each line.
+"""What agents said: their transcripts, which are files of other programs with an object on each line, or their ends.
 
 The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; objects of another format are passed
 over. What Claude Code and `tildone run` print as JSON is of the same format.
@@ -38,12 +38,41 @@ class TranscriptItem:
     arguments: object = None
 
 
-def items_in(transcript: str) -> Iterator[TranscriptItem]:
+def items_in(transcript: str, *, whole: bool = False) -> Iterator[TranscriptItem]:
     """Yield what the end of a transcript says, the oldest first; nothing if the file is none, or cannot be read."""
     # An agent may have named the file: nothing but a transcript is passed on.
     if not transcript.endswith((".jsonl", ".json")) or not os.path.isfile(transcript):
         return
-    yield from items_of(last_lines(transcript, MAX_ENTRIES))
+    yield from items_of(output_lines(transcript) if whole else last_lines(transcript, MAX_ENTRIES))
+
+
+def agent_items(output: str, note: str) -> list[TranscriptItem]:
+    """Return all that an agent of a fleet said and did, the oldest first.
+
+    That is its output, if that is a transcript, else the transcript that the file `note` names, else the text of its
+    output.
+    """
+    printed = list(items_of(output_lines(output)))
+    if any(item.who for item in printed):
+        return printed
+    return list(items_in(noted_transcript(note), whole=True)) or printed
+
+
+def noted_transcript(note: str) -> str:
+    """Return the path of the transcript that hooks have noted in a file; empty if they have not."""
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def output_lines(path: str) -> Iterator[str]:
+    """Yield the lines of a file, and before them those of what it was before it began anew. Raises OSError."""
+    for part in (f"{path}.1", path):
+        if os.path.exists(part):
+            with open(part, encoding="utf-8", errors="replace") as file:
+                yield from (line.removesuffix("\n") for line in file)
 
 
 def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:

@@ -208,6 +208,7 @@ OTHERS: dict[Surface, Ways] = {
             "doctor",
         ),
         "gc",
+        "transcript",
     ),
     Surface.RUN: (
         *("/todo", "/undo", "/redo", "/export", "/model", "/compact", "/use", "/new", "/clear", "/help", "/quit"),

@@ -5,15 +5,17 @@ member is assumed to be present or of the right type.
 """
 
 import json
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tildone.base import value
 from tildone.base.json import parse
-from tildone.plan.events import UNKNOWN, AgentUsage, Author, usage_in
+from tildone.plan.events import UNKNOWN, AgentUsage, Author, Event, usage_in
+from tildone.plan.runs import MAX_REFUSED, CommandRefused, Lease, is_of
 from tildone.stores.agents import agent_id
+
+WHY_REFUSED = "the agent may not do it here"
 
 
 @value
@@ -24,6 +26,13 @@ class AgentReport:
     used: AgentUsage = UNKNOWN
     refused: tuple[str, ...] = ()
 
+    def refusals(self, lease: Lease, events: Iterable[Event], redact: Callable[[str], str]) -> list[CommandRefused]:
+        """Return the facts to record about what an agent of a lease was refused, which the events do not have."""
+        facts = (event.fact for event in events)
+        known = {fact.text for fact in facts if isinstance(fact, CommandRefused) and is_of(fact, lease)}
+        texts = dict.fromkeys(redact(text)[:MAX_REFUSED] for text in self.refused)
+        return [CommandRefused(lease.run, lease.hand, text, WHY_REFUSED) for text in texts if text not in known]
+
 
 ReadReport = Callable[[Iterable[str]], AgentReport | None]
 """Returns what the lines of an output report; None if they report nothing."""
@@ -31,14 +40,6 @@ ReadReport = Callable[[Iterable[str]], AgentReport | None]
 
 def no_report(_lines: Iterable[str]) -> AgentReport | None:
     return None
-
-
-def output_lines(path: str) -> Iterator[str]:
-    """Yield the lines of an output, and of what it was before it began anew."""
-    for part in (f"{path}.1", path):
-        if os.path.exists(part):
-            with open(part, encoding="utf-8", errors="replace") as file:
-                yield from file
 
 
 RESULT = "result"

@@ -12,7 +12,14 @@ agents name the file with the transcript of the conversation in the file that `T
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from tildone.app.transcripts import TranscriptItem, item_text, items_in, items_of, last_lines
+from tildone.app.transcripts import (
+    TranscriptItem,
+    item_text,
+    items_in,
+    items_of,
+    last_lines,
+    noted_transcript,
+)
 from tildone.base import value
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.worktrees import Worktree
@@ -184,12 +191,7 @@ def last_messages(note: str, output: str) -> list[str]:
 
     `note` is the file that names its transcript, `output` the one with what it printed.
     """
-    try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            transcript = file.read()
-    except OSError:
-        transcript = ""
-    said = list(_told(items_in(transcript)))
+    said = list(_told(items_in(noted_transcript(note))))
     return (said or list(_told(items_of(last_lines(output, MAX_SAID)))))[-MAX_SAID:]
 
 

@@ -13,7 +13,6 @@ from tildone.base.ids import now
 from tildone.base.private import make_private_folder, path_of
 from tildone.base.secrets import Redactor
 from tildone.fleet import permissions
-from tildone.fleet.agent_reports import AgentReport
 from tildone.fleet.drivers import SHELL
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.git import GitError
@@ -27,7 +26,7 @@ from tildone.plan.events import Actor
 from tildone.plan.model import Check, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
-from tildone.plan.runs import MAX_REFUSED, Answered, Asked, CommandRefused, Lease, Published, WorkOutcome, is_of
+from tildone.plan.runs import Answered, Asked, Lease, Published, WorkOutcome, is_of
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable, single_line
@@ -131,17 +130,6 @@ class Results:
         lines = last_words(self._files.output, MAX_LINES)
         why = "\n".join([ending.why, *lines])[:MAX_CHARACTERS] if lines else ending.why
         return replace(ending, why=self._site.redactor.text(why))
-
-    def record(self, report: AgentReport, event: str) -> None:
-        """Record, as the event of that id, what an agent has used, and before it what it was refused."""
-        lease, leases, session = self._lease, self._site.leases, self._lease.session
-        facts = (event.fact for event in self._site.store.events(session))
-        known = {fact.text for fact in facts if isinstance(fact, CommandRefused) and is_of(fact, lease)}
-        texts = dict.fromkeys(self._site.redactor.text(text)[:MAX_REFUSED] for text in report.refused)
-        for text in (text for text in texts if text not in known):
-            refused = CommandRefused(lease.run, lease.hand, text, permissions.NOT_PERMITTED)
-            leases.append(lease.fence, refused, self._site.new_id())
-        leases.agent_ended(lease.fence, report.who, report.used, event)
 
     def _publish(self, ending: RunEnding) -> RunEnding:
         """Publish the branch of a run that is done, unless what a hand has done conflicts with it."""

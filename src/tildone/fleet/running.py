@@ -14,10 +14,10 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
+from tildone.app.transcripts import output_lines
 from tildone.base import Refused, RunFenced, StoreError, TildoneError
 from tildone.base.ids import CLOCK, local_time, now
 from tildone.fleet import permissions
-from tildone.fleet.agent_reports import output_lines
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
@@ -216,9 +216,18 @@ class Execution:
                 return ending
 
     def _record(self, launch: AgentLaunch) -> None:
-        report, event = launch.report(output_lines(self._files.output)), self._site.new_id()
-        if report is not None:
-            self._persist(lambda: self._results.record(report, event))
+        """Record what the agent that has ended was refused, and what it has used."""
+        site, lease = self._site, self.lease
+        report, event = launch.report(output_lines(self._files.output)), site.new_id()
+        if report is None:
+            return
+
+        def record() -> None:
+            for refused in report.refusals(lease, site.store.events(lease.session), site.redactor.text):
+                site.leases.append(lease.fence, refused, site.new_id())
+            site.leases.agent_ended(lease.fence, report.who, report.used, event)
+
+        self._persist(record)
 
     def _start(self, command: AgentCommand) -> SupervisedAgent:
         with self._lock:

@@ -475,8 +475,12 @@ def fact_name(fact: RunFact) -> str:
     return _NAMES[type(fact)]
 
 
+_KEYS = {"by": "denied_by"}
+"""Names of fields in JSON, where they differ: events have a field `by`."""
+
+
 def fact_to_json(fact: RunFact) -> Json:
-    fields = {name: getattr(fact, name) for name in type(fact).__match_args__}
+    fields = {_KEYS.get(name, name): getattr(fact, name) for name in type(fact).__match_args__}
     if "work" in fields:
         fields["work"] = work_to_json(fields["work"])
     if "state" in fields:
@@ -490,7 +494,7 @@ def fact_from_json(data: Json) -> RunFact:
     if kind is None:
         raise ValueError(data["fact"])
     names: tuple[str, ...] = kind.__match_args__
-    fields = {name: data[name] for name in names if name in data}
+    fields = {name: data[key] for name in names if (key := _KEYS.get(name, name)) in data}
     # What was omitted because it is empty has no default in some records.
     missing = {name: 0 if name in _NUMBERS else "" for name in names if name not in fields}
     if "work" in names:

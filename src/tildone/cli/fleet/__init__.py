@@ -194,6 +194,16 @@ FLEET_VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
         ),
+        "transcripts:transcript": Verb(
+            "transcript RUN[/N]",
+            "Print what the agents of a run said and did.",
+            description=(
+                f"{HAND} It is printed where the worker ran: what the agent printed or, for Codex and Gemini CLI, the "
+                "transcript that they keep. Of a run that was tried several times, the newest attempt here is meant."
+            ),
+            options=(JSON,),
+            examples=("tildone fleet transcript docs-4f2a1c", "tildone fleet transcript docs-4f2a1c/2 --json"),
+        ),
         "lists:approve": Verb(
             "approve [RUN…]",
             "Permit the commands and checks that runs wait for.",

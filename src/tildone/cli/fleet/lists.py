@@ -16,6 +16,7 @@ from tildone.base import NotFound, Refused, StoreBusy, StoreUnreachable, UsageEr
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
+from tildone.cli.fleet.transcripts import newest_output
 from tildone.cli.output import (
     colored,
     columns,
@@ -381,9 +382,7 @@ def places_of(fleet: Fleet, lease: Lease) -> list[tuple[str, str]]:
 
 def _files(home: str, lease: Lease) -> Iterator[tuple[str, str]]:
     yield from (("folder", os.path.join(home, kind, lease.run)) for kind in ("worktrees", "folders"))
-    # The newest output is that of the highest epoch that ran here.
-    outputs = (os.path.join(home, "runs", f"{lease.run}.{epoch}.output") for epoch in range(lease.epoch, 0, -1))
-    yield from (("output", path) for path in [next(filter(os.path.exists, outputs), "")] if path)
+    yield from (("output", path) for path in [newest_output(home, lease)] if path)
     yield "report", os.path.join(home, "reports", f"{lease.run}.md")
 
 

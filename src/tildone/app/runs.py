@@ -5,6 +5,7 @@ changed about runs is found by their sessions, because nearly every change of a 
 Requests of persons do not; they change the revision of the fleet.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,7 +22,8 @@ from tildone.app.answering import (
     logged_questions,
     offered_answers,
 )
-from tildone.app.settings import Settings
+from tildone.app.settings import Settings, data_folder
+from tildone.app.settings_file import fleet_config
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused, replace, value
 from tildone.log.needs import Need
@@ -40,6 +42,11 @@ MAX_SESSIONS_READ = 500
 NEVER = 2**62
 SHOWN_MS = 86_400_000
 """For how long a worker that is lost is shown, unless it still holds a lease."""
+
+
+def fleet_home(settings: Settings) -> str:
+    """Return the folder of the files of runs on this machine: working trees, outputs and reports."""
+    return fleet_config(dict(settings.fleet)).worktrees or os.path.join(data_folder(os.environ), "fleet")
 
 
 class WorkerState(Enum):

@@ -312,8 +312,13 @@ class Execution:
 
     def _end(self, ending: RunEnding) -> None:
         """Keep or publish the files, then close the lease or give it back."""
+
+        def closed() -> tuple[Lease | None, RunEnding]:
+            found = self._results.with_results(ending)
+            return self._closed(found), found
+
         try:
-            after = self._persist(lambda: self._closed(self._results.with_results(ending)))
+            after, ending = self._persist(closed)
         except RunFenced:
             return
         if self._waker.has_others:

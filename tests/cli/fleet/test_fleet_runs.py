@@ -363,29 +363,6 @@ def test_watch_says_once_that_the_store_is_away_and_keeps_it(
 
 
 @on_linux
-def test_a_command_that_is_not_permitted_is_asked_for(machine: Operator, tmp_path: Path) -> None:
-    """The rest of the plan is done before. What is denied is not run, and the run fails."""
-    marks = [tmp_path / "approved", tmp_path / "denied"]
-    for mark in marks:
-        machine.plan(f"{mark.name}.md", f"Mark: `touch {mark}`", "Greet: `echo hello`")
-    approved, denied = runs = [machine.add(f"{mark.name}.md") for mark in marks]
-    with machine.working("--slots", "2", "--allow", "echo *", "--ask", "touch *"):
-        until(lambda: {machine.lease(run).state for run in runs} == {LeaseState.WAITING})
-        asked = machine.json("approve")["questions"]
-        assert {(each["kind"], each["text"]) for each in asked} == {("command", f"touch {mark}") for mark in marks}
-        assert machine.fleet("ls").count("1/2") == 2
-        assert not any(mark.exists() for mark in marks)
-
-        machine.fleet("approve", approved)
-        machine.fleet("approve", denied, "--deny", "--reason", "not here")
-        until(lambda: not any(machine.lease(run).state.is_active for run in runs))
-
-    assert [machine.lease(run).state for run in runs] == [LeaseState.DONE, LeaseState.FAILED]
-    assert [mark.exists() for mark in marks] == [True, False]
-    assert ["denied by a person" in machine.fleet("show", run) for run in runs] == [False, True]
-
-
-@on_linux
 def test_a_run_cannot_widen_what_its_worker_permits(machine: Operator, tmp_path: Path) -> None:
     machine.plan("a.md", f"Mark: `touch {tmp_path / 'mark'}`")
     run = machine.add("a.md", "--allow", "*")

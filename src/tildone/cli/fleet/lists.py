@@ -11,12 +11,12 @@ from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_quest
 from tildone.app.result_texts import facts_of, question_data, reasons, result_data
 from tildone.app.run_results import RunResults
 from tildone.app.runs import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
+from tildone.app.transcripts import newest_output
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused, StoreBusy, StoreUnreachable, UsageError, replace, value
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
-from tildone.cli.fleet.transcripts import newest_output
 from tildone.cli.output import (
     colored,
     columns,

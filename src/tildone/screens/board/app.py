@@ -39,6 +39,7 @@ READERS: dict[str, Handler] = {
     "/api/fleet/runs": writing.runs,
     "/api/fleet/results": results.results,
     "/api/fleet/diff": results.diff,
+    "/api/fleet/transcript": results.transcript,
     "/api/s/{key}": reading.session,
     "/api/s/{key}/at/{item}": reading.moment,
     "/api/s/{key}/history": reading.history,

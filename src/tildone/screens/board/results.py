@@ -4,10 +4,13 @@ import os
 
 from tildone.app.result_texts import counts_text, facts_of, reasons, result_data
 from tildone.app.run_results import GROUPS
+from tildone.app.runs import fleet_home
+from tildone.app.transcripts import agent_items, entry_text, newest_output
 from tildone.base import NotFound
 from tildone.base.ids import now
 from tildone.fleet.git import Git, GitError
 from tildone.plan.names import is_address, is_commit
+from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable
 from tildone.screens.board.http import ApiAnswer, Problem
 from tildone.screens.board.reading import Visit
@@ -55,6 +58,22 @@ def diff(visit: Visit) -> ApiAnswer:
     except GitError as error:
         raise Problem(404, f"The difference cannot be shown: {printable(str(error))}") from error
     return ApiAnswer({"run": run, "text": _bounded(text)})
+
+
+def transcript(visit: Visit) -> ApiAnswer:
+    """Return what the agents of a run said and did, as far as they ran on this machine."""
+    run, home = visit.query.get("run", ""), fleet_home(visit.board.settings)
+    found = visit.board.fleet.result(run)
+    if found is None:
+        raise NotFound(f"there is no run {printable(run)!r}")
+    outputs = {lease: output for lease in found.leases if (output := newest_output(home, lease))}
+    if not outputs:
+        raise Problem(404, "Its agents did not run on the machine of the board.", "There, use the command below.")
+    parts = []
+    for lease, output in outputs.items():
+        parts += [f"# {hand_name(lease)}"] if len(found.leases) > 1 else []
+        parts += map(entry_text, agent_items(output))
+    return ApiAnswer({"run": run, "text": _bounded("\n".join(parts))})
 
 
 def _bounded(text: str) -> str:

@@ -123,8 +123,8 @@ class Results:
                 ending = out_of_order(f"the branch was not published: {error}", newest_first, self._lease)
         elif self._files.worktree.folder:
             self.checkpoint("the end of an attempt")
-        if ending.outcome is WorkOutcome.RETRY and (why_not := self._why_not_repeated()):
-            ending = replace(ending, outcome=WorkOutcome.FAILED, why=f"{ending.why}; {why_not}")
+        if ending.outcome is WorkOutcome.RETRY and (why_not := self._why_not_repeated()) is not None:
+            ending = RunEnding(WorkOutcome.FAILED, "; ".join(filter(None, [ending.why, why_not])))
         if ending.outcome not in (WorkOutcome.RETRY, WorkOutcome.FAILED):
             return replace(ending, why=self._site.redactor.text(ending.why))
         lines = last_words(self._files.output, MAX_LINES)
@@ -146,14 +146,14 @@ class Results:
         why = f"what hand {lease.hand + 1} has done is left out, as {discarded_by or 'a person'} decided"
         return replace(ending, why=f"{why}; it is on the branch {self._files.own_branch}")
 
-    def _why_not_repeated(self) -> str:
-        """Return why an attempt that has failed is not repeated; empty if it is."""
+    def _why_not_repeated(self) -> str | None:
+        """Return why an attempt that has failed is not repeated, which may be empty; None if it is."""
         lease, retries = self._lease, self._site.options.retries
         if lease.fails >= retries:
             return f"it was tried {lease.fails + 1} times" if lease.fails else ""
         events = self._site.store.events(lease.session)
         is_same = lease.fails and lease.work.agent == SHELL and self._files.has_same_files(list(events))
-        return "the attempt before has failed on the same files" if is_same else ""
+        return "the attempt before has failed on the same files" if is_same else None
 
     def clear(self) -> None:
         """Remove the working tree and the checkpoints of a run whose branch has all of it."""

@@ -12,10 +12,12 @@ import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tests.fleet.repositories import git, project
+from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.base import UsageError
 from tildone.base.ids import now
 from tildone.cli.fleet.results import since_when
+from tildone.plan.events import PlanChanged
 from tildone.plan.runs import (
     Answered,
     Asked,
@@ -92,9 +94,9 @@ def test_hands_that_ask_for_the_same_are_answered_together(operator: Operator) -
 
 
 def test_a_failure_that_would_be_the_same_is_not_repeated_and_others_as_often_as_the_worker_says(
-    machine: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Operator, tmp_path: Path
 ) -> None:
-    repo, count = project(tmp_path), tmp_path / "count"
+    repo, count = project(tmp_path, "repository"), tmp_path / "count"
     machine.plan("same.md", f"Try: `echo x >> {count}; echo it is broken; exit 3`")
     same = machine.add("same.md", "--repo", str(repo))
     with machine.working("--allow", "*", "--retries", "0"):
@@ -122,8 +124,9 @@ def test_a_failure_that_would_be_the_same_is_not_repeated_and_others_as_often_as
 def test_the_commit_of_a_run_is_one_that_a_reviewer_can_use_and_its_working_tree_is_gone(
     machine: Operator, tmp_path: Path
 ) -> None:
-    repo = project(tmp_path)
-    text = "# Fix the parser\n\nWhy not.\n\n## Work\n\n- [ ] Write it\n  $ sh -c 'echo two > parser.py'\n\n## End\n\n- [ ] # Done? `true`\n"
+    repo = project(tmp_path, "repository")
+    tasks = "- [ ] Write it\n  $ sed -i s,one,two, parser.py\n\n## End\n\n- [ ] # Done? `true`\n"
+    text = f"# Fix the parser\n\nWhy not.\n\n## Work\n\n{tasks}"
     (machine.folder / "a.md").write_text(text, encoding="utf-8")
     _, out, _ = machine.run("fleet", "add", "a.md", "--repo", str(repo), "--json")
     run = json.loads(out)["runs"][0]["run"]
@@ -135,7 +138,7 @@ def test_the_commit_of_a_run_is_one_that_a_reviewer_can_use_and_its_working_tree
 
     subject, blank, *body = git(repo, "log", "-1", "--format=%B", f"tildone/{run}").splitlines()
     assert (subject, blank) == ("Fix the parser", "")
-    assert body[0] == "- [x] Write it (sh -c 'echo two > parser.py': passed)"
+    assert body[0] == "- [x] Write it (sed -i s,one,two, parser.py: passed)"
     assert body[1] == "- [x] Done? `true`"
     assert [line.partition(":")[0] for line in body[3:]] == ["Duration", "Run"]
     assert list((home / "worktrees").iterdir()) == []
@@ -231,7 +234,7 @@ def test_only_the_newest_run_of_a_plan_or_a_schedule_needs_a_person_until_it_is_
     names = ["nightly-20260101-0300-abcdef", "nightly-20260102-0300-abcdeg"]
     end(operator, second, WorkOutcome.FAILED, "no")
     for name in names:
-        operator.leases.add(NewRun(name, operator.lease(second).session + name, Work()), [])
+        operator.leases.add(NewRun(name, name, Work()), [PlanChanged(plan_of("one"))])
         end(operator, name, WorkOutcome.FAILED, "no")
 
     data = operator.json("results")
@@ -251,7 +254,7 @@ def test_a_hand_is_named_as_it_is_listed(operator: Operator) -> None:
     assert [hand["hand"] for hand in operator.json("show", f"{run}/2")["hands"]] == [2]
     assert [row["hand"] for row in operator.json("ls")["runs"]] == [1, 2]
     assert "has no hand 3" in operator.refused(4, "fleet", "show", f"{run}/3")
-    assert "all hands of a run" in operator.refused(2, "fleet", "cancel", f"{run}/2")
+    assert "cancel is for all hands of a run" in operator.refused(2, "fleet", "cancel", f"{run}/2")
 
 
 def test_results_without_runs_say_so(operator: Operator) -> None:
@@ -284,7 +287,7 @@ def test_a_command_of_the_person_is_told_what_needs_them_and_that_no_run_goes_on
     told = tmp_path / "told"
     command = f'printf \'%s|%s|%s\\n\' \\"$TILDONE_NOTICE\\" \\"$TILDONE_RUN\\" \\"$TILDONE_TEXT\\" >> {told}'
     machine.configure(f'engine = "table"\nnotify = "{command}"')
-    machine.plan("a.md", f"Ask: `touch {tmp_path / '$(id)'}`")
+    machine.plan("a.md", f"Ask: `touch {tmp_path / 'it'}`")
     run = machine.add("a.md")
     with machine.working("--allow", "echo *", "--ask", "touch *"):
         machine.becomes(run, LeaseState.WAITING)

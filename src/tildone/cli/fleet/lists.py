@@ -456,9 +456,7 @@ def request(args: ParsedArgs) -> int:
     runs: dict[str, None] = {}
     for word in args.positional:
         if "/" in word:
-            raise UsageError(
-                f"{request.value} is for whole runs, not for one hand: {printable(word.partition('/')[0])}"
-            )
+            raise UsageError(f"{request.value} is for all hands of a run: {printable(word.partition('/')[0])}")
         views = fleet.run_named(word)
         runs[views[0].lease.run] = None
         check_state([view.lease for view in views], request)

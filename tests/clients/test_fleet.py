@@ -111,11 +111,11 @@ class AgentFleet:
     def leases(self) -> RunLeases:
         return run_leases(self.store)
 
-    def tildone(self, *words: str) -> str:
+    def tildone(self, *words: str, **environ: str) -> str:
         done = subprocess.run(
             [PROGRAM, *words],
             cwd=self.repository,
-            env=self.environ,
+            env=self.environ | environ,
             capture_output=True,
             text=True,
             timeout=SECONDS,
@@ -457,3 +457,7 @@ def test_what_claude_is_refused_and_what_it_uses_is_recorded_once(tmp_path: Path
     stats = json.loads(fleet.tildone("stats", "--json", "--session", lease.session))
     assert used.cost is not None
     assert row["cost"] == stats["cost"] == used.cost > 0
+    told = fleet.tildone("fleet", "transcript", run, XDG_DATA_HOME=str(tmp_path / "here")).splitlines()
+    assert [line for line in told if "call: Bash" in line and "made > parser" in line]
+    assert "result: This command requires approval" in told
+    assert told[-1] == "assistant: Finished."

@@ -22,7 +22,7 @@ MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
 ROLES = ("user", "assistant", "gemini")
 CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
 CALL, RESULT, ERROR = "call", "result", "error"
-SAID = ("assistant", ERROR)
+LAST_WORDS = ("assistant", ERROR)
 
 REPEATED = ("message_start", "turn_end")
 """The kinds of the events of `tildone run` that have a message which another one has, too."""
@@ -114,7 +114,7 @@ def last_lines(path: str, count: int) -> list[str]:
 def last_words(path: str, count: int) -> list[str]:
     """Return the last lines of an output. Of entries of a transcript, only what the agent said last is meant."""
     items = list(items_of(last_lines(path, count)))
-    last = max((at for at, item in enumerate(items) if item.who in SAID), default=None)
+    last = max((at for at, item in enumerate(items) if item.who in LAST_WORDS), default=None)
     shown = (item for at, item in enumerate(items) if not item.who or at == last)
     return [line for item in shown for line in item_text(item).split("\n")][-count:]
 

@@ -56,7 +56,7 @@ def test_what_claude_prints_is_told_as_what_it_said_called_and_got(operator: Ope
     assert operator.fleet("transcript", f"{lease.run}/1") == SHOWN
     [hand] = operator.json("transcript", lease.run)["hands"]
     assert (hand["run"], hand["hand"], hand["agent"]) == (lease.run, 1, "shell")
-    assert hand["said"][1] == {"who": "call", "text": "Bash", "arguments": {"command": f"make{ESCAPE}"}}
+    assert hand["items"][1] == {"who": "call", "text": "Bash", "arguments": {"command": f"make{ESCAPE}"}}
 
 
 def test_other_output_is_printed_without_control_characters(operator: Operator, runs: Path) -> None:

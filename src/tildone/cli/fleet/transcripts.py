@@ -48,4 +48,4 @@ def _missing(fleet: Fleet, lease: Lease) -> str:
 
 def _data(lease: Lease, items: list[TranscriptItem]) -> dict[str, object]:
     said = [{"who": item.who or None, "text": item.text, "arguments": item.arguments} for item in items]
-    return {"run": lease.run, "hand": lease.hand + 1, "agent": lease.work.agent, "said": said}
+    return {"run": lease.run, "hand": lease.hand + 1, "agent": lease.work.agent, "items": said}

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from tildone.app.opening import run_leases, store_at
 from tildone.base.ids import id_maker, now
 from tildone.fleet.engines import engine_for
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.upkeep import Reaper, Slots
 from tildone.fleet.worker import Worker
 from tildone.plan.runs import Claimer, Kept, Lease, WorkOutcome

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -33,13 +34,14 @@ from tests.stores.postgres import needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
+from tildone.fleet.agent_reports import WHY_REFUSED
 from tildone.fleet.git import Git
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.dialects.native import FENCED
 from tildone.plan.dialects.prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
 from tildone.plan.events import Actor, Event, latest_state
-from tildone.plan.runs import Claimer, Lease, LeaseState
+from tildone.plan.runs import AgentEnded, Answered, Asked, Claimer, CommandRefused, Lease, LeaseState
 from tildone.stores.leasing import RunLeases
 
 pytestmark = pytest.mark.slow
@@ -133,7 +135,7 @@ class AgentFleet:
         return run
 
     @contextlib.contextmanager
-    def worker(self, home: str = "here", *options: str, **environ: str) -> Iterator[int]:
+    def worker(self, home: str = "here", *options: str, allow: str = "*", **environ: str) -> Iterator[int]:
         """A worker with a home of its own; its process id. Nothing that it started outlives it."""
         words = [
             "sh",
@@ -141,7 +143,7 @@ class AgentFleet:
             IN_BACKGROUND,
             "sh",
             str(PROGRAM),
-            *["fleet", "work", "--allow", "*", "--grace", "2"],
+            *["fleet", "work", "--allow", allow, "--grace", "2"],
             *options,
         ]
         env = {**self.environ, "XDG_DATA_HOME": str(self.folder / home), **environ}
@@ -219,6 +221,7 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
 
 __all__ = ["server", "url"]
 STOP = {"text": "I stop early."}
+F = TypeVar("F")
 Database = Callable[[pytest.FixtureRequest], str]
 
 
@@ -392,3 +395,65 @@ def test_an_agent_that_wakes_after_its_run_was_taken_is_told_once_to_stop(name: 
         assert not any(GO_ON in last_message(request) for request in model.requests)
         assert lease.state is LeaseState.DONE
         assert fleet.completions(run) == {1: 1, 2: 1, 3: 1}
+
+
+MAKE = "sh -c 'echo made > parser'"
+
+
+def facts(fleet: AgentFleet, run: str, kind: type[F]) -> list[F]:
+    return [event.fact for event in fleet.events(run) if isinstance(event.fact, kind)]
+
+
+@pytest.mark.parametrize("answer", ["approved", "denied"])
+def test_claude_asks_for_a_command_and_waits_for_the_answer(answer: str, tmp_path: Path) -> None:
+    """A denial ends it at once."""
+    with FleetModel("claude", shell("claude", MAKE), done(1), *work("claude", 2, 3)) as model:
+        fleet = fleet_of("claude", tmp_path, model)
+        run = fleet.add()
+        with fleet.worker("here", "--ask", "sh *", allow="echo *"):
+            eventually(lambda: fleet.lease(run).questions)
+            [row] = json.loads(fleet.tildone("fleet", "ls", "--json"))["runs"]
+            fleet.tildone("fleet", "approve", run, *(["--deny", "--reason", "not now"] if answer == "denied" else []))
+            eventually(lambda: facts(fleet, run, AgentEnded))
+            requests = len(model.requests)
+            lease = fleet.ended(run) if answer == "approved" else fleet.lease(run)
+
+    assert row["asks"] == MAKE
+    assert [(fact.kind, fact.text) for fact in facts(fleet, run, Asked)] == [("command", MAKE)]
+    [answered] = facts(fleet, run, Answered)
+    refused = facts(fleet, run, CommandRefused)
+    shown = fleet.tildone("fleet", "show", run)
+    if answer == "approved":
+        assert (lease.state, refused) == (LeaseState.DONE, [])
+        assert "parser" in fleet.files(run)
+    else:
+        assert refused == [CommandRefused(run, 0, MAKE, "not now", answered.who)]
+        assert requests == 1
+        assert f"was refused “{MAKE}” in run {run} by {answered.who}: not now" in shown
+
+
+def test_what_claude_is_refused_and_what_it_uses_is_recorded_once(tmp_path: Path) -> None:
+    """Nobody is asked here. Reading needs no permission."""
+    turns = [shell("claude", MAKE), shell("claude", MAKE), shell("claude", "ls")]
+    with FleetModel("claude", *turns, done(1), done(2), done(3), {"text": "Finished."}) as model:
+        fleet = fleet_of("claude", tmp_path, model)
+        run = fleet.add()
+        with fleet.worker("here", "--no-ask", allow="echo *"):
+            lease = fleet.ended(run)
+            eventually(fleet.report(run).exists)
+
+    assert lease.state is LeaseState.DONE
+    assert facts(fleet, run, CommandRefused) == [CommandRefused(run, 0, MAKE, WHY_REFUSED)]
+    words = f"was refused “{MAKE}” in run {run}: {WHY_REFUSED}"
+    assert words in fleet.tildone("fleet", "show", run)
+    assert MAKE in fleet.report(run).read_text(encoding="utf-8")
+    [ended] = [event for event in fleet.events(run) if isinstance(event.fact, AgentEnded)]
+    used = ended.usage
+    assert used is not None
+    assert (used.tokens_in, used.tokens_out) == (10 * len(model.requests), 5 * len(model.requests))
+    # The calls of its tools are those of the same agent.
+    assert ended.author.agent in {event.author.agent for event in fleet.events(run) if event is not ended}
+    [row] = json.loads(fleet.tildone("fleet", "ls", "--json"))["runs"]
+    stats = json.loads(fleet.tildone("stats", "--json", "--session", lease.session))
+    assert used.cost is not None
+    assert row["cost"] == stats["cost"] == used.cost > 0

@@ -162,7 +162,7 @@ def test_the_settings_of_prometheus_scrape_a_board(tmp_path_factory: pytest.Temp
 
 @pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 def test_the_page_names_every_figure() -> None:
-    families = [*fleet_families(FleetNow([], [], 0, 0, 0), 0), *session_families({}, 0)]
+    families = [*fleet_families(FleetNow([], [], 0, 0, 0)), *session_families({}, 0)]
     names = {family.name for family in families} | {name for name, _, _ in COUNTERS.values()}
     table = PAGE[PAGE.index("| figure |") : PAGE.index("- Figures that end")]
 

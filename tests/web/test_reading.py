@@ -22,7 +22,7 @@ from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, Nud
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Phase, Plan, Status, Task, numbered, with_status
 from tildone.plan.ops import Append, At, Mark, Note, Numbered, Rename
-from tildone.plan.runs import Claimer, NewRun, WorkOutcome
+from tildone.plan.runs import Asked, Claimer, NewRun, WorkOutcome
 from tildone.plan.text.state import SessionWord
 from tildone.screens.board.pages import page_words
 from tildone.screens.board.reading import Figures as BoardFigures
@@ -597,6 +597,7 @@ def test_the_figures_say_what_runs_and_count_what_happens(place: Place) -> None:
         before = scraped(running, token)
         [lease] = leases.claim(Claimer("host/1/a"), ["host/1/a/1"])
         session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+        leases.append(lease.fence, Asked("secret-run", 0, "q1", "command", "make it"), "asked")
         during = scraped(running, token)
         leases.close(lease.fence, WorkOutcome.DONE)
         after = scraped(running, token)
@@ -607,6 +608,7 @@ def test_the_figures_say_what_runs_and_count_what_happens(place: Place) -> None:
     assert figures("tildone_runs", ("state", "queued")) == [1, 0, 0]
     assert figures("tildone_runs", ("state", "running")) == [0, 1, 0]
     assert figures("tildone_slots_used") == [0, 1, 0]
+    assert figures("tildone_questions") == [0, 1, 0]
     assert figures("tildone_runs_taken_total")[::2] == [0, 1]
     assert before["tildone_slots"].samples == {(): 4}
     assert before["tildone_queue_oldest_seconds"].samples[()] >= 0

@@ -1,6 +1,7 @@
-"""What agents said last: the ends of their transcripts, which are files of other programs with an object on each line.
+"""What agents said: their transcripts, which are files of other programs with an object on each line, or their ends.
 
-The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; lines of another format are passed over.
+The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; objects of another format are passed
+over. What Claude Code and `tildone run` print as JSON is of the same format.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
 
 ROLES = ("user", "assistant", "gemini")
 CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
-CALL, RESULT = "call", "result"
+CALL, RESULT, ERROR = "call", "result", "error"
+SAID = ("assistant", ERROR)
+
+REPEATED = ("message_start", "turn_end")
+"""The kinds of the events of `tildone run` that have a message which another one has, too."""
 
 
 @value
 class TranscriptItem:
-    """A message, a call of a tool or its result. `who` is `user`, `assistant`, CALL or RESULT, or empty.
+    """A message, a call of a tool or its result. `who` is `user`, `assistant`, CALL, RESULT or ERROR, or empty.
 
     The text of a call is the name of its tool. Texts are as they were written: they may contain control characters.
     """
@@ -33,12 +38,41 @@ class TranscriptItem:
     arguments: object = None
 
 
-def items_in(transcript: str) -> Iterator[TranscriptItem]:
+def items_in(transcript: str, *, whole: bool = False) -> Iterator[TranscriptItem]:
     """Yield what the end of a transcript says, the oldest first; nothing if the file is none, or cannot be read."""
     # An agent may have named the file: nothing but a transcript is passed on.
     if not transcript.endswith((".jsonl", ".json")) or not os.path.isfile(transcript):
         return
-    yield from items_of(last_lines(transcript, MAX_ENTRIES))
+    yield from items_of(output_lines(transcript) if whole else last_lines(transcript, MAX_ENTRIES))
+
+
+def agent_items(output: str, note: str) -> list[TranscriptItem]:
+    """Return all that an agent of a fleet said and did, the oldest first.
+
+    That is its output, if that is a transcript, else the transcript that the file `note` names, else the text of its
+    output.
+    """
+    printed = list(items_of(output_lines(output)))
+    if any(item.who for item in printed):
+        return printed
+    return list(items_in(noted_transcript(note), whole=True)) or printed
+
+
+def noted_transcript(note: str) -> str:
+    """Return the path of the transcript that hooks have noted in a file; empty if they have not."""
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def output_lines(path: str) -> Iterator[str]:
+    """Yield the lines of a file, and before them those of what it was before it began anew. Raises OSError."""
+    for part in (f"{path}.1", path):
+        if os.path.exists(part):
+            with open(part, encoding="utf-8", errors="replace") as file:
+                yield from (line.removesuffix("\n") for line in file)
 
 
 def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:
@@ -47,11 +81,11 @@ def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:
         try:
             entry = parse(line)
         except ValueError:
-            entry = line
+            entry = None
         if isinstance(entry, dict):
             yield from _parts(entry)
         else:
-            yield TranscriptItem("", str(entry))
+            yield TranscriptItem("", line)
 
 
 def last_lines(path: str, count: int) -> list[str]:
@@ -61,6 +95,20 @@ def last_lines(path: str, count: int) -> list[str]:
         text = _tail(f"{path}.1") + text
     lines = text.decode("utf-8", "replace").removesuffix("\n").split("\n")
     return lines[-count:] if text else []
+
+
+def last_words(path: str, count: int) -> list[str]:
+    """Return the last lines of an output. Of entries of a transcript, only what the agent said last is meant."""
+    items = list(items_of(last_lines(path, count)))
+    last = max((at for at, item in enumerate(items) if item.who in SAID), default=None)
+    shown = (item for at, item in enumerate(items) if not item.who or at == last)
+    return [line for item in shown for line in item_text(item).split("\n")][-count:]
+
+
+def item_text(item: TranscriptItem) -> str:
+    given = item.arguments
+    arguments = "" if item.who != CALL else f" {given if isinstance(given, str) else json.dumps(given)}"
+    return f"{item.who}: {item.text}{arguments}".removeprefix(": ")
 
 
 def _tail(path: str) -> bytes:
@@ -79,7 +127,15 @@ def _parts(entry: dict[str, Any]) -> Iterator[TranscriptItem]:
     else:
         message = entry["message"] if isinstance(entry.get("message"), dict) else entry
     role = message.get("role") or message.get("type")
-    if role in (*CALLS, *RESULTS):
+    if entry.get("type") in REPEATED:
+        return
+    if role == "result" and entry.get("is_error"):
+        errors = entry.get("errors")
+        texts = errors if isinstance(errors, list) else [entry.get("result") or entry.get("subtype")]
+        yield TranscriptItem(ERROR, "\n".join(map(str, texts)))
+    elif role == "toolResult":
+        yield TranscriptItem(RESULT, _text(message.get("content", "")))
+    elif role in (*CALLS, *RESULTS):
         yield from _block(message, "")
     elif role in ROLES:
         content, calls = message.get("content"), message.get("toolCalls")

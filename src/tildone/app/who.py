@@ -194,8 +194,21 @@ OTHERS: dict[Surface, Ways] = {
     ),
     Surface.MCP: ("todo", "list_todos", "write_todos", "edit_todos", "todo_write", "TodoWrite"),
     Surface.FLEET: (
-        *("up", "add", "work", "ls", "watch", "show", "schedule list", "schedule add", "schedule remove", "doctor"),
+        *(
+            "up",
+            "add",
+            "work",
+            "ls",
+            "results",
+            "watch",
+            "show",
+            "schedule list",
+            "schedule add",
+            "schedule remove",
+            "doctor",
+        ),
         "gc",
+        "transcript",
     ),
     Surface.RUN: (
         *("/todo", "/undo", "/redo", "/export", "/model", "/compact", "/use", "/new", "/clear", "/help", "/quit"),

@@ -9,11 +9,17 @@ What the agent before said and did last is the end of its transcript, or else of
 agents name the file with the transcript of the conversation in the file that `TRANSCRIPT_VARIABLE` names.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from tildone.app.transcripts import CALL, TranscriptItem, items_in, items_of, last_lines
+from tildone.app.transcripts import (
+    TranscriptItem,
+    item_text,
+    items_in,
+    items_of,
+    last_lines,
+    noted_transcript,
+)
 from tildone.base import value
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.worktrees import Worktree
@@ -185,12 +191,7 @@ def last_messages(note: str, output: str) -> list[str]:
 
     `note` is the file that names its transcript, `output` the one with what it printed.
     """
-    try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            transcript = file.read()
-    except OSError:
-        transcript = ""
-    said = list(_told(items_in(transcript)))
+    said = list(_told(items_in(noted_transcript(note))))
     return (said or list(_told(items_of(last_lines(output, MAX_SAID)))))[-MAX_SAID:]
 
 
@@ -206,10 +207,6 @@ def messages_in(message: str) -> list[str]:
 
 def _told(said: Iterable[TranscriptItem]) -> Iterator[str]:
     for each in said:
-        text = each.text
-        if each.who == CALL:
-            given = each.arguments
-            text += f" {given if isinstance(given, str) else json.dumps(given)}"
-        words = " ".join(f"{each.who}: {text}".removeprefix(": ").split())
+        words = " ".join(item_text(each).split())
         if words:
             yield clipped(words, MAX_CHARACTERS)

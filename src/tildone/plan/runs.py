@@ -48,6 +48,9 @@ ASK_VARIABLE = "TILDONE_FLEET_ASK"
 MAX_REFUSALS = 100
 """How many workers that refused a run are remembered."""
 
+MAX_REFUSED = 1000
+"""How much of what was refused is recorded."""
+
 TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
 """The environment variable with the file in which hooks note where the transcript of an agent of a worker is."""
 
@@ -160,6 +163,7 @@ class NewRun:
     work: Work = Work()
     hands: int = 1
     not_before: int = 0
+    title: str = ""
 
 
 @value
@@ -303,17 +307,21 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
+ADDED, RETRIED = "added", "retried"
+
+
 @value
 class RunQueued:
-    """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`."""
+    """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`; `title` is that of its plan."""
 
     run: str
     hand: int
     epoch: int
     attempt: int
     work: Work
-    why: str = "added"
+    why: str = ADDED
     not_before: int = 0
+    title: str = ""
 
 
 @value
@@ -352,11 +360,22 @@ class RunReleased:
 
 
 @value
-class RunEnded:
-    """A run has ended. `commit` is that of its branch, which changed `files` files since `base`, if it has one.
+class Published:
+    """The commit of a run's branch, and what it has changed since `base`, where it left the others.
 
     `added` and `removed` are lines.
     """
+
+    commit: str
+    base: str = ""
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+@value
+class RunEnded:
+    """A run has ended. `commit` and what follows are those of what was published, if it has a branch."""
 
     run: str
     hand: int
@@ -419,7 +438,17 @@ class CommandRefused:
     by: str = ""
 
 
-RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused
+@value
+class AgentEnded:
+    """An agent has ended that tells what it has used. Its name and what it has used are those of the event."""
+
+    run: str
+    hand: int
+
+
+RunFact = (
+    RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept | CommandRefused | AgentEnded
+)
 
 _KINDS: dict[str, type[RunFact]] = {
     "run_queued": RunQueued,
@@ -431,6 +460,7 @@ _KINDS: dict[str, type[RunFact]] = {
     "answered": Answered,
     "kept": Kept,
     "command_refused": CommandRefused,
+    "agent_ended": AgentEnded,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _EMPTY = ("", 0, ())
@@ -445,8 +475,12 @@ def fact_name(fact: RunFact) -> str:
     return _NAMES[type(fact)]
 
 
+_KEYS = {"by": "denied_by"}
+"""Names of fields in JSON, where they differ: events have a field `by`."""
+
+
 def fact_to_json(fact: RunFact) -> Json:
-    fields = {name: getattr(fact, name) for name in type(fact).__match_args__}
+    fields = {_KEYS.get(name, name): getattr(fact, name) for name in type(fact).__match_args__}
     if "work" in fields:
         fields["work"] = work_to_json(fields["work"])
     if "state" in fields:
@@ -460,7 +494,7 @@ def fact_from_json(data: Json) -> RunFact:
     if kind is None:
         raise ValueError(data["fact"])
     names: tuple[str, ...] = kind.__match_args__
-    fields = {name: data[name] for name in names if name in data}
+    fields = {name: data[key] for name in names if (key := _KEYS.get(name, name)) in data}
     # What was omitted because it is empty has no default in some records.
     missing = {name: 0 if name in _NUMBERS else "" for name in names if name not in fields}
     if "work" in names:

@@ -28,7 +28,7 @@ from tildone.base.ids import id_maker, now
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
 from tildone.plan.names import provider_family
-from tildone.plan.runs import ASK_VARIABLE, LEASE_VARIABLE, CommandRefused, fence_in
+from tildone.plan.runs import ASK_VARIABLE, LEASE_VARIABLE, MAX_REFUSED, CommandRefused, fence_in
 from tildone.plan.text.safe import printable, single_line
 from tildone.run.extension import UI, NoUI, OtherUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.run.model import LimitedModel, Model
@@ -69,9 +69,6 @@ def ask_limits(environ: Mapping[str, str]) -> AskLimits | None:
 
 
 T = TypeVar("T")
-
-MAX_REFUSED = 1000
-"""How much of what was refused is recorded."""
 
 RECHECK_SECONDS = 60.0
 """How often the thread looks at the store even if nothing changes."""

@@ -32,10 +32,11 @@ from tildone.log.settings import (
 from tildone.log.store import Store
 from tildone.plan.claims import lease_mark
 from tildone.plan.codec import parse_strictly, plan_from_json
-from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged, SessionInfo
+from tildone.plan.events import Actor, AgentUsage, Author, Event, Fact, PlanChanged, SessionInfo
 from tildone.plan.lists import BadRow, RunGroup, RunPlace, RunSchedule, RunView, WorkerInfo
 from tildone.plan.names import MAX_NAME, check_text, is_repository, repository_key
 from tildone.plan.runs import (
+    AgentEnded,
     Asked,
     Claimer,
     CommandRefused,
@@ -44,6 +45,7 @@ from tildone.plan.runs import (
     LeaseRequest,
     LeaseState,
     NewRun,
+    Published,
     Renewed,
     RunFence,
     Work,
@@ -527,9 +529,12 @@ class RunLeases:
         lease = tables.lease(held.run, held.hand)
         return self._lost(tables, lease, why) if lease and rules.is_holder(lease, held) else None
 
-    def close(self, held: RunFence, outcome: WorkOutcome, why: str = "") -> Lease | None:
-        """End the work under a lease, and return the lease after it. None if it was not held."""
-        return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now))
+    def close(self, held: RunFence, outcome: WorkOutcome, why: str = "", made: Published | None = None) -> Lease | None:
+        """End the work under a lease, and return the lease after it. None if it was not held.
+
+        `made` is what was published.
+        """
+        return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now, made))
 
     @_in_transaction
     def request_stop(self, tables: LeaseTransaction, run: str, ask: LeaseRequest, why: str = "") -> list[Lease]:
@@ -566,19 +571,27 @@ class RunLeases:
             return
 
         def work(tables: LeaseTransaction) -> None:
-            lease = tables.lease(held.run, held.hand)
-            if lease is not None and tables.has_event(lease.session, event):
-                return
-            if lease is None or not rules.is_holder(lease, held):
-                raise RunFenced(held.run)
-            step = rules.asked(lease, fact) if isinstance(fact, Asked) else Step(lease, (fact,))
-            self._record(tables, lease, step, Actor.AGENT, event)
+            lease = _held(tables, held, event)
+            if lease is not None:
+                step = rules.asked(lease, fact) if isinstance(fact, Asked) else Step(lease, (fact,))
+                self._record(tables, lease, step, Actor.AGENT, event)
 
         self.tables.change(work)
 
     @_in_transaction
+    def agent_ended(self, tables: LeaseTransaction, held: RunFence, who: Author, used: AgentUsage, event: str) -> None:
+        """Append, as the event of that id, that an agent has ended, and what it has used.
+
+        Raises RunFenced if the lease is no longer held.
+        """
+        lease = _held(tables, held, event)
+        if lease is not None:
+            fact, head, at = AgentEnded(held.run, held.hand), tables.head(lease.session), self._recorder.now()
+            tables.append(lease.session, Event(event, head, at, Actor.AGENT, fact, who, used))
+
+    @_in_transaction
     def answer(self, tables: LeaseTransaction, run: str, question: str, text: str, who: str, event: str) -> Lease:
-        """Answer a question of a run, as the event of that id, and return the lease of the hand that asked.
+        """Answer a question of a run, as the event of that id, and return the lease of a hand that asked.
 
         A run that waits for this answer only is queued again. Raises NotFound if there is no such run, Refused if the
         question is not open.
@@ -586,13 +599,16 @@ class RunLeases:
         known = _known(tables, run)
         if tables.has_event(known[0].session, event):
             return known[0]
+        answered = list[Lease]()
         for lease in known:
+            # Hands that ask for the same have the same question.
             step = rules.answered(lease, question, text, who, tables.at.now)
             if step is not None:
-                after = self._record(tables, lease, step, Actor.USER, event)
-                tables.announce()
-                return after
-        raise Refused(f"run {run} has no open question {question!r}")
+                answered.append(self._record(tables, lease, step, Actor.USER, "" if answered else event))
+        if not answered:
+            raise Refused(f"run {run} has no open question {question!r}")
+        tables.announce()
+        return answered[0]
 
     @_in_transaction
     def dispatch(self, tables: LeaseTransaction, who: Claimer, most: int) -> list[Lease]:
@@ -867,6 +883,16 @@ class RunLeases:
         recorder = self._recorder
         new = Event(event or recorder.new_id(), tables.head(session), recorder.now(), actor, fact, recorder.author)
         tables.append(session, new)
+
+
+def _held(tables: LeaseTransaction, held: RunFence, event: str) -> Lease | None:
+    """Return a lease under which an event is to be appended; None if it was. Raises RunFenced if it is not held."""
+    lease = tables.lease(held.run, held.hand)
+    if lease is not None and tables.has_event(lease.session, event):
+        return None
+    if lease is None or not rules.is_holder(lease, held):
+        raise RunFenced(held.run)
+    return lease
 
 
 def _known(tables: LeaseTransaction, run: str) -> list[Lease]:

@@ -74,8 +74,16 @@ class Fleet:
     def run_named(self, word: str) -> list[RunView]:
         """Return the leases of the run of that name, or of the one whose name begins with the word.
 
-        Of several such runs, the only one that has not ended is meant.
+        Of several such runs, the only one that has not ended is meant. `RUN/2` names the second hand of a run.
         """
+        name, slash, number = word.partition("/")
+        if slash:
+            hands = [view for view in self.run_named(name) if str(view.lease.hand + 1) == number]
+            if not hands:
+                raise NotFound(
+                    f"run {printable(name)} has no hand {printable(number)}; to list them: tildone fleet ls --all"
+                )
+            return hands
         views = self.leases.look()
         names = {view.lease.run for view in views}
         found = {word} if word in names else {name for name in names if name.startswith(word)}

@@ -20,6 +20,7 @@ from tildone.base import UsageError, distribution, value
 from tildone.base.files import read_text, write_text
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import is_secret
+from tildone.fleet.agent_reports import ReadReport, no_report
 from tildone.plan.names import provider_family
 from tildone.plan.runs import ASK_VARIABLE, CHECKPOINT_VARIABLE
 
@@ -61,12 +62,13 @@ class AgentContext:
 class AgentLaunch:
     """How an agent is started: its command line, and its whole environment, to which the lease is added.
 
-    One that `stops_early` ends at its first stop, also if tasks are open.
+    One that `stops_early` ends at its first stop, also if tasks are open. `report` reads its output.
     """
 
     arguments: tuple[str, ...]
     environ: Mapping[str, str]
     stops_early: bool = False
+    report: ReadReport = no_report
 
 
 PROVIDERS = {

@@ -577,21 +577,18 @@ class FleetNow:
     size: int
 
 
-def fleet_families(fleet: FleetNow, questions: int) -> list[Family]:
-    """Return the gauges of a fleet. `questions` are those in the store, beside those of the runs."""
+def fleet_families(fleet: FleetNow) -> list[Family]:
     states = Counter(_state(lease, fleet.now) for lease in fleet.leases)
     workers = Counter(_worker_state(worker, fleet) for worker in fleet.workers)
     queued = (lease for lease in fleet.leases if _state(lease, fleet.now) == QUEUED)
     longest = max((fleet.now - max(lease.since, lease.not_before) for lease in queued), default=0)
     slots = sum(worker.slots for worker in fleet.workers if _worker_state(worker, fleet) != SILENT)
-    asked = questions + sum(len(lease.questions) for lease in fleet.leases)
     return [
         _by_label("tildone_runs", "Hands of runs that have not ended.", "state", STATES, states),
         _by_label("tildone_workers", "Workers.", "state", WORKER_STATES, workers),
         _gauge("tildone_slots", "Slots of the workers that are not silent.", slots),
         _gauge("tildone_slots_used", "Slots in use.", states[RUNNING]),
         _gauge("tildone_queue_oldest_seconds", "The longest wait for a worker so far.", max(longest, 0) / 1000),
-        _gauge("tildone_questions", "Questions that wait for a person.", asked),
         _gauge("tildone_store_bytes", "Size of the store.", fleet.size),
     ]
 
@@ -607,11 +604,12 @@ def counter_families(counts: Mapping[Key, float]) -> list[Family]:
     return families
 
 
-def session_families(states: Mapping[str, int], questions: int | None) -> list[Family]:
-    found = [_by_label("tildone_sessions", "Plans in the store.", "state", tuple(states), states)]
-    if questions is not None:
-        found.append(_gauge("tildone_questions", "Questions that wait for a person.", questions))
-    return found
+def session_families(states: Mapping[str, int], questions: int) -> list[Family]:
+    """Return the gauges of sessions. `questions` are those of agents and of runs."""
+    return [
+        _by_label("tildone_sessions", "Plans in the store.", "state", tuple(states), states),
+        _gauge("tildone_questions", "Questions that wait for a person.", questions),
+    ]
 
 
 def _state(lease: Lease, now: int) -> str:

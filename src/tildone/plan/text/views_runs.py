@@ -36,6 +36,8 @@ def describe_run_fact(fact: RunFact) -> str:
             return f"answered “{_text(text)}” to {run}"
         case runs.CommandRefused(text=text, why=why, by=by):
             return _because(f"was refused “{_text(text)}” in {run}{f' by {_text(by)}' if by else ''}", why)
+        case runs.AgentEnded():
+            return f"ended in {run}"
         case runs.Kept(ref=ref, commit=commit):  # exhaustive
             return f"kept the files of {run} as {_text(commit[:SHORT_COMMIT])} in {_text(ref)}"
 

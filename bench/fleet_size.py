@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.fleet import drained, idle_workers, prepared
 from bench.measure import Amount, Row
-from tests.stores.postgres import running_server
+from tests.stores.postgres import Server, running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.fleet.engine import DBOS, TABLE
 
@@ -30,28 +30,29 @@ def rows(_folder: Path, *sizes: int, idle_seconds: float) -> Iterator[Amount | R
     """Measure fleets of these sizes, idle for that many seconds, and with runs."""
     missing = why_not() or ("" if find_spec("dbos") else "dbos is not installed: pip install 'tildone[fleet]'")
     for size in sizes:
+        names = {engine: f"fleet: {size} idle workers, {engine}:" for engine in IDLE}
+        run = f"fleet: a run, {size} workers, {DBOS}"
         if missing:
-            yield from _rows(size, {}, missing)
+            for name in names.values():
+                yield Amount(f"{name} transactions", "a second", skipped=missing)
+                yield Amount(f"{name} connections", "connections", skipped=missing)
+            yield Row(run, TABLE, AIM, skipped=missing)
             continue
+        took = dict[str, float]()
         with running_server(f"max_connections={size * 2 * IDLE[DBOS][1] + MORE_CONNECTIONS}") as server:
-            measured = {}
-            for engine in IDLE:
+            for engine, name in names.items():
+                rate, connections = _idle(server, engine, size, idle_seconds)
+                yield Amount(f"{name} transactions", "a second", rate, IDLE[engine][0] * size)
+                yield Amount(f"{name} connections", "connections", connections, IDLE[engine][1] * size)
                 with server.database() as address:
-                    prepared(engine, address).close()
-                    rate, connections = idle_workers(server, address, idle_seconds, size, SLOTS)[::4]
-                with server.database() as address:
-                    measured[engine] = rate, connections, drained(engine, address, RUNS * size, size, SLOTS)
-        yield from _rows(size, measured)
+                    took[engine] = drained(engine, address, RUNS * size, size, SLOTS)
+        base = f"{TABLE}; {1 / took[DBOS]:,.0f}, {1 / took[TABLE]:,.0f}/s"
+        yield Row(run, base, AIM, took[DBOS], took[TABLE])
 
 
-def _rows(size: int, measured: dict[str, tuple[float, float, float]], skipped: str = "") -> Iterator[Amount | Row]:
-    unknown = 0.0, 0.0, 0.0
-    for engine, most in IDLE.items():
-        for what, amount, limit in zip(
-            ("transactions", "connections"), measured.get(engine, unknown), most, strict=False
-        ):
-            unit = "a second" if what == "transactions" else "connections"
-            yield Amount(f"fleet: {size} idle workers, {engine}: {what}", unit, amount, limit * size, skipped)
-    took, base = (measured.get(engine, unknown)[2] for engine in (DBOS, TABLE))
-    base_name = "" if skipped else f"table; {1 / took:,.0f}, {1 / base:,.0f}/s"
-    yield Row(f"fleet: a run, {size} workers, {DBOS}", base_name or TABLE, AIM, took, base, skipped)
+def _idle(server: Server, engine: str, size: int, seconds: float) -> tuple[float, float]:
+    """Return the transactions a second of idle workers together, and their connections."""
+    with server.database() as address:
+        prepared(engine, address).close()
+        rate, *_, connections = idle_workers(server, address, seconds, size, SLOTS)
+    return rate, connections

@@ -107,7 +107,7 @@ class Heartbeat:
 
 
 class Reaper:
-    """Takes lapsed leases from their owners, queues what is due, and has sent again what the engine has lost.
+    """Takes lapsed leases from their owners, queues what is due, and has the engine drop what was lost.
 
     `on_look` is called at each look, `on_end` with a run that has failed because it was lost too often, `tell` with
     lines for the worker's log.

@@ -31,6 +31,8 @@ from tildone.plan.runs import NewRun
 from tildone.stores import parse_address
 from tildone.stores.leasing import RunLeases, RunLists, lists_of
 
+Process = subprocess.Popen[str]
+
 WORKERS, SLOTS = 2, 50
 BASE = "3 steps of DBOS itself"
 AIM = 1.5
@@ -70,7 +72,7 @@ GROWTH = (
 def rows(folder: Path, runs: int, claims: int, idle_seconds: float) -> Iterator[Row | Amount]:
     """Measure `runs` runs with each engine, that many claims, and idle workers for that many seconds."""
     file = str(folder / "fleet.db")
-    sqlite = _drained(TABLE, file, runs)
+    sqlite = drained(TABLE, file, runs)
     missing = why_not() or (None if find_spec("dbos") else "dbos is not installed: pip install 'tildone[fleet]'")
     if missing:
         yield from _skipped(missing)
@@ -78,11 +80,11 @@ def rows(folder: Path, runs: int, claims: int, idle_seconds: float) -> Iterator[
     with running_server() as server, ExitStack() as databases:
         ours, table, own = (databases.enter_context(server.database()) for _ in range(3))
         base = _own(own, runs)
-        _prepared(DBOS, ours).close()
+        prepared(DBOS, ours).close()
         before = _sizes(ours)
-        yield Row(DRAINED[0], BASE, AIM, _drained(DBOS, ours, runs), base)
+        yield Row(DRAINED[0], BASE, AIM, drained(DBOS, ours, runs), base)
         grown = list(_growth(ours, runs, before))
-        yield Row(DRAINED[1], BASE, AIM, _drained(TABLE, table, runs), base)
+        yield Row(DRAINED[1], BASE, AIM, drained(TABLE, table, runs), base)
         yield Row(DRAINED[2], BASE, AIM, sqlite, base)
         yield claims_row(server, claims)
         for place, address in enumerate((ours, table, file)):
@@ -98,13 +100,13 @@ def _skipped(why: str) -> Iterator[Row | Amount]:
     yield from (Amount(name, "bytes", skipped=why) for name, _ in GROWTH)
 
 
-def _drained(engine: str, address: str, runs: int) -> float:
-    """Queue runs, let two workers do them, and return the seconds that each took."""
-    store = _prepared(engine, address)
+def drained(engine: str, address: str, runs: int, count: int = WORKERS, slots: int = SLOTS) -> float:
+    """Queue runs, let workers do them, and return the seconds that each took."""
+    store = prepared(engine, address)
     lists = lists_of(store)
     assert lists is not None
     _queue(run_leases(store), runs)
-    with _workers("runs", address) as workers:
+    with _workers("runs", address, count, slots) as workers:
         begun = perf_counter()
         _go(workers)
         until = begun + SECONDS
@@ -116,7 +118,7 @@ def _drained(engine: str, address: str, runs: int) -> float:
     return taken / runs
 
 
-def _prepared(engine: str, address: str) -> Store:
+def prepared(engine: str, address: str) -> Store:
     """Open a store, and prepare it for an engine."""
     store = store_at(address)
     prepare_engine(engine, parse_address(address))
@@ -175,7 +177,7 @@ def _growth(address: str, runs: int, before: Sequence[int]) -> Iterator[Amount]:
     forget_attempts(DBOS, parse_address(address), done)
     _sizes(address)
     store.close()
-    _drained(DBOS, address, runs)
+    drained(DBOS, address, runs)
     twice = _sizes(address)
     grown = [after - size for after, size in zip(once, before, strict=True)]
     # The log stays: a run that has ended is part of its plan.
@@ -186,23 +188,35 @@ def _growth(address: str, runs: int, before: Sequence[int]) -> Iterator[Amount]:
 
 def _idle(server: Server | None, place: int, address: str, seconds: float) -> Iterator[Amount]:
     """What a worker costs that has nothing to do."""
+    amounts = idle_workers(server, address, seconds)
+    for (what, unit, most), amount in zip(IDLE, amounts, strict=True):
+        if (limit := most[place]) is not None:
+            yield Amount(_idle_name(place, what), unit, amount, limit)
+
+
+def idle_workers(
+    server: Server | None, address: str, seconds: float, count: int = 1, slots: int = SLOTS
+) -> tuple[float, ...]:
+    """What workers cost together that have nothing to do: the amounts of `IDLE`."""
     database = database_of(address)
-    with _workers("idle", address, 1) as [worker]:
+    with _workers("idle", address, count, slots) as workers:
         sleep(seconds / 2)
-        before, used, begun = _statistics(server, database), _cpu_seconds(worker.pid), perf_counter()
+        before, used, begun = _statistics(server, database), _cpu_seconds(workers), perf_counter()
         sleep(seconds)
         taken = perf_counter() - begun
         after = _statistics(server, database)
-        cpu = (_cpu_seconds(worker.pid) - used) / taken * 100
-        status = Path(f"/proc/{worker.pid}/status").read_text(encoding="utf-8").splitlines()
-        facts = {line.partition(":")[0]: line.split()[1] for line in status if line.startswith(("VmRSS", "Threads"))}
-        worker.terminate()
-        worker.wait()
-    rate = (after[0] - before[0]) / taken
-    amounts = (rate, cpu, int(facts["VmRSS"]) / 1024, int(facts["Threads"]), after[1])
-    for (what, unit, most), amount in zip(IDLE, amounts, strict=True):
-        if (limit := most[place]) is not None:
-            yield Amount(_idle_name(place, what), unit, float(amount), limit)
+        cpu = (_cpu_seconds(workers) - used) / taken * 100
+        memory, threads = (sum(figures) for figures in zip(*map(_size, workers), strict=True))
+        for worker in workers:
+            worker.terminate()
+    return (after[0] - before[0]) / taken, cpu, memory / 1024, threads, after[1]
+
+
+def _size(worker: Process) -> tuple[int, int]:
+    """The resident memory of a worker in kB, and its threads."""
+    status = Path(f"/proc/{worker.pid}/status").read_text(encoding="utf-8").splitlines()
+    facts = {line.partition(":")[0]: line.split()[1] for line in status if line.startswith(("VmRSS", "Threads"))}
+    return int(facts["VmRSS"]), int(facts["Threads"])
 
 
 def _idle_name(place: int, what: str) -> str:
@@ -217,18 +231,22 @@ def _statistics(server: Server | None, database: str) -> tuple[int, int]:
     return int(count), int(connections)
 
 
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _cpu_seconds(workers: Sequence[Process]) -> float:
+    """The time of processors that workers have used."""
+    ticks = 0
+    for worker in workers:
+        fields = Path(f"/proc/{worker.pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def _workers(kind: str, address: str, count: int = WORKERS) -> Iterator[Sequence[subprocess.Popen[str]]]:
+def _workers(kind: str, address: str, count: int = WORKERS, slots: int = SLOTS) -> Iterator[Sequence[Process]]:
     """Start workers, and wait until they are ready. They end with the block."""
     with ExitStack() as running:
         workers = []
         for number in range(count):
-            command = [sys.executable, "-m", "bench.fleet_worker", kind, address, f"here/{number}/b", str(SLOTS)]
+            command = [sys.executable, "-m", "bench.fleet_worker", kind, address, f"here/{number}/b", str(slots)]
             pipe = subprocess.PIPE
             workers.append(running.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)))
         for worker in workers:
@@ -237,7 +255,7 @@ def _workers(kind: str, address: str, count: int = WORKERS) -> Iterator[Sequence
         yield workers
 
 
-def _go(workers: Sequence[subprocess.Popen[str]]) -> None:
+def _go(workers: Sequence[Process]) -> None:
     for worker in workers:
         assert worker.stdin is not None
         print("go", file=worker.stdin, flush=True)

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from tildone.app.opening import run_leases, store_at
 from tildone.base.ids import id_maker, now
 from tildone.fleet.engines import engine_for
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.upkeep import Reaper, Slots
 from tildone.fleet.worker import Worker
 from tildone.plan.runs import Claimer, Kept, Lease, WorkOutcome
@@ -26,6 +26,7 @@ from tildone.stores import parse_address
 TASKS, ENTRIES = 3, 2
 COMMIT = "0" * 40
 OWN_QUEUE, OWN_JOB = "own", "job"
+POLL_SECONDS = 0.2
 
 
 def runs(address: str, name: str, slots: int) -> None:
@@ -66,7 +67,7 @@ def own(address: str, name: str, slots: int) -> None:
     # Late, so that the other kinds measure their own memory.
     from dbos import DBOS  # noqa: PLC0415  see above
 
-    from tildone.fleet.dbos_engine import POLL_SECONDS, EngineTables  # noqa: PLC0415  the same
+    from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  the same
 
     tables = EngineTables(address)
     DBOS(config=tables.config(name))

@@ -48,6 +48,7 @@ GROUPS = (
     Group("checks", (30, 50, 50_000), (1, 2, 20)),
     Group("supervisor", (30,), (1,)),
     Group("fleet", (1_000, 800), (4, 8), options={"idle_seconds": 20}, quick_options={"idle_seconds": 1}),
+    Group("fleet_size", (10, 100), (2,), options={"idle_seconds": 20}, quick_options={"idle_seconds": 1}),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
     Group("mcp", (1000, 15), (3, 1)),

@@ -1,8 +1,9 @@
 """A worker without agents, run as a program: STORE WORKER SLOTS [LABEL…]. Its engine is that of the settings.
 
 It prints a line for each run that it begins: the run, the hand, the attempt and the epoch. Commands on its input:
-`end RUN` ends a run, `refuse RUN` refuses one, `busy` takes nothing until `free`, `tidy` has the engine tidy up, and
-`close` begins nothing more. It ends with its input.
+`end RUN` ends a run, `refuse RUN` refuses one, `busy` takes nothing until `free`, `tidy` has the engine tidy up,
+`count LOOKS` counts the transactions of DBOS while it looks for queues so often, and `close` begins nothing more. It
+ends with its input.
 """
 
 import sys
@@ -72,8 +73,34 @@ class Program:
         elif word == "tidy":
             engine.upkeep((), tidies=True)
             print("tidied", flush=True)
+        elif word == "count":
+            print("counted", transactions(engine, int(run)), flush=True)
         else:
             self.busy = word == "busy"
+
+
+def transactions(engine: Engine, looks: int) -> int:
+    """Count the transactions of DBOS from one of its looks for queues, which it takes once a second, to a later one."""
+    # Late, because the other engine needs neither.
+    from sqlalchemy import event  # noqa: PLC0415  see above
+
+    from tildone.fleet.dbos_engine import DbosEngine  # noqa: PLC0415  see above
+
+    assert isinstance(engine, DbosEngine)
+    begun: list[object] = []
+    looked: list[int] = []
+    ended = Event()
+
+    def executed(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        if "queues" in statement:
+            looked.append(len(begun))
+            if len(looked) > looks:
+                ended.set()
+
+    event.listen(engine.tables.pool, "begin", begun.append)
+    event.listen(engine.tables.pool, "before_cursor_execute", executed)
+    ended.wait()
+    return looked[looks] - looked[0]
 
 
 def main(store: str, worker: str, slots: str, *labels: str) -> None:

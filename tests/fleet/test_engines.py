@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.fleet.drills.faults import INTERNAL_QUEUE
 from tests.fleet.drills.places import kill_server
 from tests.plans import plan_of
 from tests.stores.leases import fleet_on_sqlite
@@ -26,7 +27,6 @@ from tildone.fleet.engine import DBOS, TABLE, TableEngine
 from tildone.fleet.engines import prepare_engine
 from tildone.log.settings import FleetSettings, ProviderLimit
 from tildone.plan.events import PlanChanged
-from tildone.plan.lists import WorkerInfo
 from tildone.plan.runs import Claimer, Lease, LeaseRequest, LeaseState, NewRun, RunLost, Work
 from tildone.stores import parse_address
 from tildone.stores.leasing import RunLeases
@@ -132,7 +132,7 @@ class EngineFleet:
         """Cancel and resume an attempt, as an operator of the engine may do."""
         if self.engine == DBOS:
             self.client.cancel_workflow(f"{run}.0.{attempt}")
-            self.client.resume_workflow(f"{run}.0.{attempt}", queue_name=self.workers[0].name)
+            self.client.resume_workflow(f"{run}.0.{attempt}")
 
     def wipe(self) -> None:
         """Empty the tables of the engine."""
@@ -140,9 +140,9 @@ class EngineFleet:
             tables = "workflow_status, workflow_input, workflow_output, operation_outputs, queues, application_versions"
             truncate(self.address, ", ".join(f"tildone_dbos.{name}" for name in tables.split(", ")))
 
-    def leave(self, lease: Lease, queue: str, version: str) -> None:
-        """Leave the attempt of a lease in a queue, as a worker of another version of tildone has sent it."""
-        self._enqueue(lease, lease.attempt, f"{lease.run}.{lease.hand}.{lease.attempt}", queue, version)
+    def leave(self, lease: Lease) -> None:
+        """Leave the attempt of a lease, as a worker of another version of tildone has."""
+        self._enqueue(lease, lease.attempt, f"{lease.run}.{lease.hand}.{lease.attempt}", version="0")
 
     def attempts(self) -> dict[str, str]:
         """Return the states of the attempts that DBOS has stored, by name."""
@@ -152,9 +152,10 @@ class EngineFleet:
         """Return whether the engine has begun, or refused, all that it was given."""
         return self.engine != DBOS or not self.client.list_workflows(status="ENQUEUED", limit=1)
 
-    def _enqueue(self, lease: Lease, attempt: int, name: str, queue: str = "", version: str | None = None) -> None:
+    def _enqueue(self, lease: Lease, attempt: int, name: str, version: str | None = None) -> None:
+        """Put an attempt into the one queue that DBOS reads in every worker: its own, for what is resumed."""
         if self.engine == DBOS:
-            options = {"workflow_name": "attempt", "queue_name": queue or self.workers[0].name, "workflow_id": name}
+            options = {"workflow_name": "attempt", "queue_name": INTERNAL_QUEUE, "workflow_id": name}
             options |= {"app_version": version} if version else {}
             self.client.enqueue(options, lease.run, lease.hand, attempt)
 
@@ -264,21 +265,6 @@ def test_an_attempt_that_does_not_count_does_not_begin(fleet: EngineFleet, worke
     fleet.end(run)
 
     assert [entry[2] for entry in fleet.begun(run)] == ["1", str(epoch)]
-
-
-def test_a_lost_dispatch_is_sent_anew(fleet: EngineFleet, worker: EngineWorker) -> None:
-    worker.tell("busy")
-    run = fleet.add()
-    fleet.leases.dispatch(Claimer("gone/1/a"), 1)
-    configure(fleet, SHORT)
-    worker.tell("free")
-
-    until(lambda: run in worker.begun)
-    configure(fleet, LONG)
-    attempt = fleet.lease(run).attempt
-    fleet.end(run)
-
-    assert attempt == (2 if fleet.engine == DBOS else 1)
 
 
 def test_the_tables_of_the_engine_may_be_emptied(fleet: EngineFleet, worker: EngineWorker) -> None:
@@ -414,48 +400,68 @@ def dbos_fleet(server: Server) -> Iterator[EngineFleet]:
 
 
 def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(dbos_fleet: EngineFleet) -> None:
-    """It held one run, and had sent another. The rows of its version of tildone are begun by nobody."""
-    dead, (held, sent) = Claimer("gone/1/a"), (dbos_fleet.add(), dbos_fleet.add())
-    left = dbos_fleet.leases.dispatch(dead, 2)
-    assert dbos_fleet.leases.take(dead, "gone/1/a/1", held, 0, 1)
+    """The row of its version of tildone is begun by nobody, and is cancelled."""
+    dead, run = Claimer("gone/1/a"), dbos_fleet.add()
+    [left] = dbos_fleet.leases.claim(dead, ["gone/1/a/1"])
 
-    with dbos_fleet.worker(2) as one, dbos_fleet.worker(2):
-        for lease in left:
-            dbos_fleet.leave(lease, one.name, version="0")
-        # Only now, because a row that comes after the lease has lapsed is not withdrawn.
+    with dbos_fleet.worker(2), dbos_fleet.worker(2):
+        dbos_fleet.leave(left)
+        # Only now, because a row that comes after the lease has lapsed is not cancelled.
         configure(dbos_fleet, SHORT)
         execute(dbos_fleet.address, "UPDATE tildone.leases SET until = 1 WHERE owner IS NOT NULL")
-        until(lambda: dbos_fleet.begun(held) and dbos_fleet.begun(sent))
+        until(lambda: dbos_fleet.begun(run))
         configure(dbos_fleet, LONG)
-        dbos_fleet.end(held, sent)
-        withdrawn = dbos_fleet.attempts()
+        dbos_fleet.end(run)
+        attempts = dbos_fleet.attempts()
 
-    assert [withdrawn[f"{run}.0.1"] for run in (held, sent)] == ["CANCELLED"] * 2
-    assert [len(dbos_fleet.begun(run)) for run in (held, sent)] == [1, 1]
-    assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in dbos_fleet.begun(run))
+    assert attempts[f"{run}.0.1"] == "CANCELLED"
+    assert [attempt for _, attempt, _ in dbos_fleet.begun(run)] == ["2"]
     with closing(store_at(dbos_fleet.address)) as store:
-        lost = [sum(isinstance(event.fact, RunLost) for event in store.events(run)) for run in (held, sent)]
-    assert lost == [1, 0]
+        assert sum(isinstance(event.fact, RunLost) for event in store.events(run)) == 1
 
 
-def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(dbos_fleet: EngineFleet) -> None:
+def test_attempts_that_do_not_count_are_removed(dbos_fleet: EngineFleet) -> None:
     with dbos_fleet.worker(2) as worker:
         ended, living = dbos_fleet.add(), dbos_fleet.add()
         until(lambda: {ended, living} <= set(worker.begun))
         dbos_fleet.end(ended)
         until(lambda: dbos_fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
-        for queue in ("gone/2/b", "other/3/c"):
-            dbos_fleet.client.register_queue(queue)
-        dbos_fleet.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
-        dbos_fleet.leases.beat(WorkerInfo("other/3/c", "other", 3))
+        dbos_fleet.leave(Lease("deleted", 0, "plan"))
         worker.tell("tidy")
         until(lambda: "tidied" in worker.lines)
-        attempts, queues = dbos_fleet.attempts(), {queue.name for queue in dbos_fleet.client.list_queues()}
+        attempts = dbos_fleet.attempts()
         dbos_fleet.end(living)
 
     assert attempts == {f"{living}.0.1": "PENDING"}
-    assert queues == {worker.name, "other/3/c"}
     assert dbos_fleet.lease(living).state is LeaseState.DONE
+
+
+def test_a_run_goes_on_although_its_attempt_cannot_be_stored(dbos_fleet: EngineFleet) -> None:
+    with dbos_fleet.worker(1) as worker:
+        execute(dbos_fleet.address, "ALTER TABLE tildone_dbos.workflow_status RENAME TO gone")
+        run = dbos_fleet.add()
+        until(lambda: run in worker.begun)
+        dbos_fleet.end(run)
+        execute(dbos_fleet.address, "ALTER TABLE tildone_dbos.gone RENAME TO workflow_status")
+        later = dbos_fleet.add()
+        until(lambda: later in worker.begun)
+        dbos_fleet.end(later)
+        until(lambda: dbos_fleet.attempts().get(f"{later}.0.1") == "SUCCESS")
+
+    assert f"{run}.0.1" not in dbos_fleet.attempts()
+
+
+LOOKS, MOST = 3, 10
+
+
+def test_an_idle_worker_has_few_transactions_of_dbos(dbos_fleet: EngineFleet) -> None:
+    """They are counted from one of its looks for queues, which it takes once a second, to a later one."""
+    with dbos_fleet.worker(1) as worker:
+        worker.tell("count", str(LOOKS))
+        until(lambda: any(line.startswith("counted") for line in worker.lines))
+
+    [count] = [int(line.split()[1]) for line in worker.lines if line.startswith("counted")]
+    assert LOOKS <= count <= LOOKS * MOST
 
 
 def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_run_are_forgotten(
@@ -465,14 +471,14 @@ def test_old_attempts_are_removed_in_parts_and_all_attempts_of_all_hands_of_a_ru
     monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     dated = "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
     tables = dbos_fleet.tables
-    tables.tidy((), ())
+    tables.tidy(())
     for attempt in range(1, 8):
-        dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
+        dbos_fleet.leave(Lease("r", 0, "plan", attempt=attempt))
     execute(dbos_fleet.address, dated)
-    tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
+    tables.tidy(["r.0.1", "r.0.4", "r.0.7"])
     assert set(dbos_fleet.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
 
     for lease in (Lease("r", 1, "plan", attempt=1), Lease("rr", 0, "plan")):
-        dbos_fleet.leave(lease, "nobody", version="0")
+        dbos_fleet.leave(lease)
     tables.forget([Lease("r", 0, "plan", attempt=7), Lease("r", 1, "plan", attempt=1)])
     assert set(dbos_fleet.attempts()) == {"rr.0.1"}

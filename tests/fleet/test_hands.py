@@ -4,6 +4,7 @@ Real workers with homes of their own, a repository, and workers that are killed 
 """
 
 import random
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
@@ -34,7 +35,9 @@ from tildone.fleet.hands import (
 from tildone.plan.claims import Claim, Claimant
 from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged
 from tildone.plan.model import Plan, Status, Task, flat, numbered
+from tildone.plan.names import FileName
 from tildone.plan.runs import (
+    Asked,
     Claimer,
     Kept,
     Lease,
@@ -146,22 +149,67 @@ def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Cr
         refuse.touch()
 
 
-def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(crew: Crew, tmp_path: Path) -> None:
-    remote = bare(tmp_path, tmp_path / "project")
-    crew.repo = remote.as_uri()
+def conflict(crew: Crew, tmp_path: Path) -> tuple[int, Asked]:
+    """Let two hands change one file at once; return the hand that has to ask, and its question."""
     marks = {n: tmp_path / f"mark{n}" for n in (1, 2)}
     both = "; ".join(map(wait_for, marks.values()))
     each = [shell(f"task {n}", f"{touch(marks[n])}; {both}; echo {n} > parser.py") for n in (1, 2)]
     crew.add_plan(numbered(flat(*each)), hands=2)
     crew.start()
     crew.start()
-    until(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
+    until(lambda: {lease.state for lease in crew.hands()} == {LeaseState.WAITING, LeaseState.DONE})
+    [asking] = [lease.hand for lease in crew.hands() if lease.state is LeaseState.WAITING]
+    [asked] = crew.facts(Asked)
+    return asking, asked
 
-    [note] = [note for task in crew.plan().tasks for note in task.notes]
-    kept = note.rpartition(" ")[2]
-    assert note.startswith("conflict: what hand ")
-    merged, own = (git(remote, "show", f"{branch}:parser.py") for branch in (f"tildone/{crew.run}", kept))
-    assert {merged, own} == {"1", "2"}
+
+@on_both_stores
+def test_what_two_hands_cannot_merge_needs_a_person_and_is_done_when_they_have_merged_it(
+    crew: Crew, tmp_path: Path
+) -> None:
+    asking, asked = conflict(crew, tmp_path)
+    branch, own = f"tildone/{crew.run}", f"tildone/{crew.run}.hand{asking + 1}"
+
+    first, command = asked.text.splitlines()
+    what = (
+        f"what hand {asking + 1} has done conflicts with the branch {branch}, in parser.py; it is on the branch {own}"
+    )
+    assert (asked.kind, first) == ("conflict", what)
+    assert [note for task in crew.plan().tasks for note in task.notes] == [first]
+    assert {git(crew.repo, "show", f"{each}:parser.py") for each in (branch, own)} == {"1", "2"}
+    [report] = tmp_path.glob(f"home*/**/reports/{FileName.of(crew.run, asking)}.md")
+    assert "parser.py" in report.read_text(encoding="utf-8")
+    crew.leases.answer(crew.run, asked.question, "merged", "Ada", "too early")
+    until(lambda: len(crew.facts(Asked)) == 2)
+    until(lambda: crew.hands()[asking].state is LeaseState.WAITING)
+
+    script = command.removeprefix("To merge it: ")
+    identity = "git config user.name Ada; git config user.email ada@localhost"
+    resolved = "(echo both > parser.py; git add .; git commit -qm Both)"
+    words = ["sh", "-c", f"cd {crew.repo}; {identity}; ({script}) || {resolved}"]
+    subprocess.run(words, check=True, capture_output=True)
+    crew.leases.answer(crew.run, asked.question, "merged", "Ada", "merged")
+    until(lambda: {lease.state for lease in crew.hands()} == {LeaseState.DONE})
+
+    assert git(crew.repo, "show", f"{branch}:parser.py") == "both"
+
+
+def test_what_conflicts_is_left_out_if_a_person_says_so(crew: Crew, tmp_path: Path) -> None:
+    remote = bare(tmp_path, tmp_path / "project")
+    crew.repo = remote.as_uri()
+    asking, asked = conflict(crew, tmp_path)
+    branch, own = f"tildone/{crew.run}", f"tildone/{crew.run}.hand{asking + 1}"
+    before = git(remote, "rev-parse", branch)
+    steps = [f"git fetch origin && git switch {branch}", f"git merge origin/{own}", f"git push origin {branch}"]
+    assert asked.text.endswith(f"\nTo merge it: {' && '.join(steps)}")
+
+    crew.leases.answer(crew.run, asked.question, "discard", "Ada", "left out")
+    until(lambda: {lease.state for lease in crew.hands()} == {LeaseState.DONE})
+
+    assert git(remote, "rev-parse", branch) == before
+    assert git(remote, "show", f"{own}:parser.py") != git(remote, "show", f"{branch}:parser.py")
+    why = [fact.why for fact in crew.facts(RunEnded) if fact.hand == asking]
+    assert why == [f"what hand {asking + 1} has done is left out, as Ada decided; it is on the branch {own}"]
 
 
 AFTER = Task("two", number=2, after=(1,))

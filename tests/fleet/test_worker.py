@@ -15,7 +15,7 @@ import pytest
 
 from tests.fleet.agents import processes_of, touch, wait_for
 from tests.fleet.repositories import git, project
-from tests.fleet.workers import Bench
+from tests.fleet.workers import Bench, said
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite
 from tests.suite.waiting import until
@@ -34,7 +34,7 @@ from tildone.fleet.permissions import (
     permitted,
     refused_commands,
 )
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.upkeep import TIDY_SECONDS, Reaper
 from tildone.fleet.worker import Worker
@@ -373,14 +373,17 @@ def test_an_agent_that_fails_five_times_has_failed_and_its_worker_says_so_withou
         lease = bench.becomes(LeaseState.FAILED)
 
     released, [ended] = bench.facts(RunReleased), bench.facts(RunEnded)
-    assert ([fact.fails for fact in released], lease.fails) == ([1, 2, 3, 4], 5)
-    assert {fact.why for fact in released} == {ended.why}
-    why = ended.why.splitlines()
-    assert (why[:2], why[-1], len(why)) == (["the agent ended with exit code 3", "62"], "\x1b[31mred [redacted]", 41)
-    lines = capsys.readouterr().err.splitlines()
+    assert ([fact.fails for fact in released], lease.fails) == ([1, 2, 3, 4], 4)
+    first, *why = ended.why.splitlines()
+    assert first == "the agent ended with exit code 3; it was tried 5 times"
+    assert (why[0], why[-1], len(why)) == ("62", "\x1b[31mred [redacted]", 40)
+    assert {fact.why for fact in released} == {"\n".join(["the agent ended with exit code 3", *why])}
+    lines = said(capsys.readouterr().err)
     assert lines[0].startswith(f"worker {worker.id} takes runs: 1 slot. It permits no command: use --allow PATTERN. ")
     assert lines[1] == f"run {bench.run}: begun, attempt 1"
-    assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
+    again = f"run {bench.run} is queued again: the agent ended with exit code 3: ␛[31mred [redacted]; next try at "
+    tries = [line.rpartition(" (")[2] for line in lines if line.startswith(again)]
+    assert tries == [f"{number} of 5)" for number in range(2, 6)]
     assert any(line.startswith("stopping ") for line in lines)
     assert "\x1b" not in "".join(lines)
 
@@ -424,7 +427,7 @@ def test_a_worker_says_what_it_takes_and_finishes(
 
     # It begins in a thread of its own.
     begun = f"run {bench.run}: begun, attempt 1"
-    lines = capsys.readouterr().err.splitlines()
+    lines = said(capsys.readouterr().err)
     assert begun in lines
     assert [line for line in lines if line != begun] == [
         f"worker {worker.id} takes runs: 2 slots, labels a, gpu. Ctrl-C once: it finishes; twice: it stops.",
@@ -448,7 +451,7 @@ def test_the_hands_of_a_run_are_told_apart_in_lines_of_one_piece(bench: Bench, m
         until(lambda: not any(view.lease.state.is_active for view in bench.leases.look(bench.run)))
 
     assert [view.lease.state for view in bench.leases.look(bench.run)] == [LeaseState.FAILED] * 2
-    assert expected <= set(written)
+    assert {f"{line}\n" for text in written for line in said(text)} >= expected
     assert all(text.endswith("\n") for text in written)
 
 
@@ -458,7 +461,7 @@ def test_a_worker_says_once_that_the_store_fails_and_works_again(
     lines: list[str] = []
 
     def has_said(words: str) -> bool:
-        lines.extend(capsys.readouterr().err.splitlines())
+        lines.extend(said(capsys.readouterr().err))
         return any(words in line for line in lines)
 
     bench.store.close()

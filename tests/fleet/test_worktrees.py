@@ -300,7 +300,7 @@ def shared(repository: Repository, worktree: Worktree, tip: str = "", own: str =
     """Keep what a hand has done, and merge it; return the commit, and whether it is merged."""
     tree = Git(worktree.folder)
     commit = chained(tree, tip or tree.run("rev-parse", "HEAD"), "a task")
-    return commit, share(repository, worktree, commit, own, held)
+    return commit, not share(repository, worktree, commit, own, held)
 
 
 def test_what_is_left_is_committed_and_pushed(begun: Begun, project: Path, bare: Path) -> None:
@@ -391,7 +391,7 @@ def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: 
         if len(calls) == 1:
             shared(repository, second)
 
-    assert share(repository, first, commit, "tildone/own", other_is_faster)
+    assert share(repository, first, commit, "tildone/own", other_is_faster) == ()
     assert len(calls) == 2
     assert git(project, "ls-tree", "--name-only", BRANCH).split() == [".gitignore", "a.py", "b.py", *SOURCES]
 

@@ -1,6 +1,7 @@
 """Workers in threads or as processes, whose agents are shell commands, for tests."""
 
 import os
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.base import replace
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.fleet.workspaces import lost_tasks
 from tildone.log.settings import FleetSettings
@@ -146,6 +147,13 @@ class Crew(Bench):
             process.kill()
             process.wait()
         self.store.close()
+
+
+def said(text: str) -> list[str]:
+    """Return the lines of a worker without the times in front."""
+    lines = text.splitlines()
+    assert all(re.match("[0-9]{2}:[0-9]{2}:[0-9]{2} ", line) for line in lines), lines
+    return [line.partition(" ")[2] for line in lines]
 
 
 def shell(text: str, script: str, after: tuple[int, ...] = ()) -> Task:

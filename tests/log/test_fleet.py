@@ -13,7 +13,6 @@ from tests.plans import plan_of
 from tildone.base import UsageError, replace
 from tildone.log.cron import next_time, parse_cron
 from tildone.log.lease_rules import (
-    MAX_FAILS,
     Moment,
     Step,
     admitted,
@@ -21,6 +20,7 @@ from tildone.log.lease_rules import (
     leases_in,
     resent,
     resumed,
+    stop_requested,
     why_lapsed,
     without_delay,
 )
@@ -50,6 +50,7 @@ from tildone.plan.runs import (
     LeaseRequest,
     LeaseState,
     NewRun,
+    Published,
     RunEnded,
     RunFact,
     RunFence,
@@ -173,22 +174,37 @@ def test_only_an_attempt_that_has_not_begun_is_given_up_and_one_that_waits_is_ha
     assert without_delay(replace(HELD, not_before=9), 8) is None
 
 
-def test_the_last_attempt_that_fails_ends_the_run_as_a_person_has_asked() -> None:
-    cancelled = LeaseState.CANCELLED
-    states = {
-        LeaseRequest.NOTHING: LeaseState.FAILED,
-        LeaseRequest.PAUSE: LeaseState.FAILED,
-        LeaseRequest.CANCEL: cancelled,
-        LeaseRequest.CANCEL_NOW: cancelled,
-    }
-    for ask, state in states.items():
-        held = replace(HELD, fails=MAX_FAILS - 1, request=ask)
-
-        step = closed(held, held.fence, WorkOutcome.RETRY, "exit 1", 5)
+def test_a_failed_attempt_is_repeated_later_and_later_unless_a_person_has_asked_for_its_end() -> None:
+    delays = [20_000, 40_000, 80_000, 160_000, 320_000, 640_000, 900_000, 900_000]
+    for fails, delay in enumerate(delays):
+        step = closed(replace(HELD, fails=fails), HELD.fence, WorkOutcome.RETRY, "exit 1", 5)
 
         assert step is not None
-        assert (step.lease.state, step.lease.fails, step.lease.epoch) == (state, MAX_FAILS, held.epoch + 1)
-        assert step.facts == (RunEnded("r1", 0, held.epoch + 1, state, "exit 1", MAX_FAILS),)
+        assert (step.lease.state, step.lease.fails, step.lease.not_before) == (LeaseState.OPEN, fails + 1, delay + 5)
+    for ask in (LeaseRequest.CANCEL, LeaseRequest.CANCEL_NOW):
+        step = closed(replace(HELD, request=ask), HELD.fence, WorkOutcome.RETRY, "exit 1", 5)
+
+        assert step is not None
+        assert step.facts == (RunEnded("r1", 0, HELD.epoch + 1, LeaseState.CANCELLED, "exit 1", 1),)
+
+
+def test_the_end_of_a_run_has_what_was_published() -> None:
+    made = Published("c0ffee", "ba5e", 3, 20, 4)
+
+    step = closed(HELD, HELD.fence, WorkOutcome.DONE, "", 5, made)
+
+    assert step is not None
+    assert step.facts == (RunEnded("r1", 0, HELD.epoch, LeaseState.DONE, "", 0, "c0ffee", "ba5e", 3, 20, 4),)
+
+
+def test_a_run_that_has_failed_is_given_up_when_its_end_is_asked_for() -> None:
+    failed = Lease("r1", 0, "plan", state=LeaseState.FAILED, epoch=4, fails=1)
+
+    step = stop_requested(failed, LeaseRequest.CANCEL, "cancelled by Ada", 9)
+
+    assert step.lease == replace(failed, state=LeaseState.CANCELLED, epoch=5, since=9)
+    assert step.facts == (RunEnded("r1", 0, 5, LeaseState.CANCELLED, "cancelled by Ada", 1),)
+    assert stop_requested(failed, LeaseRequest.PAUSE, "", 9) == Step(failed)
 
 
 def test_a_run_with_an_open_question_waits_for_its_answer_also_after_a_pause() -> None:
@@ -412,7 +428,7 @@ def test_neither_a_file_nor_a_lease_nor_a_schedule_has_a_name_that_leads_elsewhe
     for name in [*NO_NAMES, None, "x" * 80]:
         with pytest.raises(UsageError, match="cannot be the name of a file"):
             FileName(name)  # type: ignore[arg-type]  # whatever a row has
-    assert (FileName.of("r1", 0), FileName.of("r" * 64, 63)) == ("r1", f"{'r' * 64}.hand63")
+    assert (FileName.of("r1", 0), FileName.of("r" * 64, 63)) == ("r1", f"{'r' * 64}.hand64")
 
 
 @pytest.mark.parametrize(

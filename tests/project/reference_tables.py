@@ -13,7 +13,7 @@ from tildone.app.who import FORM, IN_SHELLS_OF_AGENTS, QUESTION, WAYS, PersonAct
 from tildone.base import Refused, replace
 from tildone.base.keys import ALL_BINDINGS
 from tildone.log import lease_rules as rules
-from tildone.log.lease_rules import MAX_FAILS, MAX_LOSSES, Moment
+from tildone.log.lease_rules import MAX_LOSSES, Moment
 from tildone.plan.lists import RunView
 from tildone.plan.model import Status
 from tildone.plan.runs import Asked, Lease, LeaseRequest, LeaseState, WorkOutcome
@@ -137,9 +137,6 @@ EVENTS: dict[str, Callable[[Lease], Changed | None]] = {
     "its agent ends, and tasks are open": lambda lease: _closed(lease, WorkOutcome.FAILED),
     "its agent has asked, and ends": lambda lease: _closed(_asking(lease), WorkOutcome.WAITING),
     "its agent fails": lambda lease: _closed(lease, WorkOutcome.RETRY),
-    f"its agent fails, {MAX_FAILS} times": lambda lease: _closed(
-        replace(lease, fails=MAX_FAILS - 1), WorkOutcome.RETRY
-    ),
     "`answer`, `approve`": lambda lease: rules.answered(lease, QUESTION, "", "", NOW),
     "`pause`": lambda lease: rules.stop_requested(lease, LeaseRequest.PAUSE, "", NOW),
     "`pause`, and the next task is done": lambda lease: _obeyed(lease, LeaseRequest.PAUSE, WorkOutcome.PAUSED),

@@ -29,7 +29,12 @@ ONCE = "once"
 MAX_EVENTS_READ = 1000
 """Among how many events, the newest first, the text of a question is looked for."""
 
-QUESTION = "question"
+QUESTION, CONFLICT, FAILURE = "question", "conflict", "failure"
+MERGED, DISCARD = "merged", "discard"
+"""The answers to a conflict: a person has merged the branches, or what the agent has done is left out."""
+
+RETRY, CANCEL = "retry", "cancel"
+"""What can be requested of a run that has failed."""
 
 
 @value
@@ -181,6 +186,10 @@ def is_denial(answer: str) -> bool:
 
 def offered_answers(question: OpenQuestion) -> Sequence[str]:
     """Return the answers that a question in the log offers; none if any text answers it."""
+    if question.kind == CONFLICT:
+        return MERGED, DISCARD
+    if question.kind == FAILURE:
+        return RETRY, CANCEL
     return (YES, NO) if question.is_permission else ()
 
 

@@ -152,7 +152,10 @@ def open_session(
         # Others use a store with users, too, on their machines.
         source=person_here(settings, opened) if opened.user else "",
         # Nobody is there to say what may go on without a step that waits.
-        in_order=bool(os.environ.get("TILDONE_LEASE")),
+        in_order=bool(lease := os.environ.get("TILDONE_LEASE")),
+        completed=(lambda event: _wait_until_kept(opened, settings.session, event))
+        if lease and os.environ.get("TILDONE_CHECKPOINTS")
+        else None,
     )
     return Session(
         opened,
@@ -166,6 +169,18 @@ def open_session(
         reader=reader,
         parts=parts,
     )
+
+
+KEPT_SECONDS = 10.0
+"""How long an agent of a fleet waits until its worker has kept the files of a task that is done."""
+
+
+def _wait_until_kept(store: Store, session: str, event: str) -> None:
+    from tildone.app.checkpoints import wait_until_kept
+
+    held = _fence()
+    if held is not None:
+        wait_until_kept(store, session, held, event, KEPT_SECONDS)
 
 
 def agent_claims(settings: Settings) -> AgentClaims:

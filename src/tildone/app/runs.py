@@ -5,21 +5,36 @@ changed about runs is found by their sessions, because nearly every change of a 
 Requests of persons do not; they change the revision of the fleet.
 """
 
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
+from itertools import islice
 from threading import Lock
 
-from tildone.app.answering import OpenQuestion, logged_questions, offered_answers
-from tildone.app.settings import Settings
+from tildone.app.answering import (
+    CANCEL,
+    FAILURE,
+    MAX_EVENTS_READ,
+    RETRY,
+    OpenQuestion,
+    logged_questions,
+    offered_answers,
+)
+from tildone.app.settings import Settings, data_folder
+from tildone.app.settings_file import fleet_config
 from tildone.app.who import PersonAct, check_outside_runs, check_person
 from tildone.base import NotFound, Refused, replace, value
 from tildone.log.needs import Need
 from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.plan.lists import RunView, WorkerInfo
-from tildone.plan.runs import Lease, LeaseRequest, LeaseState
+from tildone.plan.lists import FIRST, RunGroup, RunView, WorkerInfo
+from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, is_of
 from tildone.stores.leasing import RunLeases, RunLists
+
+MAX_FAILURES = 200
+"""How many of the runs that have failed need a person, the newest first."""
 
 MAX_SESSIONS_READ = 500
 """If more sessions have changed at once, their runs are not told one by one."""
@@ -27,6 +42,11 @@ MAX_SESSIONS_READ = 500
 NEVER = 2**62
 SHOWN_MS = 86_400_000
 """For how long a worker that is lost is shown, unless it still holds a lease."""
+
+
+def fleet_home(settings: Settings) -> str:
+    """Return the folder of the files of runs on this machine: working trees, outputs and reports."""
+    return fleet_config(dict(settings.fleet)).worktrees or os.path.join(data_folder(os.environ), "fleet")
 
 
 class WorkerState(Enum):
@@ -113,8 +133,30 @@ class FleetIndex:
                 before = head, logged_questions(self._store, lease.session, lease.run, lease.questions)
             texts[lease.run, lease.hand] = before
             found |= {f"{lease.run}:{each.id}": RunAsked(each, lease) for each in before[1]}
+        for lease in self._failures():
+            head = self._store.session_head(lease.session).head
+            before = self._texts.get((lease.run, lease.hand))
+            if before is None or before[0] != head:
+                why = why_failed(self._store, lease)
+                before = head, [OpenQuestion(lease.run, FAILURE, FAILURE, why, since=lease.since)]
+            texts[lease.run, lease.hand] = before
+            found.setdefault(f"{lease.run}:{FAILURE}", RunAsked(before[1][0], lease))
         self.asked, self._texts = found, texts
         return [_need(name, each) for name, each in found.items()]
+
+    def _failures(self) -> list[Lease]:
+        """Return the leases of runs that have failed, and that no newer run has replaced."""
+        failed = [view.lease for view in self.lists.page(RunGroup.FAILED, FIRST, MAX_FAILURES)]
+        if not failed:
+            return []
+        others = [view.lease for view in self.lists.of_sessions(list({lease.session for lease in failed}))]
+        last = {schedule.name: schedule.last for schedule in self.leases.schedules()}
+        replaced = replaced_runs([*failed, *others])
+        return [
+            lease
+            for lease in failed
+            if lease.run not in replaced and last.get(schedule_of(lease.run), lease.run) == lease.run
+        ]
 
     def refresh(self, sessions: Collection[str], *, detailed: bool) -> FleetChange:
         """Read what has changed. `sessions` have changed; only if `detailed`, their runs are read.
@@ -183,6 +225,35 @@ class FleetIndex:
         return before.seen if before and before.worker.seen == worker.seen else worker.seen + behind
 
 
+def why_failed(store: Store, lease: Lease) -> str:
+    """Return why a run has failed, as the log of its plan has it."""
+    for event in islice(store.history(lease.session), MAX_EVENTS_READ):
+        if isinstance(event.fact, RunEnded) and is_of(event.fact, lease):
+            return event.fact.why or "it has failed"
+    return "it has failed"
+
+
+_OF_SCHEDULE = re.compile(r"(.+)-[0-9]{8}-[0-9]{4}-[0-9a-z]{6}")
+
+
+def schedule_of(run: str) -> str:
+    """Return the name of the schedule that has queued a run; empty if none has."""
+    match = _OF_SCHEDULE.fullmatch(run)
+    return match[1] if match else ""
+
+
+def replaced_runs(leases: Iterable[Lease]) -> set[str]:
+    """Return the runs of whose plan, or schedule, there is a newer run: their failures need nobody any more."""
+    newest: dict[str, Lease] = {}
+    found = set[str]()
+    for lease in sorted(leases, key=lambda lease: (lease.made, lease.run)):
+        line = schedule_of(lease.run) or lease.session
+        if line in newest and newest[line].run != lease.run:
+            found.add(newest[line].run)
+        newest[line] = lease
+    return found
+
+
 def _need(name: str, asked: RunAsked) -> Need:
     question, lease = asked.question, asked.lease
     options = tuple(offered_answers(question))
@@ -201,9 +272,9 @@ class RunRequest(Enum):
     """What can be requested of a run. The value is its word on every surface."""
 
     PAUSE = "pause"
-    CANCEL = "cancel"
+    CANCEL = CANCEL
     RESUME = "resume"
-    RETRY = "retry"
+    RETRY = RETRY
 
 
 STOPS = {RunRequest.PAUSE: LeaseRequest.PAUSE, RunRequest.CANCEL: LeaseRequest.CANCEL}
@@ -233,11 +304,13 @@ def check_allowed(settings: Settings, request: RunRequest) -> None:
 def check_state(known: Sequence[Lease], request: RunRequest) -> None:
     """Check that the state of a run, given its leases, lets it be stopped or queued.
 
-    Raises Refused if it has ended already, or is in another state. One that is about to rest may be resumed.
+    Raises Refused if it has ended already, or is in another state. One that is about to rest may be resumed, and one
+    that has failed may be cancelled: nobody is told of it any more.
     """
     run = known[0].run
     if request in STOPS:
-        if not any(lease.state.is_active for lease in known):
+        gives_up = request is RunRequest.CANCEL and any(lease.state is LeaseState.FAILED for lease in known)
+        if not gives_up and not any(lease.state.is_active for lease in known):
             raise Refused(f"run {run} has ended already")
         return
     states = QUEUES[request]
@@ -257,7 +330,8 @@ def offered_requests(lease: Lease) -> list[RunRequest]:
         and lease.request not in (LeaseRequest.PAUSE, LeaseRequest.CANCEL),
         RunRequest.RESUME: is_resting or (lease.state is LeaseState.OPEN and lease.request is LeaseRequest.PAUSE),
         RunRequest.RETRY: lease.state in QUEUES[RunRequest.RETRY],
-        RunRequest.CANCEL: lease.state.is_active and lease.request is not LeaseRequest.CANCEL,
+        RunRequest.CANCEL: (lease.state.is_active and lease.request is not LeaseRequest.CANCEL)
+        or lease.state is LeaseState.FAILED,
     }
     return [request for request, is_offered in offers.items() if is_offered]
 

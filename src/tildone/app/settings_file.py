@@ -50,14 +50,23 @@ def files_of(forms: list[str]) -> list[str]:
     return list(dict.fromkeys(target for form in forms if is_file(target := split_form(form)[0])))
 
 
-FLEET_TEXTS = ("store", "worktrees", "engine")
-FLEET_NUMBERS = ("lease", "slots", "grace", "min_free_mb")
+FLEET_TEXTS = ("store", "worktrees", "engine", "notify")
 LISTS = ("labels", "allow", "ask", "agents")
-FLEET_KEYS = (*FLEET_TEXTS, *FLEET_NUMBERS, *LISTS)
 
-MAX_SLOTS = 1_000
+MAX_SLOTS, MAX_RETRIES = 1_000, 100
 MAX_SECONDS = 86_400
 MAX_MEGABYTES = 1_000_000_000
+
+FLEET_NUMBERS = {
+    "lease": (1, MAX_SECONDS),
+    "slots": (1, MAX_SLOTS),
+    "grace": (1, MAX_SECONDS),
+    "min_free_mb": (1, MAX_MEGABYTES),
+    "retries": (0, MAX_RETRIES),
+}
+"""The least and the most that each number may be."""
+
+FLEET_KEYS = (*FLEET_TEXTS, *FLEET_NUMBERS, *LISTS)
 
 
 @value
@@ -67,12 +76,14 @@ class FleetConfig:
     `store` is where the runs are, unless a command names another store. `lease` and `grace` are in seconds. `slots`,
     `labels`, `allow`, `ask` and `agents` are those of workers on this machine; an empty `ask` differs from none.
     `worktrees` is the folder for their files; with less than `min_free_mb` megabytes of space there, they take nothing.
-    `engine` is what `tildone fleet up` sets for all workers.
+    An attempt that has failed is repeated `retries` times. `engine` is what `tildone fleet up` sets for all workers.
+    `notify` is a command that workers run when a run needs the person, and when all have ended.
     """
 
     store: str = ""
     worktrees: str = ""
     engine: str = ""
+    notify: str = ""
     lease: int = 0
     slots: int = 0
     grace: int = 0
@@ -81,6 +92,7 @@ class FleetConfig:
     allow: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     ask: tuple[str, ...] | None = None
+    retries: int | None = None
 
 
 def fleet_config(table: Mapping[str, Any]) -> FleetConfig:
@@ -100,9 +112,9 @@ def _fleet_fault(key: str, given: object) -> str:
             return f"engine must be {' or '.join(ENGINES)}"
         return _address_fault(key, given)
     if key in FLEET_NUMBERS:
-        most = {"slots": MAX_SLOTS, "min_free_mb": MAX_MEGABYTES}.get(key, MAX_SECONDS)
-        is_number = isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= most
-        return "" if is_number else f"{key} must be a whole number from 1 to {most}"
+        least, most = FLEET_NUMBERS[key]
+        is_number = isinstance(given, int) and not isinstance(given, bool) and least <= given <= most
+        return "" if is_number else f"{key} must be a whole number from {least} to {most}"
     is_list = isinstance(given, list) and len(given) <= MAX_LABELS and all(map(_is_word, given))
     return "" if is_list else f'{key} must be a list of at most {MAX_LABELS} texts in quotes: ["…", "…"]'
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from tildone.base import value
 from tildone.base.json import parse
+from tildone.plan.names import FileName
+from tildone.plan.runs import Lease
 
 MAX_ENTRIES, MAX_TAIL_BYTES = 2000, 256 * 1024
 """How many lines of a transcript are read, few of which are messages, and how much of a file to find its last lines."""
@@ -46,16 +48,28 @@ def items_in(transcript: str, *, whole: bool = False) -> Iterator[TranscriptItem
     yield from items_of(output_lines(transcript) if whole else last_lines(transcript, MAX_ENTRIES))
 
 
-def agent_items(output: str, note: str) -> list[TranscriptItem]:
-    """Return all that an agent of a fleet said and did, the oldest first.
+def newest_output(home: str, lease: Lease) -> str:
+    """Return the newest output of an agent of a hand here, that of the highest epoch; empty if there is none."""
+    name = FileName.of(lease.run, lease.hand)
+    outputs = (os.path.join(home, "runs", f"{name}.{epoch}.output") for epoch in range(lease.epoch, 0, -1))
+    return next(filter(os.path.exists, outputs), "")
 
-    That is its output, if that is a transcript, else the transcript that the file `note` names, else the text of its
+
+def agent_items(output: str) -> list[TranscriptItem]:
+    """Return all that an agent of a fleet said and did, the oldest first, given the file with its output.
+
+    That is its output, if that is a transcript, else the transcript that its hooks have noted, else the text of its
     output.
     """
     printed = list(items_of(output_lines(output)))
     if any(item.who for item in printed):
         return printed
-    return list(items_in(noted_transcript(note), whole=True)) or printed
+    return list(items_in(noted_transcript(f"{output.removesuffix('output')}transcript"), whole=True)) or printed
+
+
+def entry_text(item: TranscriptItem) -> str:
+    """Return an entry as text. Lines after its first are indented, so that none looks like another entry."""
+    return item_text(item).replace("\n", "\n  ") if item.who else item.text
 
 
 def noted_transcript(note: str) -> str:

@@ -34,6 +34,9 @@ def timestamp(at: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}Z"
 
 
+CLOCK = "%H:%M:%S"
+
+
 def local_time(at: int, form: str = "%Y-%m-%d %H:%M") -> str:
     """Format milliseconds since 1970 as a time of this machine."""
     return time.strftime(form, time.localtime(at / 1000))

@@ -1,8 +1,7 @@
-"""What brings queued runs to a worker: a port of a few calls, the table of leases as its first implementation, DBOS.
+"""What brings queued runs to a worker: a port of a few calls, and the table of leases, on which each engine builds.
 
-Theory of operation. The leases are the truth; an engine only says which of them is to begin here and now. So an engine
-may lose, double, delay or repeat an attempt: one that does not count is not taken, and one that is lost is found by
-`upkeep` and sent again. All that an engine stores can be removed at any time.
+Theory of operation. The leases are the truth; an engine only says which of them is to begin here and now. So all that
+an engine stores can be lost, doubled or removed at any time.
 
 Its thread is essential, as those of `upkeep` are: without its heartbeat, a worker would take runs and never renew their
 leases, and each would be lost, also to the workers that take it over. So a worker that loses such a thread stops, and
@@ -53,10 +52,7 @@ class Engine(Protocol):
     """Brings queued runs to workers. Safe to use from several threads."""
 
     def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
-        """Drop the attempts before those of `lost` leases, and send again what the engine itself has lost.
-
-        If it `tidies`, it also removes what it has stored of attempts that no longer count.
-        """
+        """Drop the attempts before those of `lost` leases; if it `tidies`, also all that no longer count."""
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
         """Begin runs from now on, in threads of the engine.

@@ -11,8 +11,8 @@ from tildone.fleet.worktrees import bring_in, settled
 from tildone.log.store import Store
 from tildone.plan.claims import Claim
 from tildone.plan.events import Event, PlanChanged
-from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, open_tasks, progress
-from tildone.plan.names import is_commit
+from tildone.plan.model import Plan, Task, completed_in, conflicting, is_ready, open_tasks, progress
+from tildone.plan.names import branch_of, is_commit
 from tildone.plan.runs import Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
 from tildone.stores.leasing import RunLeases
 
@@ -145,7 +145,7 @@ class HandTree:
     """The working tree in a folder. `name` is the agent of this hand, and `events` returns the events of the plan."""
 
     def __init__(self, folder: str, run: str, name: str, events: Callable[[], Iterable[Event]]) -> None:
-        self._git, self._branch = Git(folder), f"tildone/{run}"
+        self._git, self._branch = Git(folder), branch_of(run)
         self._run, self._name, self._events = run, name, events
 
     def begin(self, task: Task) -> str:
@@ -179,12 +179,12 @@ class HandTree:
         """Return the checkpoints that other hands have kept after these tasks; empty texts for those to come."""
         found: dict[int, _Completion] = {}
         positions: dict[str, int] = {}
-        done: set[int] = set()
+        done = frozenset[int]()
         for at, event in enumerate(self._events() if tasks else ()):
             positions[event.id] = at
             fact = event.fact
             if isinstance(fact, PlanChanged):
-                now = {task.number for task in fact.plan.tasks if task.status is Status.COMPLETED}
+                now = completed_in(fact.plan)
                 hand = self._other_hand(event.author.agent)
                 found |= {number: _Completion(hand, at) for number in (now - done) & set(tasks) if hand is not None}
                 done = now

@@ -6,7 +6,6 @@ else is refused. What is refused is recorded; after a denial by a person, Claude
 """
 
 import os
-from collections.abc import Iterable
 from contextlib import closing
 from threading import Thread
 from time import monotonic
@@ -28,11 +27,10 @@ from tildone.base import TildoneError
 from tildone.base.ids import id_maker, now
 from tildone.base.json import dump
 from tildone.fleet.agent_reports import SHELL_TOOL, call_text
-from tildone.fleet.permissions import COMMAND, RunAsker
+from tildone.fleet.permissions import COMMAND, RunAsker, answered
 from tildone.log.store import Store
 from tildone.plan.dialects.prompts import DENIED, UNANSWERED
-from tildone.plan.events import Event
-from tildone.plan.runs import LEASE_VARIABLE, Answered, Asked, fence_in
+from tildone.plan.runs import LEASE_VARIABLE, Answered, fence_in
 from tildone.run.asking import NOT_ASKED, ask_limits, under_lease
 from tildone.run.extension import PermissionRequest
 
@@ -93,22 +91,7 @@ class PermissionPrompt:
         return self._answer(command)
 
     def _answer(self, command: str) -> Answered | None:
-        return answer_to(self._store.events(self._session), self._held.run, command)
-
-
-def answer_to(events: Iterable[Event], run: str, command: str) -> Answered | None:
-    """Return the newest answer to the question whether a command may be run, whichever hand of the run asked it."""
-    asked: set[str] = set()
-    newest: Answered | None = None
-    for event in events:
-        match event.fact:
-            case Asked(question=question, text=text) as fact if (fact.run, text) == (run, command):
-                asked.add(question)
-            case Answered(question=question) as fact if fact.run == run and question in asked:
-                newest = fact
-            case _:
-                pass
-    return newest
+        return answered(self._store.events(self._session), self._held.run).get(command)
 
 
 def main() -> None:

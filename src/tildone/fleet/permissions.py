@@ -11,16 +11,29 @@ from fnmatch import fnmatchcase
 from glob import escape
 from threading import Lock
 
-from tildone.app.answering import YES
+from tildone.app.answering import NO, YES, is_denial
 from tildone.app.check_runner import MAX_SECONDS
 from tildone.app.trust import Approvals
+from tildone.base import value
 from tildone.base.ids import now
 from tildone.fleet.drivers import SHELL
 from tildone.plan.command_line import split_command
 from tildone.plan.events import Event
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Check, Plan, Status, Task, open_tasks
-from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseState, RunFence, Work
+from tildone.plan.runs import (
+    ADDED,
+    RETRIED,
+    Answered,
+    Asked,
+    Claimer,
+    CommandRefused,
+    Lease,
+    LeaseState,
+    RunFence,
+    RunQueued,
+    Work,
+)
 from tildone.plan.text.proofs import check_text
 from tildone.run.shell_model import commands_of
 from tildone.stores.agents import digest
@@ -30,16 +43,50 @@ COMMAND, CHECK = "command", "check"
 ID_CHARACTERS = 10
 
 
+@value
+class Denial:
+    """What a person has denied to a run, and why, if they said it."""
+
+    text: str
+    by: str = ""
+    why: str = ""
+
+
 def answers_to(events: Iterable[Event], run: str) -> dict[str, str]:
+    """Return the texts of the answers to what a run has asked for, by command."""
+    return {command: answer.text for command, answer in answered(events, run).items()}
+
+
+def answered(events: Iterable[Event], run: str) -> dict[str, Answered]:
+    """Return the answers to what a run has asked for, by command. Denials end when a person retries the run."""
     asked: dict[str, str] = {}
-    answers: dict[str, str] = {}
+    answers: dict[str, Answered] = {}
     for event in events:
         fact = event.fact
-        if isinstance(fact, Asked) and fact.run == run and fact.kind in (COMMAND, CHECK):
+        if isinstance(fact, RunQueued) and fact.run == run and fact.why == RETRIED:
+            answers = {command: answer for command, answer in answers.items() if answer.text == YES}
+        elif isinstance(fact, Asked) and fact.run == run and fact.kind in (COMMAND, CHECK):
             asked[fact.question] = fact.text
         elif isinstance(fact, Answered) and fact.run == run and fact.question in asked:
-            answers[asked[fact.question]] = fact.text
+            answers[asked[fact.question]] = fact
     return answers
+
+
+def denials(newest_first: Iterable[Event], run: str) -> list[Denial]:
+    """Return what persons have denied to a run since it was added or retried, the oldest first."""
+    denied, found = dict[str, Answered](), list[Denial]()
+    for event in newest_first:
+        fact = event.fact
+        if isinstance(fact, RunQueued) and fact.run == run and fact.why in (ADDED, RETRIED):
+            break
+        if isinstance(fact, Answered) and fact.run == run and (fact.text == NO or is_denial(fact.text)):
+            denied[fact.question] = fact
+        elif isinstance(fact, Asked) and fact.run == run and fact.kind in (COMMAND, CHECK):
+            answer = denied.pop(fact.question, None)
+            found += [Denial(fact.text, answer.who, answer.text.partition(":")[2].strip())] if answer else []
+        elif isinstance(fact, CommandRefused) and fact.run == run and fact.by:
+            found.append(Denial(fact.text, fact.by, fact.why))
+    return found[::-1]
 
 
 def approved_patterns(answers: Mapping[str, str], own: Sequence[str]) -> tuple[str, ...]:
@@ -88,7 +135,8 @@ class RunAsker:
         Raises RunFenced if the lease has passed to another worker.
         """
         held = self._held
-        question = digest(f"{held.run}/{held.hand} {kind} {text}")[:ID_CHARACTERS]
+        # What several hands ask for is one question.
+        question = digest(f"{held.run} {kind} {text}")[:ID_CHARACTERS]
         if question not in self._asked:
             self._asked.add(question)
             self._leases.append(held, Asked(held.run, held.hand, question, kind, text), self._new_id())

@@ -6,28 +6,23 @@ under a supervisor, and keeps checkpoints after each task that is done. The hear
 the lease is closed or given back. If it is no longer held, that has no effect, and nothing else is done either.
 """
 
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
 from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
-from tildone.app.transcripts import last_words, output_lines
-from tildone.base import Refused, RunFenced, StoreError, TildoneError, replace, value
-from tildone.base.files import replace_file
-from tildone.base.ids import now, timestamp
-from tildone.base.private import make_private_folder, path_of
-from tildone.base.secrets import Redactor
+from tildone.app.transcripts import output_lines
+from tildone.base import Refused, RunFenced, StoreError, TildoneError
+from tildone.base.ids import CLOCK, local_time, now
 from tildone.fleet import permissions
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import (
     CANCELLED,
     ENDINGS,
-    MAX_CHARACTERS,
     MAX_LINES,
     ORDERS,
     RunEnding,
@@ -40,69 +35,19 @@ from tildone.fleet.handover import (
 )
 from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.results import Results, WorkSite
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
-from tildone.log.session import Session
-from tildone.log.store import Store
-from tildone.plan.dialects import BY_HAND
-from tildone.plan.events import Actor, Event, State, latest_state
-from tildone.plan.formats.markdown import lossless_checklist
-from tildone.plan.history.timeline import rows_lines, timeline
-from tildone.plan.model import Check, Plan, Proof, Result, Status
-from tildone.plan.names import FileName
-from tildone.plan.ops import Mark, Note, Numbered
+from tildone.plan.events import Event, State, latest_state
+from tildone.plan.model import Plan, open_tasks
 from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name
-from tildone.plan.text.safe import printable, printable_lines
+from tildone.plan.text.safe import printable, shown_text
+from tildone.plan.text.state import run_word
 from tildone.stores import parse_address
-from tildone.stores.leasing import RunLeases
 
 T = TypeVar("T")
-
-MIN_FREE_MB = 1000
-"""A worker with less space on its disk takes nothing, unless it was told another amount."""
-
-
-@value
-class WorkerOptions:
-    """How many runs a worker works on at once, and what it permits.
-
-    `allow` are the patterns of the commands that its agents may run, `ask` of those that they may run once a person has
-    approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
-    reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
-    disk of `home`, the worker takes nothing.
-    """
-
-    slots: int
-    labels: frozenset[str]
-    allow: tuple[str, ...]
-    agents: frozenset[str]
-    home: str
-    grace: float
-    min_free_mb: int = MIN_FREE_MB
-    ask: tuple[str, ...] = ()
-
-
-@value
-class WorkSite:
-    """What the runs of a worker have in common. `store` is open at the address `address`; `new_id` makes event ids.
-
-    `agents` are the drivers that the worker permits, `left` the runs that it has left to other workers. `tell` is given
-    lines for the person.
-    """
-
-    leases: RunLeases
-    store: Store
-    address: str
-    options: WorkerOptions
-    agents: Mapping[str, Driver]
-    environ: Mapping[str, str]
-    redactor: Redactor
-    new_id: Callable[[], str]
-    left: permissions.LeftRuns
-    tell: Callable[[str], None]
-
 
 RELEASE = "from tildone.fleet.releasing import main; main()"
 """The program with which a supervisor gives the lease back when the worker is gone."""
@@ -135,140 +80,21 @@ def agent_start(
     return command, launch
 
 
-def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head: str | None) -> str:
-    """Return the report of a run, given the leases of its hands.
-
-    Texts of tasks and agents cannot add headings or markup to it.
-    """
-    lease = hands[0]
-    lines = [f"# Run {lease.run}", "", f"- Queued: {timestamp(lease.made)}"]
-    for each in hands:
-        name = f"Hand {each.hand + 1}" if len(hands) > 1 else "State"
-        lines.append(f"- {name}: {each.state.value}, since {timestamp(each.since)}")
-    work = lease.work
-    named = (("Agent", work.agent), ("Model", work.model), ("Repository", work.repo), ("Plan", lease.session))
-    lines += [f"- {name}: `{printable(text).replace('`', chr(0x2BC))}`" for name, text in named if text]
-    lines += ["", "## Plan", "", lossless_checklist(plan, escaped=True), "## Log", ""]
-    for row in rows_lines(timeline(events, head, timestamp)):
-        lines += [f"    {line}" for line in printable_lines("".join(str(getattr(span, "text", span)) for span in row))]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def report_path(folder: str, name: FileName) -> str:
-    return path_of(folder, f"{name}.md")
-
-
-class Results:
-    """The results of the work under a lease; its files are those of `files`."""
-
-    def __init__(self, site: WorkSite, lease: Lease, files: Workspace) -> None:
-        self._site, self._lease, self._files = site, lease, files
-        self._has_conflict = False
-
-    def checkpoint(self, message: str, task: int = 0) -> None:
-        """Keep the files, and record it if the lease is still held. A failure is told: the agent can go on."""
-        try:
-            self._keep(message, task)
-        except (GitError, OSError) as error:
-            self.tell(f"no checkpoint was kept: {error}")
-
-    def with_results(self, ending: RunEnding) -> RunEnding:
-        """Publish what the run has made, or keep it for the next agent, and add the agent's output to a failure."""
-        if self._files.worktree.folder and ending.outcome is WorkOutcome.DONE:
-            try:
-                self._keep("the end of the run")
-                self._files.publish(self._text(replace(self._lease, state=LeaseState.DONE)), self._check_held)
-            except (GitError, OSError) as error:
-                self.tell(f"its branch was not published: {error}")
-                newest_first = self._site.store.history(self._lease.session)
-                ending = out_of_order(f"the branch was not published: {error}", newest_first, self._lease)
-        elif self._files.worktree.folder:
-            self.checkpoint("the end of an attempt")
-        if self._has_conflict and ending.outcome is WorkOutcome.DONE:
-            ending = replace(ending, why=self._conflict())
-        if ending.outcome not in (WorkOutcome.RETRY, WorkOutcome.FAILED):
-            return replace(ending, why=self._site.redactor.text(ending.why))
-        lines = last_words(self._files.output, MAX_LINES)
-        why = "\n".join([ending.why, *lines])[:MAX_CHARACTERS] if lines else ending.why
-        return replace(ending, why=self._site.redactor.text(why))
-
-    def report(self, after: Lease) -> None:
-        folder = os.path.join(self._site.options.home, "reports")
-        try:
-            text = self._text(after).encode("utf-8", "replace")
-            make_private_folder(folder)
-            path = report_path(folder, self._files.name)
-            replace_file(path, text)
-        except (TildoneError, OSError) as error:
-            self.tell(f"no report was written: {error}")
-            return
-        self._site.tell(f"run {hand_name(after)} is {after.state.value}; its report is {printable(path)}")
-
-    def tell(self, text: str) -> None:
-        self._site.tell(f"run {hand_name(self._lease)}: {printable(self._site.redactor.text(text))}")
-
-    def reopen(self, tasks: Sequence[int]) -> None:
-        """Reopen tasks whose files were lost with the machine that had them."""
-        session, lost = self._session(), "its files were lost with the worker before"
-        checks = {task.number: task.check for task in session.plan.tasks if task.check and task.number in tasks}
-        if checks:
-            # A proof holds while the tracked files are as they were. Those that were lost may not have been tracked.
-            proofs = {number: Proof(Result.FAILED, check.command, reason=lost) for number, check in checks.items()}
-            session.record_proofs(proofs, Actor.TIMER)
-        note = f"reopened: {lost}; {self._files.worktree.found} has none of them"
-        notes = [Note(Numbered((task,)), note) for task in tasks]
-        session.change([Mark(Numbered(tuple(tasks)), Status.PENDING), *notes], Actor.TIMER)
-        self.tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
-
-    def ask_for(self, checks: Sequence[Check]) -> None:
-        """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer."""
-        leases, held = self._site.leases, self._lease.fence
-        asker = permissions.RunAsker(leases, held, self._site.new_id, [view.lease for view in leases.look(held.run)])
-        for check in checks:
-            asker.ask(permissions.CHECK, check_text(check))
-
-    def unblock(self, tasks: Sequence[int]) -> None:
-        """Let tasks go on that were blocked until a person had approved their checks."""
-        self._session().change([Mark(Numbered(tuple(tasks)), Status.PENDING)], Actor.TIMER)
-
-    def _keep(self, message: str, task: int = 0) -> None:
-        # Before the files are read: an agent may complete a task meanwhile.
-        as_of = self._site.store.session_head(self._lease.session).head or ""
-        kept = self._files.checkpoint(task, message)
-        if kept is None:
-            return
-        self._site.leases.append(self._lease.fence, replace(kept, as_of=as_of), self._site.new_id())
-        if not self._files.share(self._check_held) and not self._has_conflict:
-            self._has_conflict = True
-            self.tell(self._conflict())
-            session = self._session()
-            numbers = [each.number for each in session.plan.tasks]
-            target = task if task in numbers else numbers[-1]
-            session.change([Note(Numbered((target,)), self._conflict())], Actor.TIMER)
-
-    def _conflict(self) -> str:
-        hand, branch = self._lease.hand + 1, self._files.worktree.branch
-        return (
-            f"conflict: what hand {hand} has done could not be merged into {branch}; "
-            f"it is on the branch {self._files.own_branch}"
-        )
-
-    def _check_held(self) -> None:
-        if not self._site.leases.renew([self._lease.fence]):
-            raise RunFenced(self._lease.run)
-
-    def _session(self) -> Session:
-        site = self._site
-        return Session(site.store, self._lease.session, BY_HAND, now=now, new_id=site.new_id)
-
-    def _text(self, lease: Lease) -> str:
-        store, session = self._site.store, self._lease.session
-        state = latest_state(store.history(session))
-        return self._site.redactor.text(run_report([lease], state.plan, list(store.events(session)), state.head))
+def denied_text(denied: Sequence[permissions.Denial], plan: Plan) -> str:
+    """Return why a run has failed to which a person has denied something, with the tasks that are not done."""
+    said = [
+        f"denied{f' by {each.by}' if each.by else ''}: {each.text}{f' ({each.why})' if each.why else ''}"
+        for each in dict.fromkeys(denied)
+    ]
+    left = ", ".join(f"#{task.number} {shown_text(task.text)}" for _, task in open_tasks(plan)[:MAX_LINES])
+    return "; ".join([*said, *([f"not done: {left}"] if left else [])])
 
 
 LOOK_SECONDS = 0.25
 """How often the plan is looked at for tasks that are done."""
+
+ASKED_SECONDS = 2.0
+"""How often it is looked for questions that the person is to be told of."""
 
 RETRY_SECONDS = 0.5
 
@@ -411,8 +237,12 @@ class Execution:
             return self._agent
 
     def _follow(self, agent: SupervisedAgent) -> AgentEnding:
+        looked = 0.0
         while (ending := agent.wait(LOOK_SECONDS)) is None:
             try:
+                if monotonic() - looked > ASKED_SECONDS:
+                    self._site.notices.look(self.lease)
+                    looked = monotonic()
                 if self._site.store.session_head(self.lease.session).head != self._head:
                     self._progress(agent)
                 if self._wants_checkpoint:
@@ -431,7 +261,9 @@ class Execution:
         finished = self._done - before
         if not finished:
             return
-        self._results.checkpoint(f"a checkpoint after task {max(finished)}", max(finished))
+        number = max(finished)
+        text = next((shown_text(task.text) for task in state.plan.tasks if task.number == number), "a task")
+        self._results.checkpoint(f"{text} (#{number})", number)
         if RunOrder.GO < self._order < RunOrder.STOP:
             agent.stop()
         self._waker.look(state.plan, goes_on=True)
@@ -456,6 +288,8 @@ class Execution:
         askable = [check for check in waiting if self._may_ask([check_text(check)])]
         self._persist(lambda: self._results.ask_for(askable))
         newest_first = self._persist(lambda: list(self._site.store.history(self.lease.session)))
+        if denied := permissions.denials(newest_first, self.lease.run):
+            return RunEnding(WorkOutcome.FAILED, denied_text(denied, state.plan))
         ending = ending_of(agent, state, self._hands()[self.lease.hand], newest_first)
         if ending.outcome is WorkOutcome.FAILED and len(waiting) > len(askable):
             refused = [check_text(check) for check in waiting if check not in askable]
@@ -478,24 +312,44 @@ class Execution:
 
     def _end(self, ending: RunEnding) -> None:
         """Keep or publish the files, then close the lease or give it back."""
+
+        def closed() -> tuple[Lease | None, RunEnding]:
+            found = self._results.with_results(ending)
+            return self._closed(found), found
+
         try:
-            after = self._persist(lambda: self._closed(self._results.with_results(ending)))
+            after, ending = self._persist(closed)
         except RunFenced:
             return
         if self._waker.has_others:
             with suppress(StoreError):  # Without it, other hands look again later.
                 self._waker.look(self._look().plan, goes_on=False)
-        if after is not None and not after.state.is_active:
+        if after is None:
+            return
+        self._site.notices.ended(after, ending.why)
+        if after.state is LeaseState.DONE:
+            self._results.clear()
+        if not after.state.is_active or self._results.is_in_conflict:
             self._results.report(after)
-        elif after is not None:
-            state = "queued again" if after.is_queued else after.state.value
-            self._site.tell(f"run {hand_name(after)} is {state}: {printable(ending.why)}")
+        else:
+            self._tell_left(after, ending.why)
+
+    def _tell_left(self, after: Lease, why: str) -> None:
+        """Tell why the run is left: the reason, with the last line of the output, and when it is tried again."""
+        first, *output = [line for line in why.splitlines() if line.strip()] or [""]
+        cause = printable(": ".join([first, *output[-1:]]))
+        again = ""
+        if after.fails > self.lease.fails:
+            tries = f"{after.fails + 1} of {self._site.options.retries + 1}"
+            again = f"; next try at {local_time(after.not_before, CLOCK)} ({tries})"
+        state = "queued again" if after.is_queued else run_word(after.state.value)
+        self._site.tell(f"run {hand_name(after)} is {state}: {cause}{again}")
 
     def _closed(self, ending: RunEnding) -> Lease | None:
         leases = self._site.leases
         if ending.outcome is None:
             return leases.release(self.fence, ending.why, ending.delay)
-        return leases.close(self.fence, ending.outcome, ending.why)
+        return leases.close(self.fence, ending.outcome, ending.why, self._results.published)
 
     def _persist(self, action: Callable[[], T]) -> T:
         """Repeat an action while the store fails, until the lease is lost or the worker has to end.

@@ -22,7 +22,8 @@ from zoneinfo import ZoneInfo
 from tildone.base import StoreError, UsageError, replace
 from tildone.fleet.engine import Engine, EssentialThread
 from tildone.fleet.process_tree import boot_seconds
-from tildone.fleet.running import MIN_FREE_MB, Execution
+from tildone.fleet.results import MIN_FREE_MB
+from tildone.fleet.running import Execution
 from tildone.log.cron import next_time, parse_cron
 from tildone.log.settings import FleetSettings
 from tildone.plan.lists import RunSchedule, WorkerInfo
@@ -106,7 +107,7 @@ class Heartbeat:
 
 
 class Reaper:
-    """Takes lapsed leases from their owners, queues what is due, and has sent again what the engine has lost.
+    """Takes lapsed leases from their owners, queues what is due, and has the engine drop what was lost.
 
     `on_look` is called at each look, `on_end` with a run that has failed because it was lost too often, `tell` with
     lines for the worker's log.

@@ -15,16 +15,18 @@ from time import monotonic
 from tildone import stores
 from tildone.app.traces import RunTraces
 from tildone.base import Registry, StoreError, UsageError, replace
-from tildone.base.ids import id_maker, now
+from tildone.base.ids import CLOCK, id_maker, local_time, now
 from tildone.base.private import make_private_folder
 from tildone.base.secrets import Redactor
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.handover import RunOrder
+from tildone.fleet.notices import Notices
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.running import Execution, WorkerOptions, WorkSite
+from tildone.fleet.results import WorkerOptions, WorkSite
+from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
@@ -110,9 +112,10 @@ class Worker:
         # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address
         environ = dict(os.environ)
+        store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
         site = WorkSite(
             self._leases,
-            stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry)),
+            store,
             self._address,
             replace(self._options, home=os.path.abspath(self._options.home)),
             self._agents,
@@ -121,6 +124,7 @@ class Worker:
             id_maker(now, os.urandom),
             self._left,
             _tell,
+            Notices(self._options.notify, store, self._leases, _tell),
         )
         self._heartbeat.beat()
         options = self._options
@@ -187,5 +191,5 @@ class Worker:
 
 def _tell(line: str) -> None:
     # In one piece: several threads tell something.
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{local_time(now(), CLOCK)} {line}\n")
     sys.stderr.flush()

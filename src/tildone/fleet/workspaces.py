@@ -8,6 +8,7 @@ run.
 """
 
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,9 @@ from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
 from tildone.plan.events import Actor, Event, PlanChanged
-from tildone.plan.model import Plan, Status
-from tildone.plan.names import FileName, is_address, is_commit
-from tildone.plan.runs import Kept, Lease, RunTaken, fence_in, is_of
+from tildone.plan.model import Plan, completed_in
+from tildone.plan.names import MAX_COUNT, FileName, branch_of, is_address, is_commit
+from tildone.plan.runs import Kept, Lease, Published, RunTaken, fence_in, is_of
 
 LOOK_SECONDS = 0.05
 KILL_SECONDS = 10.0
@@ -44,7 +45,18 @@ class Workspace:
     @property
     def own_branch(self) -> str:
         """The branch of what a hand has done that could not be merged."""
-        return f"tildone/{self.name}"
+        return branch_of(FileName.of_hand(self._lease.run, self._lease.hand))
+
+    @property
+    def merge_command(self) -> str:
+        """What a person types to merge that branch into the one of the run."""
+        repo, branch, own = self._lease.work.repo, self.worktree.branch, self.own_branch
+        words = [] if is_address(repo) else [f"cd {shlex.quote(repo)}"]
+        if self._repository is not None and self._repository.has_remote:
+            remote = worktrees.REMOTE
+            words += [f"git fetch {remote}", f"git switch {branch}", f"git merge {remote}/{own}"]
+            return " && ".join([*words, f"git push {remote} {branch}"])
+        return " && ".join([*words, f"git switch {branch}", f"git merge {own}"])
 
     @property
     def output(self) -> str:
@@ -83,7 +95,7 @@ class Workspace:
             said = last_messages(self._file(f"{before}.transcript"), self._file(f"{before}.output"))
             self.messages_before = [self._redact(line) for line in said]
         elif checkpoint := newest_checkpoint(events, self._lease):
-            message = Git(self.worktree.folder).asks("log", "-1", "--format=%B", checkpoint.commit)
+            message = Git(self.worktree.folder).asks("log", "-1", "--format=%B", checkpoint.ref)
             self.messages_before = messages_in(message or "")
         with os.fdopen(open_private(self._file("epoch"), REPLACED), "w", encoding="ascii") as file:
             file.write(str(self._lease.epoch))
@@ -94,9 +106,10 @@ class Workspace:
         repository, lease = self._repository, self._lease
         if repository is None:
             return None
-        text = self._redact(with_messages(message, last_messages(self.transcript, self.output)))
+        messages = last_messages(self.transcript, self.output)
+        said = self._redact(with_messages(message, messages)) if messages else ""
         follows = self._tip if self._hands > 1 else None
-        kept = repository.checkpoint(self.worktree, self.name, lease.epoch, text, follows)
+        kept = repository.checkpoint(self.worktree, self.name, lease.epoch, self._redact(message), follows, said)
         if kept is None:
             return None
         self._tip = kept.commit
@@ -113,7 +126,15 @@ class Workspace:
         if self._repository is not None and self.worktree.branch and self._hands == 1:
             worktrees.publish(self._repository, self.worktree, message, still_held)
 
-    def published(self) -> worktrees.Published | None:
+    def has_same_files(self, events: Sequence[Event]) -> bool:
+        """Return whether the last checkpoint has the files of the last one of the attempt before."""
+        before = newest_checkpoint(events, self._lease, self._lease.epoch)
+        if self._repository is None or before is None or not self._tip:
+            return False
+        trees = [self._repository.git.asks("rev-parse", f"{each}^{{tree}}") for each in (before.commit, self._tip)]
+        return trees[0] is not None and trees[0] == trees[1]
+
+    def published(self) -> Published | None:
         """Return what the branch of the run has changed; None outside of git."""
         if self._repository is None or not self.worktree.branch:
             return None
@@ -174,11 +195,14 @@ def end_earlier_agents(lease: Lease, seconds: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def newest_checkpoint(events: Sequence[Event], lease: Lease) -> worktrees.Checkpoint | None:
-    """Return the newest checkpoint of a run's hand. What is no checkpoint of it was put into the log by others."""
+def newest_checkpoint(events: Sequence[Event], lease: Lease, before: int = MAX_COUNT) -> worktrees.Checkpoint | None:
+    """Return the newest checkpoint of a run's hand, of an epoch before `before`.
+
+    What is no checkpoint of it was put into the log by others.
+    """
     name = FileName.of(lease.run, lease.hand)
     for event in reversed(events):
-        if isinstance(event.fact, Kept) and is_of(event.fact, lease):
+        if isinstance(event.fact, Kept) and is_of(event.fact, lease) and event.fact.epoch < before:
             kept = event.fact
             if kept.ref == f"{worktrees.CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
                 return worktrees.Checkpoint(kept.ref, kept.commit, task=kept.task)
@@ -212,24 +236,20 @@ def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) ->
         elif isinstance(fact, RunTaken) and is_of(fact, lease) and taken is None:
             taken = at
     since = next((found for found in (kept, taken) if found is not None), len(events))
-    done, lost = set[int](), set[int]()
+    done, lost = frozenset[int](), set[int]()
     for event in events[:since]:
         if isinstance(event.fact, PlanChanged):
-            done = _completed(event.fact.plan)
+            done = completed_in(event.fact.plan)
     for event in events[since:]:
         if isinstance(event.fact, PlanChanged):
-            now = _completed(event.fact.plan)
+            now = completed_in(event.fact.plan)
             is_ours = hands == 1 or event.author.agent.endswith(f":{lease.run}/{lease.hand}")
             if event.actor is Actor.AGENT and is_ours:
                 lost |= now - done
             done = now
-    return sorted(lost & _completed(plan))
+    return sorted(lost & completed_in(plan))
 
 
 def covered(fact: Kept, at: int, positions: Mapping[str, int]) -> int:
     """Return the position of the last event whose files a checkpoint has, whose fact is `at` a position itself."""
     return positions.get(fact.as_of, at)
-
-
-def _completed(plan: Plan) -> set[int]:
-    return {task.number for task in plan.tasks if task.status is Status.COMPLETED}

@@ -23,7 +23,8 @@ from tildone.base import value
 from tildone.base.durable import FolderLock
 from tildone.base.private import make_private_folder, path_of
 from tildone.fleet.git import SECONDS, Git, GitError
-from tildone.plan.names import FileName, is_address
+from tildone.plan.names import FileName, branch_of, is_address
+from tildone.plan.runs import Published
 
 StillHeld = Callable[[], object]
 """Raises RunFenced if the lease has passed to another worker."""
@@ -95,7 +96,7 @@ class Repository:
         """
         if not self.is_git:
             return Worktree(self._git.folder, found="the folder itself, which is no repository of git")
-        folder, name = self._folder(run), f"tildone/{branch or run}"
+        folder, name = self._folder(run), branch_of(branch or run)
         with self._alone():
             self._git.run("worktree", "prune")
             if os.path.exists(os.path.join(folder, ".git")):
@@ -110,20 +111,22 @@ class Repository:
         return Worktree(folder, name, "a new working tree")
 
     def checkpoint(
-        self, worktree: Worktree, run: FileName, epoch: int, message: str, follows: str | None = None
+        self, worktree: Worktree, run: FileName, epoch: int, message: str, follows: str | None = None, said: str = ""
     ) -> Checkpoint | None:
         """Keep a working tree as it is, also at the remote repository if there is one; None outside of git.
 
-        The commit of a hand `follows` the one before, or HEAD if that is empty: see `chained`.
+        The commit of a hand `follows` the one before, or HEAD if that is empty: see `chained`. What its agent has
+        `said` is the message of another commit that follows it, at the ref.
         """
         if not worktree.branch:
             return None
         git, ref = Git(worktree.folder), f"{CHECKPOINTS}{run}/{epoch}"
         head = git.run("rev-parse", "HEAD")
         commit = commit_of(git, head, message) if follows is None else chained(git, follows or head, message)
-        self._git.run("update-ref", ref, commit)
+        last = git.run("commit-tree", f"{commit}^{{tree}}", "-p", commit, "-F", "-", text=said) if said else commit
+        self._git.run("update-ref", ref, last)
         if self.has_remote:
-            self._git.run("push", "-q", "--force", REMOTE, f"{commit}:{ref}")
+            self._git.run("push", "-q", "--force", REMOTE, f"{last}:{ref}")
         return Checkpoint(ref, commit)
 
     def remove(self, run: FileName) -> None:
@@ -254,22 +257,10 @@ MAX_MOVES = 20
 """How often a branch is moved again that others move at the same time."""
 
 
-@value
-class Published:
-    """The commit of a run's branch, and what it has changed since `base`, where it left the others."""
-
-    commit: str
-    base: str = ""
-    files: int = 0
-    added: int = 0
-    removed: int = 0
-
-
-def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> None:
-    """Commit what is left in a working tree, and make it the branch of the run."""
-    git = Git(worktree.folder)
-    head = settled(git, message)
-    moved(repository, worktree.branch, lambda _: head, still_held)
+def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> str:
+    """Commit what is left in a working tree, make it the branch of the run, and return the commit."""
+    head = settled(Git(worktree.folder), message)
+    return moved(repository, worktree.branch, lambda _: head, still_held)
 
 
 def published(repository: Repository, branch: str, ref: str) -> Published | None:
@@ -284,10 +275,8 @@ def published(repository: Repository, branch: str, ref: str) -> Published | None
     return Published(commit, start, len(counts), sum(each[0] for each in counts), sum(each[1] for each in counts))
 
 
-def share(
-    repository: Repository, worktree: Worktree, commit: str, own: str, still_held: StillHeld
-) -> tuple[str, ...]:
-    """Merge a commit of a hand into the branch of its run; return the files in conflict if it stays on `own` instead."""
+def share(repository: Repository, worktree: Worktree, commit: str, own: str, still_held: StillHeld) -> tuple[str, ...]:
+    """Merge a commit of a hand into the branch of its run; return the files in conflict if it is put on `own`."""
     conflicts: tuple[str, ...] = ()
 
     def wanted(before: str) -> str:

@@ -10,12 +10,15 @@ from contextlib import suppress
 from tildone.base import Refused, UsageError, replace, value
 from tildone.plan.events import Event
 from tildone.plan.runs import (
+    ADDED,
+    RETRIED,
     Answered,
     Asked,
     Lease,
     LeaseRequest,
     LeaseState,
     NewRun,
+    Published,
     RunEnded,
     RunFact,
     RunFence,
@@ -26,14 +29,11 @@ from tildone.plan.runs import (
     WorkOutcome,
 )
 
-MAX_FAILS = 5
-"""A run whose attempts have failed this often has failed."""
-
 MAX_LOSSES = 5
 """A run that was lost this often while it had the same task to work on has failed: it may end its workers."""
 
-FIRST_DELAY_MS = 10_000
-"""The delay after a failed attempt, before it is doubled for each attempt that failed."""
+FIRST_DELAY_MS, MAX_DELAY_MS = 10_000, 900_000
+"""The delay after a failed attempt, before it is doubled for each attempt that failed, and the longest."""
 
 KILLS_ITS_WORKER = f"{MAX_LOSSES} workers were lost in the same task"
 
@@ -64,7 +64,7 @@ class Step:
 def queued(new: NewRun, hand: int, now: int) -> Step:
     """Return the lease of a hand of a new run."""
     lease = Lease(new.run, hand, new.session, new.work, not_before=new.not_before, made=now, since=now)
-    return Step(lease, (RunQueued(new.run, hand, 0, 1, new.work, "added", new.not_before),))
+    return Step(lease, (RunQueued(new.run, hand, 0, 1, new.work, ADDED, new.not_before, new.title),))
 
 
 def taken(lease: Lease, owner: str, version: str, at: Moment, duration: int) -> Step:
@@ -151,22 +151,25 @@ def released(lease: Lease, fence: RunFence, why: str, now: int, delay: int = 0) 
     return _as_asked(lease, after, why) or _requeued(after, why)
 
 
-def closed(lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: int) -> Step | None:
-    """Return the lease after its holder has ended its work. What has ended so already stays as it is."""
+def closed(
+    lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: int, made: Published | None = None
+) -> Step | None:
+    """Return the lease after its holder has ended its work. What has ended so already stays as it is.
+
+    `made` is what was published.
+    """
     end = _ENDS.get(outcome)
     if lease.fence == fence and end is lease.state:
         return Step(lease)
     if not is_holder(lease, fence):
         return None
     if end is not None:
-        return _ended(replace(lease, owner="", until=0, since=now), end, why)
+        return _ended(replace(lease, owner="", until=0, since=now), end, why, made)
     after = _without_owner(lease, now)
     match outcome:
         case WorkOutcome.RETRY:
             fails = lease.fails + 1
-            after = replace(after, fails=fails, not_before=now + FIRST_DELAY_MS * 2**fails)
-            if fails >= MAX_FAILS and not lease.request.is_cancel:
-                return _ended(after, LeaseState.FAILED, why)
+            after = replace(after, fails=fails, not_before=now + min(MAX_DELAY_MS, FIRST_DELAY_MS * 2**fails))
             return _as_asked(lease, after, why) or _requeued(after, why)
         case WorkOutcome.WAITING:
             # An answer may have arrived before the agent ended.
@@ -180,7 +183,12 @@ def closed(lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: i
 
 
 def stop_requested(lease: Lease, ask: LeaseRequest, why: str, now: int) -> Step:
-    """Return the lease after a person has asked for its end or rest: its holder is told, else it changes at once."""
+    """Return the lease after a person has asked for its end or rest: its holder is told, else it changes at once.
+
+    One that has failed is given up if its end is asked for.
+    """
+    if lease.state is LeaseState.FAILED and ask.is_cancel:
+        return _ended(replace(lease, since=now, epoch=lease.epoch + 1), LeaseState.CANCELLED, why)
     if not lease.state.is_active:
         return Step(lease)
     if lease.is_held:
@@ -208,7 +216,7 @@ def resumed(lease: Lease, now: int) -> Step:
         case LeaseState.PAUSED:
             return _waiting_again(lease, now) if lease.questions else _queued_again(lease, "resumed", now)
         case LeaseState.FAILED | LeaseState.CANCELLED:  # exhaustive
-            return _queued_again(replace(lease, questions=()), "retried", now)
+            return _queued_again(replace(lease, questions=()), RETRIED, now)
 
 
 def resent(lease: Lease, attempt: int) -> Lease | None:
@@ -267,9 +275,10 @@ def _given_back(after: Lease, state: LeaseState, why: str, refused_by: str = "")
     return Step(replace(after, state=state), (fact,))
 
 
-def _ended(after: Lease, state: LeaseState, why: str) -> Step:
+def _ended(after: Lease, state: LeaseState, why: str, made: Published | None = None) -> Step:
     after = replace(after, state=state, questions=(), request=LeaseRequest.NOTHING, not_before=0)
-    return Step(after, (RunEnded(after.run, after.hand, after.epoch, state, why, after.fails),))
+    published = (made.commit, made.base, made.files, made.added, made.removed) if made else ()
+    return Step(after, (RunEnded(after.run, after.hand, after.epoch, state, why, after.fails, *published),))
 
 
 def _waiting_again(lease: Lease, now: int) -> Step:
@@ -327,7 +336,7 @@ def _queued(lease: Lease, fact: RunQueued, at: int) -> Lease:
         losses=0,
         task=0,
         refused=(),
-        questions=() if fact.why == "retried" else lease.questions,
+        questions=() if fact.why == RETRIED else lease.questions,
         since=at,
     )
 

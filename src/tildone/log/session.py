@@ -36,6 +36,7 @@ from tildone.plan.model import (
     Proof,
     Rules,
     Status,
+    completed_in,
     flat,
     has_checks,
     held_back,
@@ -641,7 +642,9 @@ class Session:
         refused = claimed is not None and claimed.look(lambda: self.plan, steps)
         proofs_in = self._proofs_in(change, actor, {} if refused else proofs)
         if claimed is None:
-            return self._writer.record(actor, lambda state: change(state, proofs_in(state)), lambda _: seen_by)
+            outcome = self._writer.record(actor, lambda state: change(state, proofs_in(state)), lambda _: seen_by)
+            self._tell_completed(outcome)
+            return outcome
         if not refused:
             claimed.start_again(lambda: self.plan, steps)
 
@@ -652,7 +655,13 @@ class Session:
 
         outcome, lines = claimed.told(claimed.record(write), with_numbers=self.dialect.numbered)
         self._writer.news = "\n".join(lines)
+        self._tell_completed(outcome)
         return outcome
+
+    def _tell_completed(self, outcome: Outcome) -> None:
+        completed, head = self.parts.completed, self._writer.last_state.head
+        if completed is not None and head and completed_in(outcome.after) - completed_in(outcome.before):
+            completed(head)
 
     def _keeps_order(self, actor: Actor) -> bool:
         """Return whether what waits for a person holds what comes after it, also against this actor."""

@@ -19,7 +19,18 @@ from tildone.base import TYPE_CHECKING, replace, value
 from tildone.plan.claims import named_active
 from tildone.plan.events import DirectiveSet, PlanChanged
 from tildone.plan.guard import PLAN, is_unproved, reopened
-from tildone.plan.model import Phase, Plan, Result, Status, Task, TaskInPhase, has_checks, is_passed, with_tasks
+from tildone.plan.model import (
+    Phase,
+    Plan,
+    Result,
+    Status,
+    Task,
+    TaskInPhase,
+    completed_in,
+    has_checks,
+    is_passed,
+    with_tasks,
+)
 from tildone.plan.ops import Origin, StartNext, keep_origins
 from tildone.plan.reduce import NO_PROOFS, Outcome, reduce
 
@@ -268,7 +279,7 @@ class CheckRuns:
         outcome, _ = self._change(replace(state, plan=reopened(state.plan, stale)), {})
         needed = list(outcome.unproved)
         if self._whole_list and _has_open(outcome.after, needed):
-            done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
+            done = completed_in(state.plan)
             needed = [number for number in needed if number not in stale & done]
         checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
         proofs = self._run(checks, prover)

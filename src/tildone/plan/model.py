@@ -493,6 +493,11 @@ def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
     return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
 
 
+def completed_in(plan: Plan) -> frozenset[int]:
+    """Return the numbers of the tasks that are done; dropped ones are not."""
+    return frozenset(task.number for task in plan.tasks if task.status is Status.COMPLETED)
+
+
 def waits_for(plan: Plan, task: Task) -> tuple[int, ...]:
     """Return the numbers of the open tasks that a task comes after. A task that was removed holds nobody up."""
     if not task.after:

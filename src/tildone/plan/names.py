@@ -78,7 +78,17 @@ class FileName(str):
 
     @classmethod
     def of(cls, run: str, hand: int) -> Self:
-        return cls(run if not hand else f"{run}{HAND_SUFFIX}{hand + 1}")
+        return cls.of_hand(run, hand) if hand else cls(run)
+
+    @classmethod
+    def of_hand(cls, run: str, hand: int) -> Self:
+        """Return a name that differs from that of the run, also for its first hand."""
+        return cls(f"{run}{HAND_SUFFIX}{hand + 1}")
+
+
+def branch_of(name: str) -> str:
+    """Return the branch of a run, or of what one of its hands has done."""
+    return f"tildone/{name}"
 
 
 def check_name(what: str, name: object) -> None:

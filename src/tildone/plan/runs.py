@@ -163,6 +163,7 @@ class NewRun:
     work: Work = Work()
     hands: int = 1
     not_before: int = 0
+    title: str = ""
 
 
 @value
@@ -306,17 +307,21 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
+ADDED, RETRIED = "added", "retried"
+
+
 @value
 class RunQueued:
-    """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`."""
+    """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`; `title` is that of its plan."""
 
     run: str
     hand: int
     epoch: int
     attempt: int
     work: Work
-    why: str = "added"
+    why: str = ADDED
     not_before: int = 0
+    title: str = ""
 
 
 @value
@@ -355,11 +360,22 @@ class RunReleased:
 
 
 @value
-class RunEnded:
-    """A run has ended. `commit` is that of its branch, which changed `files` files since `base`, if it has one.
+class Published:
+    """The commit of a run's branch, and what it has changed since `base`, where it left the others.
 
     `added` and `removed` are lines.
     """
+
+    commit: str
+    base: str = ""
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+@value
+class RunEnded:
+    """A run has ended. `commit` and what follows are those of what was published, if it has a branch."""
 
     run: str
     hand: int

@@ -45,6 +45,7 @@ from tildone.plan.runs import (
     LeaseRequest,
     LeaseState,
     NewRun,
+    Published,
     Renewed,
     RunFence,
     Work,
@@ -528,9 +529,12 @@ class RunLeases:
         lease = tables.lease(held.run, held.hand)
         return self._lost(tables, lease, why) if lease and rules.is_holder(lease, held) else None
 
-    def close(self, held: RunFence, outcome: WorkOutcome, why: str = "") -> Lease | None:
-        """End the work under a lease, and return the lease after it. None if it was not held."""
-        return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now))
+    def close(self, held: RunFence, outcome: WorkOutcome, why: str = "", made: Published | None = None) -> Lease | None:
+        """End the work under a lease, and return the lease after it. None if it was not held.
+
+        `made` is what was published.
+        """
+        return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now, made))
 
     @_in_transaction
     def request_stop(self, tables: LeaseTransaction, run: str, ask: LeaseRequest, why: str = "") -> list[Lease]:
@@ -587,7 +591,7 @@ class RunLeases:
 
     @_in_transaction
     def answer(self, tables: LeaseTransaction, run: str, question: str, text: str, who: str, event: str) -> Lease:
-        """Answer a question of a run, as the event of that id, and return the lease of the hand that asked.
+        """Answer a question of a run, as the event of that id, and return the lease of a hand that asked.
 
         A run that waits for this answer only is queued again. Raises NotFound if there is no such run, Refused if the
         question is not open.
@@ -595,13 +599,16 @@ class RunLeases:
         known = _known(tables, run)
         if tables.has_event(known[0].session, event):
             return known[0]
+        answered = list[Lease]()
         for lease in known:
+            # Hands that ask for the same have the same question.
             step = rules.answered(lease, question, text, who, tables.at.now)
             if step is not None:
-                after = self._record(tables, lease, step, Actor.USER, event)
-                tables.announce()
-                return after
-        raise Refused(f"run {run} has no open question {question!r}")
+                answered.append(self._record(tables, lease, step, Actor.USER, "" if answered else event))
+        if not answered:
+            raise Refused(f"run {run} has no open question {question!r}")
+        tables.announce()
+        return answered[0]
 
     @_in_transaction
     def dispatch(self, tables: LeaseTransaction, who: Claimer, most: int) -> list[Lease]:

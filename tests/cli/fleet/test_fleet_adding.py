@@ -16,7 +16,7 @@ from tildone.cli import main
 from tildone.cli.fleet import opening
 from tildone.cli.fleet.work import DEFAULT_GRACE_SECONDS
 from tildone.fleet.engine import TableEngine
-from tildone.fleet.running import MIN_FREE_MB, WorkerOptions
+from tildone.fleet.results import MIN_FREE_MB, WorkerOptions
 from tildone.log.settings import ENGINES
 from tildone.plan.events import PlanChanged, latest_state
 from tildone.plan.model import Plan, Status, Task

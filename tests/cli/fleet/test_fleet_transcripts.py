@@ -101,14 +101,14 @@ def test_one_that_is_gone_here_is_not_on_another_machine(operator: Operator) -> 
 
 
 def test_the_transcript_that_hooks_noted_is_told_if_the_output_is_none(tmp_path: Path) -> None:
-    output, note, noted = (tmp_path / name for name in ("output", "note", "noted.jsonl"))
+    output, note, noted = (tmp_path / name for name in ("1.output", "1.transcript", "noted.jsonl"))
     output.write_text("plain\n")
-    assert agent_items(str(output), str(note)) == [TranscriptItem("", "plain")]
+    assert agent_items(str(output)) == [TranscriptItem("", "plain")]
     note.write_text(str(noted))
     noted.write_text(lines(*({"role": "user", "content": str(number)} for number in range(3000))))
 
     # All of it, not only its end.
-    assert [item.text for item in agent_items(str(output), str(note))][:2] == ["0", "1"]
+    assert [item.text for item in agent_items(str(output))][:2] == ["0", "1"]
     output.write_text(lines(*OWN))
     told = [TranscriptItem("assistant", "Hello."), TranscriptItem("result", "ok")]
-    assert agent_items(str(output), str(note)) == told
+    assert agent_items(str(output)) == told

@@ -1,6 +1,7 @@
 """`python -m tests.fleet.drills [KIND…]`: drills with leases of 10 s, and a table of what came of them.
 
-`python -m tests.fleet.drills many` runs many plans without any fault instead; see `many`.
+`python -m tests.fleet.drills many` runs many plans without any fault instead, and `python -m tests.fleet.drills night`
+plans of which some need a person; see `many` and `night`.
 """
 
 import argparse
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from time import monotonic
 
-from tests.fleet.drills import many
+from tests.fleet.drills import many, night
 from tests.fleet.drills.faults import KINDS
 from tests.fleet.drills.harness import LONG, SHORT
 from tests.fleet.drills.outcome import Outcome
@@ -25,6 +26,8 @@ def main(argv: Sequence[str]) -> int:
     """Run the drills, print the table, and return the exit code."""
     if argv[:1] == ["many"]:
         return many.main(argv[1:])
+    if argv[:1] == ["night"]:
+        return night.main(argv[1:])
     asked = _parser().parse_args(argv)
     kinds = [kind for kind in KINDS if not asked.kinds or kind.name in asked.kinds]
     places = [Place(name) for name in asked.place or [place.value for place in Place]]

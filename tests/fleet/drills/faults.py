@@ -1,7 +1,7 @@
 """Drills: what happens to a fleet in the middle of its tasks.
 
 Workers are killed or stopped; their machine sleeps, restarts, has a wrong clock or a full disk; the database or the
-network to it fails; an engine loses its tables or its dispatches; people change their minds, and workers are upgraded.
+network to it fails; an engine loses its tables or repeats attempts; people change their minds; workers are upgraded.
 """
 
 import os
@@ -357,6 +357,9 @@ def _power_off(drill: Drill) -> None:
 
 
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'tildone_dbos' AND tablename NOT LIKE '%migrations%'"
+INTERNAL_QUEUE = "_dbos_internal_queue"
+"""The one queue that DBOS reads in every worker: its own, for what is resumed."""
+
 NOT_BEGUN = "DELETE FROM tildone_dbos.workflow_status WHERE status = 'ENQUEUED'"
 KNOWN = "SELECT workflow_uuid FROM tildone_dbos.workflow_status"
 SENT = "SELECT count(*) FROM tildone_dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING')"
@@ -376,9 +379,9 @@ def emptied(drill: Drill) -> None:
         until(lambda: len(drill.marks("done")) >= 2)
 
 
-@kind("dispatches doubled, late, lost and revived", Place.DBOS)
-def dispatches(drill: Drill) -> None:
-    """Send attempts to all workers, begin again what has ended, and remove what was sent, again and again."""
+@kind("attempts copied, late, removed and revived", Place.DBOS)
+def copies(drill: Drill) -> None:
+    """Copy attempts, resume those that have ended, and remove what has not begun, again and again."""
     # Late, because DBOS takes half a second to import.
     from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
@@ -395,22 +398,27 @@ def dispatches(drill: Drill) -> None:
         for lease in drill.all_leases():
             double(drill, tables.client, lease, ROUNDS)
         until(lambda: execute(drill.ground.address, SENT) == [(0,)])
-    assert drill.marks() == ended, "a dispatch of a run that had ended was begun"
+    assert drill.marks() == ended, "a copy of an attempt that had ended was begun"
 
 
 def double(drill: Drill, client: object, lease: Lease, number: int) -> None:
-    """Send an attempt, the one before and the one after to all workers, and revive those that have ended."""
+    """Copy an attempt, the one before and the one after for each worker, and resume those that have ended."""
     from tildone.fleet.dbos_engine import VERSION, attempt_name  # noqa: PLC0415  as above
 
     numbers = [each for each in (lease.attempt - 1, lease.attempt, lease.attempt + 1) if each > 0]
     for worker in drill.leases.workers():
         for attempt in numbers:
             name = f"{number}.{worker.id}.{attempt_name(lease.run, lease.hand, attempt)}"
-            options = {"workflow_name": "attempt", "queue_name": worker.id, "workflow_id": name, "app_version": VERSION}
+            options = {
+                "workflow_name": "attempt",
+                "queue_name": INTERNAL_QUEUE,
+                "workflow_id": name,
+                "app_version": VERSION,
+            }
             client.enqueue(options, lease.run, lease.hand, attempt)  # type: ignore[attr-defined]  # of DBOS
     known = [name for (name,) in execute(drill.ground.address, KNOWN)]
     names = [name for attempt in numbers if (name := attempt_name(lease.run, lease.hand, attempt)) in known]
-    client.resume_workflows(names, queue_name=drill.leases.workers()[0].id)  # type: ignore[attr-defined]  # of DBOS
+    client.resume_workflows(names)  # type: ignore[attr-defined]  # of DBOS
 
 
 @contextmanager

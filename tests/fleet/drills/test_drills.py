@@ -12,6 +12,7 @@ import pytest
 from tests.fleet.drills.faults import KINDS
 from tests.fleet.drills.harness import SHORT
 from tests.fleet.drills.many import MODEL, SHELL, ManyFleet, ManyPlan, ManyResults, over_rate, run_many
+from tests.fleet.drills.night import Fate, NightForm, plan_text, run_night, wrong_results
 from tests.fleet.drills.places import Grounds, Place
 from tests.fleet.drills.trials import Trial, run_all
 from tests.stores.postgres import needs_server
@@ -27,7 +28,7 @@ GROUPS = {
     "server": ("crash", "outage", "add-down"),
     "standby": ("failover", "silent"),
     "network": ("stall-short", "stall-long", "reset"),
-    "engine": ("emptied", "dispatches"),
+    "engine": ("emptied", "copies"),
 }
 PLACES = {"sqlite": Place.SQLITE, "postgres": Place.DBOS}
 CASES = [
@@ -132,3 +133,59 @@ def test_a_rate_permits_a_part_at_once_and_the_rest_at_intervals() -> None:
     assert over_rate([(0, at) for at in range(7)], limit) == (7, 6)
     assert over_rate([(0, 1000 * at) for at in range(60)], limit) is None
     assert over_rate([(0, 1000 * at) for at in range(61)], limit) == (61, 60_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [Place.SQLITE, pytest.param(Place.DBOS, marks=needs_server)])
+def test_after_a_night_the_results_name_the_runs_that_need_a_person(place: Place, tmp_path: Path) -> None:
+    form = NightForm(plans=12, workers=2, failures=1, waits=1, conflicts=1, kill_every=5, task=1)
+    with Grounds() as grounds, grounds.ground(place, tmp_path, own_server=False) as ground:
+        night = run_night(tmp_path, ground, form)
+
+    print(night)
+    assert night.faults == []
+    assert night.kills > 0
+
+
+def test_the_fates_of_a_night_are_spread_over_it() -> None:
+    fates = NightForm().fates()
+
+    assert [fates.count(fate) for fate in Fate] == [5, 5, 2, 88]
+    assert fates[:3] == [Fate.CONFLICT, Fate.CONFLICT, Fate.FAILED]
+    assert Fate.WAITING in fates[-15:]
+
+
+def test_a_plan_of_a_night_has_the_commands_of_its_fate(tmp_path: Path) -> None:
+    names = {
+        fate: [f"`{tmp_path}/{name} 7 2`" in plan_text(tmp_path, 7, fate) for name in ("deploy", "both", "work")]
+        for fate in Fate
+    }
+
+    assert names == {
+        Fate.FAILED: [False, False, False],
+        Fate.WAITING: [True, False, False],
+        Fate.CONFLICT: [False, True, False],
+        Fate.DONE: [False, False, True],
+    }
+    assert f"  $ {tmp_path}/fail 7 2\n" in plan_text(tmp_path, 7, Fate.FAILED)
+
+
+def test_results_that_differ_from_the_night_are_told() -> None:
+    expected = {"a": Fate.FAILED, "b": Fate.WAITING, "c": Fate.DONE, "d": Fate.DONE}
+    failed, waiting, done = (
+        {"run": run, "state": state, "why": why}
+        for run, state, why in (("a", "failed", "exit 1"), ("b", "waiting", "asks"), ("c", "done", None))
+    )
+    other = done | {"run": "d"}
+    nothing: list[dict[str, str]] = []
+
+    assert wrong_results(expected, {"needs": [failed, waiting], "done": [done, other], "running": nothing}) == []
+    assert wrong_results(
+        expected, {"needs": [failed | {"state": "conflict", "why": None}], "done": [done], "over": [other]}
+    ) == [
+        "a needs a person, but no reason is told",
+        "done: d is missing, which is done",
+        "needs: a is conflict, not failed",
+        "needs: b is missing, which is waiting",
+        "over: d is there, and done",
+    ]

@@ -16,7 +16,7 @@ from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, Driver
 from tildone.fleet.engines import engine_for
-from tildone.fleet.running import MIN_FREE_MB, WorkerOptions
+from tildone.fleet.results import MIN_FREE_MB, WorkerOptions
 from tildone.log import lease_rules as rules
 from tildone.plan.runs import PROTOCOL, Claimer
 from tildone.stores import parse_address

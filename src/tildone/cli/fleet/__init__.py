@@ -145,6 +145,7 @@ FLEET_VERBS: VerbTable = Registry(
                 ),
                 Option("no-ask", "", "Let persons approve nothing: what --allow does not match never runs."),
                 Option("agents", "AGENTS", "Agents that may run here, with commas between (default: all)."),
+                Option("retries", "N", "How often an attempt is repeated that has failed (default: 4)."),
                 Option("until-idle", "", "End when no run that it could take is left."),
                 Option("grace", "SECONDS", "How long an agent that is stopped has to end by itself (default: 10)."),
             ),
@@ -164,6 +165,21 @@ FLEET_VERBS: VerbTable = Registry(
             examples=("tildone fleet ls", "tildone fleet ls --all --json"),
             aliases=("list",),
         ),
+        "results:results": Verb(
+            "results",
+            "Show what has become of the runs: what needs you, what is done, and what failed and why.",
+            description=(
+                "What needs you is always shown: what failed, waits for an answer, or conflicts. Of the others, those "
+                "that changed since a time: of a clock, such as 18:00, a date, or an age, such as 12h or 2d. The runs "
+                "of a schedule are one row."
+            ),
+            options=(
+                Option("since", "TIME", "Since when (default: 24h)."),
+                Option("markdown", "", "As Markdown."),
+                JSON,
+            ),
+            examples=("tildone fleet results --since 18:00", "tildone fleet results --markdown > night.md"),
+        ),
         "lists:watch": Verb(
             "watch",
             "List the runs, live, until Ctrl-C.",
@@ -174,7 +190,7 @@ FLEET_VERBS: VerbTable = Registry(
         "lists:show": Verb(
             "show RUN",
             "Show a run: its plan, its questions, and what happened to it.",
-            description=RUN,
+            description=HAND,
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
         ),
@@ -264,7 +280,8 @@ FLEET_VERBS: VerbTable = Registry(
             "Find what is stuck, and why.",
             description=(
                 "Looks for lapsed leases, runs that no worker can take, silent workers, and processes on this machine "
-                "whose run has passed to another worker. Changes nothing. The exit code is 5 if there is a problem."
+                "whose run has passed to another worker. Changes nothing. The exit code is 5 if the store has a "
+                "problem, 1 if something else is wrong, such as queued runs without a worker."
             ),
             options=(JSON,),
             examples=("tildone fleet doctor", "tildone fleet doctor --json"),

@@ -68,7 +68,7 @@ def new_run(
         after = changes[0].plan if changes else latest_state(fleet.store.history(session)).plan
         check_work_left(after, plan.word, ", or to begin again: --restart")
         check_commands(after, work.agent, plan.word)
-        return NewRun(plan.run, session, work, hands), changes
+        return NewRun(plan.run, session, work, hands, title=plan.file.title), changes
     session = session_meant(plan.word, fleet.store)
     if fleet.store.session_head(session).head is None:
         raise NotFound(f"there is no file and no session {printable(shortened(plan.word))!r}")

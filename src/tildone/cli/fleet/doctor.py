@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from tildone.app.result_texts import run_report
+from tildone.app.run_results import read_result
 from tildone.app.settings import data_folder
 from tildone.app.settings_file import MAX_SECONDS
 from tildone.base import MAX_DIGITS, NotFound, StoreError, TildoneError, UsageError, replace, shortened
@@ -18,19 +20,21 @@ from tildone.cli.output.titles import finding_lines
 from tildone.cli.table import ParsedArgs
 from tildone.fleet.engine import default_engine
 from tildone.fleet.engines import check_engine, engine_findings, forget_attempts, prepare_engine
-from tildone.fleet.running import report_path, run_report
+from tildone.fleet.results import report_path
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.workspaces import remove_workspace
 from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.log.kept import Finding, Severity
 from tildone.log.settings import FleetSettings, ProviderLimit
-from tildone.plan.events import latest_state
 from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.names import FileName, is_address, provider_family
 from tildone.plan.runs import PROTOCOL, Lease, LeaseState
 from tildone.plan.text.amounts import ago, format_count
 from tildone.plan.text.runs import LAPSED, bad_row_text, hand_name, state_of
 from tildone.plan.text.safe import printable
+
+STUCK = 1
+"""The exit code if something is stuck, and the store has no problem."""
 
 SILENT_LEASES = 2
 """A worker that was not seen for this many leases is taken for dead."""
@@ -61,11 +65,12 @@ def store_findings(fleet: Fleet) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"{printable(limit.provider)}: at most {' and '.join(filter(None, parts))}")
 
 
-def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+def worker_findings(fleet: Fleet, now: int, without: Severity = Severity.WARNING) -> Iterator[Finding]:
+    """Check the workers; queued runs `without` any worker are a finding of that severity."""
     workers, silence = fleet.leases.workers(), SILENT_LEASES * fleet.leases.settings().lease
     if not workers:
         queued = any(view.lease.is_queued for view in fleet.leases.look())
-        severity = Severity.WARNING if queued else Severity.OK
+        severity = without if queued else Severity.OK
         remedy = "start one: tildone fleet work --allow PATTERN" if queued else ""
         yield Finding(severity, "there are no workers", remedy)
     for worker in workers:
@@ -168,7 +173,11 @@ def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
             put_spans(finding_lines(finding, before))
         problems = sum(finding.severity is not Severity.OK for finding in findings)
         put(f"{format_count(problems, 'finding')} to act on." if problems else "No problems found.")
-    return StoreError.exit_code if any(finding.severity is Severity.ERROR for finding in findings) else 0
+    return StoreError.exit_code if _have_errors(findings) else 0
+
+
+def _have_errors(findings: Iterable[Finding]) -> bool:
+    return any(finding.severity is Severity.ERROR for finding in findings)
 
 
 def _of_run(view: RunView, workers: Sequence[WorkerInfo], now: int, silence: int) -> Iterator[Finding]:
@@ -205,8 +214,12 @@ def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
 
 def doctor(args: ParsedArgs) -> int:
     fleet, at = open_existing_fleet(args, read_only=True), now()
-    of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, fleet.home))
-    return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs, row_findings(fleet)))
+    of_store = list(store_findings(fleet))
+    of_runs = [*worker_findings(fleet, at, Severity.ERROR), *run_findings(fleet, at), *process_findings(fleet)]
+    of_runs += checkpoint_findings(fleet, fleet.home)
+    of_rows = list(row_findings(fleet))
+    code = put_findings(args, [*of_store, *of_runs, *of_rows])
+    return code if not code or _have_errors([*of_store, *of_rows]) else STUCK
 
 
 MIN_LEASE_SECONDS = 2
@@ -328,9 +341,10 @@ def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     """Write the report of a run, then remove the run. Without the report, the run stays."""
     lease = views[0].lease
     make_private_folder(folder)
-    state, leases = latest_state(fleet.store.history(lease.session)), [view.lease for view in views]
-    report = run_report(leases, state.plan, list(fleet.store.events(lease.session)), state.head)
-    write_text(_path(folder, lease.run), report)
+    leases = [view.lease for view in views]
+    result = read_result([*fleet.store.history(lease.session)][::-1], leases, now())
+    head = fleet.store.session_head(lease.session).head
+    write_text(_path(folder, lease.run), run_report(result, list(fleet.store.events(lease.session)), head))
     try:
         for view in views:
             remove_workspace(fleet.home, view.lease)

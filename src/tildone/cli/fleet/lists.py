@@ -8,13 +8,15 @@ from contextlib import closing, nullcontext, suppress
 from typing import Any, Self
 
 from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
+from tildone.app.result_texts import facts_of, question_data, reasons, result_data
+from tildone.app.run_results import RunResults
 from tildone.app.runs import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
+from tildone.app.transcripts import newest_output
 from tildone.app.who import PersonAct, check_outside_runs, check_person
-from tildone.base import NotFound, Refused, StoreBusy, StoreDamaged, StoreUnreachable, UsageError, replace, value
+from tildone.base import NotFound, Refused, StoreBusy, StoreUnreachable, UsageError, replace, value
 from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
-from tildone.cli.fleet.transcripts import newest_output
 from tildone.cli.output import (
     colored,
     columns,
@@ -28,11 +30,9 @@ from tildone.cli.output import (
 )
 from tildone.cli.output.prompts import exit_code_for, put_data, put_done
 from tildone.cli.table import ParsedArgs
-from tildone.plan.events import State, apply_event, latest_state
-from tildone.plan.history.usage import plan_usage
 from tildone.plan.lists import RunView, WorkerInfo
 from tildone.plan.model import next_task, progress
-from tildone.plan.names import is_address
+from tildone.plan.names import branch_of, is_address
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunFact
 from tildone.plan.text.amounts import DAY, ago, format_count
 from tildone.plan.text.lists import plan_lines
@@ -79,10 +79,6 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
         verb = "approve" if question.is_permission else "answer"
         text = "" if question.is_permission else " TEXT"
         put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")
-
-
-def question_data(question: OpenQuestion) -> dict[str, object]:
-    return {"run": question.run, "id": question.id, "kind": question.kind, "text": question.text}
 
 
 def answer(args: ParsedArgs) -> int:
@@ -156,9 +152,6 @@ def _selected(fleet: Fleet, word: str, wanted: str | None) -> list[OpenQuestion]
     return waiting
 
 
-Doing = tuple[str, int, int, float | None]
-
-
 @value
 class Rows:
     """The rows to list, and those that are left out because the list would be too long."""
@@ -181,17 +174,16 @@ def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str
     rows = [RunRow(view, asked.get((view.lease.run, view.lease.hand), "")) for view in known]
     rows.sort(key=lambda row: listed_first(row, now))
     cut = len(rows) if most is None else most
-    plans: dict[str, Doing] = {}
+    results = RunResults(fleet.store, lambda: now)
     shown = []
     for row in rows[:cut]:
-        session = row.lease.session
-        if session not in plans:
-            try:
-                plans[session] = _read(fleet, session, now)
-            except StoreDamaged as error:
-                left_out.append(f"session {session!r}: {error}")
-                plans[session] = ("", 0, 0, None)
-        shown.append(RunRow(row.view, row.asks, *plans[session]))
+        found = results.read([view.lease for view in known if view.lease.run == row.lease.run])
+        if found is not None:
+            counts, upcoming = progress(found.plan), next_task(found.plan)
+            task = upcoming[1].text if upcoming else ""
+            row = replace(row, task=task, closed=counts.closed, total=counts.total, cost=found.usage.cost)  # noqa: PLW2901
+        shown.append(row)
+    left_out += [f"session {session!r}: {why}" for session, why in results.left_out.items()]
     return Rows(tuple(shown), tuple(rows[cut:]))
 
 
@@ -199,7 +191,7 @@ def row_data(row: RunRow, now: int) -> dict[str, object]:
     lease, work = row.lease, row.lease.work
     return {
         "run": lease.run,
-        "hand": lease.hand,
+        "hand": lease.hand + 1,
         "state": row_state(row, now),
         "session": lease.session,
         "worker": lease.worker or None,
@@ -227,17 +219,6 @@ def _asked(fleet: Fleet, views: Sequence[RunView]) -> dict[tuple[str, int], str]
     for question in questions_of(fleet, views):
         found.setdefault((question.run, hands.get(question.id, 0)), question.text or "a question")
     return found
-
-
-def _read(fleet: Fleet, session: str, now: int) -> Doing:
-    """Return the task to work on, the closed and all tasks, and the cost of a plan."""
-    oldest_first = list(fleet.store.history(session))[::-1]
-    state = State()
-    for event in oldest_first:
-        state = apply_event(state, event)
-    counts, upcoming = progress(state.plan), next_task(state.plan)
-    task = upcoming[1].text if upcoming else ""
-    return task, counts.closed, counts.total, plan_usage(oldest_first, now).total.cost
 
 
 EMPTY = "has no runs yet. To queue one: tildone fleet add PLAN"
@@ -395,7 +376,7 @@ def places_of(fleet: Fleet, lease: Lease) -> list[tuple[str, str]]:
     """
     repo = lease.work.repo
     has_branch = lease.epoch > 0 and (is_address(repo) or (repo and os.path.exists(os.path.join(repo, ".git"))))
-    found = [("branch", f"tildone/{lease.run}")] if has_branch else []
+    found = [("branch", branch_of(lease.run))] if has_branch else []
     return [*found, *((name, path) for name, path in _files(fleet.home, lease) if os.path.exists(path))]
 
 
@@ -411,6 +392,7 @@ def show(args: ParsedArgs) -> int:
     lease, left_out = views[0].lease, list[str]()
     waits, places = _waits(fleet, lease), places_of(fleet, lease)
     rows, questions = rows_of(fleet, views, now(), left_out).shown, questions_of(fleet, views)
+    result = RunResults(fleet.store, now).read([view.lease for view in views])
     log = [] if left_out else fleet.store.events(lease.session)
     told = ((event.at, event.fact) for event in log)
     happened = [
@@ -421,15 +403,18 @@ def show(args: ParsedArgs) -> int:
         events = [{"at": timestamp(at), "what": what} for at, what in happened]
         asked = [question_data(question) for question in questions]
         found = {"run": lease.run, "hands": hands, "waits": waits or None, "places": dict(places)}
-        put_data(**found, questions=asked, events=events, left_out=left_out)
+        was = result_data(result) if result else None
+        put_data(**found, result=was, questions=asked, events=events, left_out=left_out)
         return exit_code_for(left_out)
     width = columns()
     put_spans(run_lines(rows, now(), width))
     facts = [("waits", waits), *_facts(lease), *((name, printable(text)) for name, text in places)]
     put_spans((Span(f"{name:<8}", Role.DIM), Span(text)) for name, text in facts if text)
-    if not left_out:
+    if result is not None:
+        facts = [("result", facts_of(result)), *(("", printable(reason)) for reason in reasons(result))]
+        put_spans((Span(f"{name:<8}", Role.DIM), Span(text)) for name, text in facts)
         put("")
-        put_spans(plan_lines(latest_state(fleet.store.history(lease.session)).plan, width))
+        put_spans(plan_lines(result.plan, width))
     if questions:
         put("")
         put_questions(questions, "")
@@ -469,7 +454,10 @@ def request(args: ParsedArgs) -> int:
     check_allowed(fleet_settings(args), request)
     fleet = open_existing_fleet(args)
     runs: dict[str, None] = {}
-    for views in map(fleet.run_named, args.positional):
+    for word in args.positional:
+        if "/" in word:
+            raise UsageError(f"{request.value} is for all hands of a run: {printable(word.partition('/')[0])}")
+        views = fleet.run_named(word)
         runs[views[0].lease.run] = None
         check_state([view.lease for view in views], request)
     changed = [lease for run in runs for lease in request_run(fleet.leases, run, request, at_once=args.has("now"))]
@@ -506,7 +494,7 @@ def _sentence(lease: Lease, request: RunRequest, *, now: bool) -> str:
 
 
 def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
-    found: dict[str, object] = {"run": lease.run, "hand": lease.hand, "state": lease.state.value}
+    found: dict[str, object] = {"run": lease.run, "hand": lease.hand + 1, "state": lease.state.value}
     if request in STOPS:
         found |= {"asked": lease.request.value or None, "done": lease.state is _STATES[request]}
     return found

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tildone.app.opening import agent_here, open_store, person_here, run_leases
-from tildone.app.settings import Settings, data_folder
+from tildone.app.runs import fleet_home
+from tildone.app.settings import Settings
 from tildone.app.settings_file import FleetConfig, fleet_config
 from tildone.app.values import variable
 from tildone.base import NotFound, StoreBusy, StoreUnreachable, UsageError, value
@@ -65,7 +66,7 @@ class Fleet:
     @property
     def home(self) -> str:
         """The folder of the files of runs on this machine: working trees, outputs and reports."""
-        return self.config.worktrees or os.path.join(data_folder(os.environ), "fleet")
+        return fleet_home(self.settings)
 
     @property
     def person(self) -> str:

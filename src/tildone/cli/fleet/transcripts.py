@@ -1,25 +1,15 @@
 """`tildone fleet transcript`: what the agents of a run said and did, where their worker ran."""
 
-import os
-
-from tildone.app.transcripts import TranscriptItem, agent_items, item_text
+from tildone.app.transcripts import TranscriptItem, agent_items, entry_text, newest_output
 from tildone.base import NotFound
 from tildone.cli.fleet.opening import Fleet, open_existing_fleet
 from tildone.cli.output import put, put_notice, put_raw
 from tildone.cli.output.prompts import put_data
 from tildone.cli.table import ParsedArgs
-from tildone.plan.names import FileName
 from tildone.plan.runs import Lease, RunTaken, is_of, worker_of
 from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import printable
 from tildone.stores.agents import machine_name
-
-
-def newest_output(home: str, lease: Lease) -> str:
-    """Return the newest output of an agent of a hand here, that of the highest epoch; empty if there is none."""
-    name = FileName.of(lease.run, lease.hand)
-    outputs = (os.path.join(home, "runs", f"{name}.{epoch}.output") for epoch in range(lease.epoch, 0, -1))
-    return next(filter(os.path.exists, outputs), "")
 
 
 def transcript(args: ParsedArgs) -> int:
@@ -30,7 +20,7 @@ def transcript(args: ParsedArgs) -> int:
     missing = [_missing(fleet, lease) for lease, output in outputs.items() if not output]
     if len(missing) == len(leases):
         raise NotFound("; ".join(missing))
-    found = {lease: _items(output) for lease, output in outputs.items() if output}
+    found = {lease: agent_items(output) for lease, output in outputs.items() if output}
     if args.has("json"):
         put_data(hands=[_data(lease, items) for lease, items in found.items()], missing=missing)
         return 0
@@ -38,15 +28,10 @@ def transcript(args: ParsedArgs) -> int:
         if len(leases) > 1:
             put(f"# {lease.run}/{lease.hand + 1}")
         for item in items:
-            # Lines after the first are indented, so that no text looks like another entry.
-            put_raw(item_text(item).replace("\n", "\n  ") if item.who else item.text)
+            put_raw(entry_text(item))
     for text in missing:
         put_notice(f"tildone: {text}")
     return 0
-
-
-def _items(output: str) -> list[TranscriptItem]:
-    return agent_items(output, f"{output.removesuffix('output')}transcript")
 
 
 def _missing(fleet: Fleet, lease: Lease) -> str:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from tildone.app.settings_file import MAX_SECONDS, MAX_SLOTS
-from tildone.base import StoreError, UsageError
+from tildone.app.settings_file import MAX_RETRIES, MAX_SECONDS, MAX_SLOTS
+from tildone.base import MAX_DIGITS, StoreError, UsageError, shortened
 from tildone.cli.fleet.adding import checked_agent, listed
 from tildone.cli.fleet.opening import Fleet, open_fleet
 from tildone.cli.output import put_notice
@@ -17,7 +17,7 @@ from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
 from tildone.fleet.engine import EssentialThread, on_essential_failure
 from tildone.fleet.engines import engine_for
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.results import RETRIES, WorkerOptions
 from tildone.fleet.worker import Worker
 from tildone.plan.names import check_text
 from tildone.plan.text.safe import printable
@@ -90,11 +90,22 @@ def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
         min_free_mb=config.min_free_mb or DEFAULT_MIN_FREE_MB,
         grace=float(args.positive_int("grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
         ask=_asked_for(args, fleet),
+        notify=config.notify,
+        retries=_retries(args, RETRIES if config.retries is None else config.retries),
     )
     for text in (*options.labels, *options.allow, *options.ask):
         check_text(text)
     tell_reach("--allow" if args.values("allow") else "allow of [fleet]", options.allow)
     return options
+
+
+def _retries(args: ParsedArgs, default: int) -> int:
+    given = args.options.get("retries")
+    if given is None:
+        return default
+    if not (given.isascii() and given.isdecimal()) or int(given[:MAX_DIGITS]) > MAX_RETRIES:
+        raise UsageError(f"--retries requires a number from 0 to {MAX_RETRIES}, not {shortened(given)!r}")
+    return int(given)
 
 
 def _asked_for(args: ParsedArgs, fleet: Fleet) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class ConversionWarning:
 class ImportedPlan:
     plan: Plan
     warnings: tuple[ConversionWarning, ...] = ()
+    title: str = ""
 
 
 @value

@@ -28,6 +28,7 @@ class PlanFile:
     format: str
     plan: Plan
     warnings: tuple[ConversionWarning, ...] = ()
+    title: str = ""
 
 
 @value
@@ -90,7 +91,7 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
         imported = claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)
     else:
         imported = todotxt.read(text) if format_ == TODO_TXT else markdown_reader.read(text)
-    return PlanFile(path, format_, imported.plan, imported.warnings)
+    return PlanFile(path, format_, imported.plan, imported.warnings, imported.title)
 
 
 def json_error(text: str) -> str | None:

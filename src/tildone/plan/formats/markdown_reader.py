@@ -7,7 +7,7 @@ an exported plan is still restored after prose was added around it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tildone.base import replace, value
 from tildone.plan.formats import JS_WHITESPACE, ImportedPlan, WarningCollector, markdown
@@ -239,12 +239,17 @@ def read(text: str) -> ImportedPlan:
     lines = re.split("\r?\n", text)
     parsed = read_checklist(text)
     if not parsed.problems and not any(map(is_foreign, lines)):
-        return ImportedPlan(parsed.plan)
+        return ImportedPlan(parsed.plan, title=_title([(each.name, each.tasks) for each in parsed.plan.phases]))
     skipped = front_matter_length(lines)
     parser = _MarkdownParser(skipped)
     for number, line in enumerate(lines[skipped:], start=skipped + 1):
         parser.parse_line(number, line)
     return parser.result()
+
+
+def _title(headings: Sequence[tuple[str, Sequence[object]]]) -> str:
+    """Return the first heading if it has no tasks."""
+    return next((name for name, tasks in headings[:1] if not tasks), "")
 
 
 def has_checkbox(text: str) -> bool:
@@ -305,7 +310,8 @@ class _MarkdownParser:
             self._warnings.add(
                 "an order of tasks is not imported" if is_order else "a task without text is not imported"
             )
-        return ImportedPlan(parsed.plan, self._warnings.all())
+        title = _title([(name, tasks) for number, name, tasks in self._phases if number])
+        return ImportedPlan(parsed.plan, self._warnings.all(), title)
 
     def parse_line(self, number: int, line: str) -> None:
         if self._fence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
 from tildone.plan.guard import is_unproved
-from tildone.plan.model import Check, Result, Status, waits_for
+from tildone.plan.model import Check, Result, Status, completed_in, waits_for
 from tildone.plan.text.safe import clipped, printable, safe_text, shown_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def proposed_line(tasks: Sequence[Task], *, numbered: bool) -> str:
 
 def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> str:
     """Return a prompt about `plan` with its checks and order; what is done in the `recorded` one only is stale."""
-    done = {task.number for task in recorded.tasks if task.status is Status.COMPLETED}
+    done = completed_in(recorded)
     active = [task for task in plan.tasks if task.check is not None and task.status is Status.IN_PROGRESS]
     stale = [task for task in active if task.number in done]
     # A list with numbers has the checks and their results.

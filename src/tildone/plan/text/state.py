@@ -63,6 +63,7 @@ class SessionWord(Enum):
 RUN_WORDS: dict[str, str] = {
     "running": SessionWord.WORKING.value,
     "asking": SessionWord.NEEDS_YOU.value,
+    "waiting": SessionWord.NEEDS_YOU.value,
     "lapsed": "worker lost",
 }
 """What a person reads of the state of a run of a fleet, if that is another word than in data."""

@@ -18,7 +18,7 @@ from tildone.app.edits import sentence
 from tildone.base import NotFound, Refused, StoreError, TildoneError, UsageError, value
 from tildone.plan.text.charts import CONTENT_TYPE
 from tildone.plan.text.safe import printable
-from tildone.screens.board import reading, writing
+from tildone.screens.board import reading, results, writing
 from tildone.screens.board.access import LIFETIME_SECONDS, Admission, Visitor
 from tildone.screens.board.board import Board, Metrics
 from tildone.screens.board.data import Data, refusal_data
@@ -37,6 +37,9 @@ READERS: dict[str, Handler] = {
     "/api/stats": reading.overall,
     "/api/fleet": writing.fleet,
     "/api/fleet/runs": writing.runs,
+    "/api/fleet/results": results.results,
+    "/api/fleet/diff": results.diff,
+    "/api/fleet/transcript": results.transcript,
     "/api/s/{key}": reading.session,
     "/api/s/{key}/at/{item}": reading.moment,
     "/api/s/{key}/history": reading.history,

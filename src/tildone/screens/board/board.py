@@ -23,6 +23,7 @@ from threading import Lock
 from tildone.app.checks import SessionChecks, open_on_screen
 from tildone.app.index import IndexChange, IndexFollower, SessionIndex, open_index
 from tildone.app.opening import patience_of, run_leases
+from tildone.app.run_results import RunResult, RunResults, current_results
 from tildone.app.runs import FleetIndex, RunAsked, WorkerRow, offered_requests
 from tildone.app.sessions import SessionRow
 from tildone.app.settings import Settings
@@ -109,7 +110,8 @@ class RunRows:
         row = self.row(lease.session)
         state = SessionWord.NEEDS_YOU.value if _asks(lease, row) else state_of(view, now)
         return {
-            **fields(lease, "run", "hand", "since", "made", "epoch", "attempt", "fails", "losses"),
+            "hand": lease.hand + 1,
+            **fields(lease, "run", "since", "made", "epoch", "attempt", "fails", "losses"),
             **fields(work, "agent", "model", "repo"),
             "name": hand_name(lease),
             "group": group_of(lease).value,
@@ -165,7 +167,7 @@ class BoardFleet:
 
     def __init__(self, store: Store, index: FleetIndex | None) -> None:
         self.index = index
-        self._store = store
+        self._store, self._results = store, RunResults(store, now)
 
     @staticmethod
     def of(store: Store) -> BoardFleet:
@@ -198,6 +200,15 @@ class BoardFleet:
             data.update({"run": lease.run, "question": asked.question.id, "agent": agent})
         elif run := self.index.run_of(session):
             data["run"] = run
+
+    def results(self, since: int) -> dict[str, list[RunResult]]:
+        """Return the results of the runs that have changed since a time, and of all that need a person, by group."""
+        return current_results(self._results, self.leases(""), self._store, since)
+
+    def result(self, run: str) -> RunResult | None:
+        """Return the result of a run; None if there is no such run."""
+        leases = [view.lease for view in self.leases("").look(run)] if run and self.exists else []
+        return self._results.read(leases) if leases else None
 
     def snapshot(self, rows: RunRows, waiting: int) -> Data:
         """Return the workers and the numbers. `waiting` is how many questions of runs are open."""
@@ -258,7 +269,7 @@ class BoardFleet:
         found += [News(FLEET, "worker", name, {"id": name, "gone": True}) for name in change.left]
         at = now()
         found += [
-            News(FLEET, "run", f"{view.lease.run}/{view.lease.hand}", rows.data(view, at)) for view in change.runs
+            News(FLEET, "run", f"{view.lease.run}/{view.lease.hand + 1}", rows.data(view, at)) for view in change.runs
         ]
         if change.is_different:
             found.append(News(FLEET, "fleet", "", self.numbers(rows, self.waiting(rows))))

@@ -37,6 +37,7 @@ PAGES = (
     BoardPage("/s/{key}/log", "log.js"),
     BoardPage("/s/{key}/stats", "stats.js"),
     BoardPage("/fleet", "fleet.js", "Fleet", "fleet", "f", only_with="fleet"),
+    BoardPage("/results", "results.js", "Results", "done", "r", only_with="fleet"),
     BoardPage("/stats", "stats.js", "Stats", "stats", "t"),
 )
 """Other addresses have no page."""

@@ -171,10 +171,14 @@ def answer_run(visit: Visit) -> ApiAnswer:
     asked = board.fleet.asked(run, name)
     if asked is None:
         raise _gone(visit, run, name)
-    [question] = answering.logged_questions(board.store, asked.lease.session, run, [name])
+    failed = asked.question.kind == answering.FAILURE
+    logged = () if failed else answering.logged_questions(board.store, asked.lease.session, run, [name])
+    [question] = logged or [asked.question]
     if question.text != visit.text("seen"):
         raise Problem(409, "The question has changed meanwhile.", "Read it again.")
     who = _person(visit)
+    if failed:
+        return _answer_failure(visit, question, given)
     try:
         answering.answer_question(
             board.settings, board.store, _leases(visit), question, answering.RunAnswer(given, who)
@@ -188,13 +192,28 @@ def answer_run(visit: Visit) -> ApiAnswer:
     return ApiAnswer({"run": run, "question": name, "answer": given, "by": who, "at": now()})
 
 
+def _answer_failure(visit: Visit, question: answering.OpenQuestion, given: str) -> ApiAnswer:
+    """Queue a run again that has failed, or give it up."""
+    offered = answering.offered_answers(question)
+    if given not in offered:
+        raise Problem(422, f"The answers are: {', '.join(offered)}.", faults=["That is no answer."])
+    request_run(_leases(visit), question.run, RunRequest(given))
+    visit.board.refresh()
+    return ApiAnswer({"run": question.run, "question": question.id, "answer": given, "by": _person(visit), "at": now()})
+
+
 def ask_run(visit: Visit) -> ApiAnswer:
     run, wanted = visit.text("run"), REQUESTS.get(visit.text("ask"))
     if wanted is None:
         raise Problem(400, "ask has to be pause, resume, cancel or retry.")
     changed = request_run(_leases(visit), run, wanted)
     hands = [
-        {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.request.value or None}
+        {
+            "hand": lease.hand + 1,
+            "state": lease.state.value,
+            "held": lease.is_held,
+            "asked": lease.request.value or None,
+        }
         for lease in changed
     ]
     return ApiAnswer({"run": run, "hands": hands})

@@ -13,6 +13,7 @@ from tildone.plan.model import (
     Plan,
     Rules,
     Status,
+    completed_in,
     has_checks,
     next_task,
     number_ranges,
@@ -128,7 +129,7 @@ def _confirmation(call: CompletedCall) -> list[str]:
     before, after = call.outcome.before, call.outcome.after
     new = [task.number for task in after.tasks if task.number > before.last_number]
     if call.outcome.unproved and not new and all(op == "done" for op, *_ in call.params["ops"]):
-        were_done = {task.number for task in before.tasks if task.status is Status.COMPLETED}
+        were_done = completed_in(before)
         if all(task.status is not Status.COMPLETED or task.number in were_done for task in after.tasks):
             return []
     confirmed = number_ranges(new) if new else OK

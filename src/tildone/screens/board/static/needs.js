@@ -15,6 +15,10 @@ const LABELS = {
   no: "Deny",
   deny: "Deny",
   allow: "Allow",
+  merged: "It is merged",
+  discard: "Leave it out",
+  retry: "Retry",
+  cancel: "Give up",
 };
 const HARSH = new Set(["no", "deny"]);
 const LEADS = { command: "May I run ", change: "May I change ", check: "May I run the check " };

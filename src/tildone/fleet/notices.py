@@ -1,0 +1,87 @@
+"""Tells the person, by a command of theirs, that a run needs them, and that no run goes on.
+
+The command gets what happened in its environment, never in its words: names and texts are those of plans and agents.
+Of several workers that end at the same moment, each may tell that no run goes on.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Collection
+from threading import Thread
+
+from tildone.base import StoreError
+from tildone.base.ids import now
+from tildone.log.needs import Need
+from tildone.log.store import Store
+from tildone.plan.runs import Lease, LeaseState
+from tildone.plan.text.runs import RunRow, hand_name, state_counts
+from tildone.plan.text.safe import clipped, printable
+from tildone.stores.leasing import RunLeases
+
+SECONDS = 60
+MAX_TEXT = 1000
+NEEDS, OVER = "needs", "over"
+"""What a person is told of: a run needs them, or no run goes on."""
+
+_NEEDING = (LeaseState.FAILED, LeaseState.WAITING)
+
+
+class Notices:
+    """Notices of one worker. Without a `command`, nothing is told. `tell` is given what went wrong."""
+
+    def __init__(self, command: str, store: Store, leases: RunLeases, tell: Callable[[str], None]) -> None:
+        self._command, self._store, self._leases, self._tell = command, store, leases, tell
+        self._since = now()
+        self._asked: set[str] = set()
+
+    def look(self, lease: Lease) -> None:
+        """Tell of what the agent of a lease asks and waits for.
+
+        Raises StoreError if the store cannot be read.
+        """
+        if self._command:
+            for need in _of_session(self._store.records.needs(), lease.session):
+                if need.id not in self._asked:
+                    self._asked.add(need.id)
+                    self._notify(NEEDS, lease, f"{hand_name(lease)} asks: {need.text}")
+
+    def ended(self, lease: Lease, why: str) -> None:
+        """Tell how the work under a lease has ended, if it needs a person or was the last."""
+        if not self._command:
+            return
+        if lease.state in _NEEDING:
+            word = "has failed" if lease.state is LeaseState.FAILED else "waits for you"
+            self._notify(NEEDS, lease, f"{hand_name(lease)} {word}: {why.partition(chr(10))[0]}")
+        try:
+            views = self._leases.look()
+        except StoreError:
+            return
+        if not any(view.lease.state is LeaseState.OPEN for view in views):
+            rows = [RunRow(view) for view in views if view.lease.since >= self._since or view.lease.state in _NEEDING]
+            self._notify(OVER, lease, f"No run goes on: {state_counts(rows, now())}")
+
+    def _notify(self, what: str, lease: Lease, text: str) -> None:
+        words = {"TILDONE_NOTICE": what, "TILDONE_RUN": lease.run, "TILDONE_TEXT": clipped(printable(text), MAX_TEXT)}
+        Thread(target=self._run, args=(words,), name="notice", daemon=True).start()
+
+    def _run(self, words: dict[str, str]) -> None:
+        try:
+            done = subprocess.run(  # noqa: S602  the command of the person, from their own settings
+                self._command,
+                shell=True,
+                env=os.environ | words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self._tell(f"the command of `notify` failed: {printable(str(error))}")
+            return
+        if done.returncode:
+            self._tell(f"the command of `notify` ended with exit code {done.returncode}")
+
+
+def _of_session(needs: Collection[Need], session: str) -> list[Need]:
+    return [need for need in needs if need.session == session]

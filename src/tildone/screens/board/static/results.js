@@ -1,0 +1,158 @@
+// What has become of the runs of a fleet: what needs a person, what is done, what still goes on.
+import { brief, capital, el, fill, harmless, icon } from "./el.js";
+import { BASE, read, write } from "./api.js";
+import { fillNeeds } from "./needs.js";
+import { confirm, dialog } from "./dialog.js";
+import { copyable } from "./overview.js";
+import { plural, since } from "./time.js";
+import { setTitle } from "./title.js";
+import { toast } from "./toast.js";
+import { on } from "./state.js";
+
+const GROUPS = {
+  needs: ["Needs you", "needs"],
+  done: ["Done", "done"],
+  running: ["Working", "working"],
+  queued: ["Queued", "idle"],
+  over: ["Over", "stop"],
+};
+const HOURS = { 12: "12 hours", 24: "24 hours", 168: "7 days" };
+const CALM_MS = 1000;
+
+export function page({ main, query, watch, readonly }) {
+  const hours = HOURS[query.get("hours")] ? query.get("hours") : "24";
+  const sub = el("span.dim");
+  const chips = el("nav.chips", { "aria-label": "Since when" });
+  const asks = el("ul.asks", { "aria-label": "Waiting for a person" });
+  const waits = el("section.panel.waits", el("h2", "Waiting for an answer"), asks);
+  const box = el("div.results");
+  fill(main, el("div.page", el("div.head", el("h1", { tabindex: -1 }, "Results"), sub), chips, waits, box));
+  fill(
+    chips,
+    Object.entries(HOURS).map(([each, name]) =>
+      el("a", { href: `${BASE}/results?hours=${each}`, "aria-current": each === hours ? "true" : false }, name)
+    ),
+  );
+  waits.hidden = true;
+  let calm = 0;
+
+  const load = () =>
+    read(`/api/fleet/results?hours=${hours}`).then(draw).catch((error) =>
+      fill(box, el("div.empty", el("h2", "The results cannot be shown"), el("p", error.message)))
+    );
+
+  function draw(found) {
+    const groups = Object.keys(GROUPS).filter((group) => found[group]?.length);
+    fill(sub, found.counts);
+    fill(
+      box,
+      groups.length
+        ? groups.map((group) =>
+          el(
+            "section.panel",
+            el("h2", GROUPS[group][0], " ", el("span.dim", String(found[group].length))),
+            el("ul.fleet-rows", { "aria-label": GROUPS[group][0] }, found[group].map((row) => item(row, group))),
+          )
+        )
+        : el("div.empty", el("h2", "No runs in this time"), copyable("tildone fleet add plan.md")),
+    );
+  }
+
+  function item(row, group) {
+    const state = row.state === group ? "" : capital(row.state);
+    return el(
+      "li.result",
+      icon(GROUPS[group][1]),
+      el(
+        "div.words",
+        el(
+          "p",
+          row.key ? el("a", { href: `${BASE}/s/${row.key}` }, el("b", brief(row.title, 120))) : el("b", brief(row.title)),
+          state && [" ", el("span.tag", state)],
+        ),
+        el(
+          "p.dim",
+          brief(row.run),
+          row.earlier ? ` and ${plural(row.earlier, "run")} before` : "",
+          " · ",
+          brief(row.facts, 200),
+          " · ",
+          since(el("time"), Date.parse(row.since)),
+        ),
+        row.reasons.map((reason) => el("p.reason", brief(reason, 300))),
+      ),
+      el("div.answers", buttons(row)),
+    );
+  }
+
+  function buttons(row) {
+    const named = (label, act, kind = "") =>
+      el("button.btn", {
+        class: `btn ${kind}`,
+        "aria-label": `${label}: ${harmless(row.run)}`,
+        on: { click: act },
+      }, label);
+    return [
+      row.commands.diff && named("Diff", () => show(row, "diff")),
+      row.commands.transcript && named("Transcript", () => show(row, "transcript")),
+      row.commands.merge && named("Merge…", () => merge(row)),
+      !readonly && row.commands.retry && named("Retry", () => ask(row, "retry"), "soft"),
+      !readonly && row.commands.retry && named("Give up", () => giveUp(row)),
+    ].filter(Boolean);
+  }
+
+  async function ask(row, what) {
+    try {
+      await write("/api/fleet/ask", { run: row.run, ask: what });
+      toast(`${what === "retry" ? "Queued again" : "Given up"}: ${row.title}`);
+      load();
+    } catch (error) {
+      toast(`${error.message} ${error.hint}`.trim(), { bad: true });
+    }
+  }
+
+  async function giveUp(row) {
+    const words = ["It is not run any more, and needs nobody.", "Its plan and its branch are kept."];
+    if (await confirm(`Give up ${harmless(row.title)}?`, words, "Give up")) ask(row, "cancel");
+  }
+
+  const merge = (row) =>
+    dialog("Merge the branch", () => [
+      el("div.dialog-body", el("p", "In a working tree of the repository, type:"), copyable(row.commands.merge)),
+      el("form", { method: "dialog", class: "dialog-actions" }, el("button.btn.main", "Close")),
+    ]);
+
+  async function show(row, what) {
+    const text = el("pre.long", { tabindex: 0, "aria-label": capital(what), dir: "ltr" }, "…");
+    read(`/api/fleet/${what}?run=${encodeURIComponent(row.run)}`).then(
+      (found) => fill(text, harmless(found.text, { lines: true })),
+      (error) => fill(text, `${error.message} ${error.hint}`.trim()),
+    );
+    await dialog(`${capital(what)}: ${harmless(row.title)}`, () => [
+      el("div.dialog-body", text, copyable(row.commands[what])),
+      el("form", { method: "dialog", class: "dialog-actions" }, el("button.btn.main", { autofocus: true }, "Close")),
+    ], { kind: "wide" });
+  }
+
+  const end = on("needs", (value) => {
+    const open = (value?.open || []).filter((need) => need.run && need.kind !== "failure");
+    fillNeeds(asks, open, readonly);
+    waits.hidden = !open.length;
+  });
+  load();
+  watch(["needs", "fleet"]);
+  setTitle("Results");
+
+  return {
+    end() {
+      end();
+      clearTimeout(calm);
+    },
+    frame(frame) {
+      if (!["open", "reset", "run", "fleet"].includes(frame.event)) return;
+      clearTimeout(calm);
+      calm = setTimeout(load, CALM_MS);
+    },
+    keys: {},
+  };
+}

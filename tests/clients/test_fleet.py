@@ -416,7 +416,7 @@ def test_claude_asks_for_a_command_and_waits_for_the_answer(answer: str, tmp_pat
             fleet.tildone("fleet", "approve", run, *(["--deny", "--reason", "not now"] if answer == "denied" else []))
             eventually(lambda: facts(fleet, run, AgentEnded))
             requests = len(model.requests)
-            lease = fleet.ended(run) if answer == "approved" else fleet.lease(run)
+            lease = fleet.ended(run)
 
     assert row["asks"] == MAKE
     assert [(fact.kind, fact.text) for fact in facts(fleet, run, Asked)] == [("command", MAKE)]
@@ -427,8 +427,8 @@ def test_claude_asks_for_a_command_and_waits_for_the_answer(answer: str, tmp_pat
         assert (lease.state, refused) == (LeaseState.DONE, [])
         assert "parser" in fleet.files(run)
     else:
+        assert (lease.state, lease.attempt, requests) == (LeaseState.FAILED, 1, 1)
         assert refused == [CommandRefused(run, 0, MAKE, "not now", answered.who)]
-        assert requests == 1
         assert f"was refused “{MAKE}” in run {run} by {answered.who}: not now" in shown
 
 

@@ -75,7 +75,9 @@ def bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def test_what_an_agent_used_and_was_refused_is_recorded_once_when_it_ends(bench: Bench) -> None:
-    (bench.folder / "said").write_text("".join(f"{json.dumps(entry)}\n" for entry in (SAYS, RESULT)))
+    long = {"tool_name": "Bash", "tool_input": {"command": "x" * 2000}}
+    result = {**RESULT, "permission_denials": [*DENIALS, long]}
+    (bench.folder / "said").write_text("".join(f"{json.dumps(entry)}\n" for entry in (SAYS, result)))
     bench.add("0", "reporting")
 
     with bench.worker(agents=("reporting",)):
@@ -86,7 +88,7 @@ def test_what_an_agent_used_and_was_refused_is_recorded_once_when_it_ends(bench:
     assert (ended.author, ended.usage) == (Author(agent="claude:c1", model="opus"), USED)
     assert plan_usage(events, 0).total == USED
     refused = bench.facts(CommandRefused)
-    assert [fact.text for fact in refused] == ["make it", 'Write {"file_path": "/etc/x"}']
+    assert [fact.text for fact in refused] == ["make it", 'Write {"file_path": "/etc/x"}', "x" * 1000]
     assert {(fact.run, fact.hand, fact.why, fact.by) for fact in refused} == {(bench.run, 0, WHY_REFUSED, "")}
     kinds = [type(event.fact) for event in events]
     assert kinds.index(CommandRefused) < kinds.index(AgentEnded) < kinds.index(RunEnded)

@@ -111,10 +111,11 @@ def test_after_a_denial_the_agent_ends_and_the_log_says_by_whom(run: HeldRun) ->
 
 def test_what_persons_may_not_be_asked_for_is_refused_and_recorded(run: HeldRun) -> None:
     fetch = {"tool_name": "WebFetch", "input": {"url": "https://example.org"}}
-    with asking(run, "rm *") as claude:
-        claude.call()
-        claude.call(fetch)
-        replies = [claude.reply(), claude.reply()]
+    replies = []
+    for ask, call in (("rm *", COMMAND), ("*", fetch)):
+        with asking(run, ask) as claude:
+            claude.call(call)
+            replies.append(claude.reply())
 
     assert replies == [{"behavior": "deny", "message": NOT_ASKED.reason, "interrupt": False}] * 2
     assert asked(run) == []
@@ -138,7 +139,8 @@ def test_what_is_no_message_is_answered(run: HeldRun) -> None:
     """Claude Code would wait for it."""
     with asking(run, "*") as claude:
         claude.call({"tool_name": "Write", "input": {"content": "x" * 1_100_000}})
-        assert "at most" in claude.result()["error"]["message"]
+        answered = claude.result()
+    assert (answered["id"], "at most" in answered["error"]["message"]) == (2, True)
 
 
 def test_a_module_in_the_working_tree_is_not_imported(run: HeldRun) -> None:

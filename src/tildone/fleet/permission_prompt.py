@@ -68,9 +68,8 @@ class PermissionPrompt:
 
     def _refusal(self, tool: str, text: str) -> tuple[str, str] | None:
         """Return why a call is refused, and who has denied it, if a person has. None if it is approved."""
-        is_command = tool == SHELL_TOOL
-        request = PermissionRequest(text, (text,), is_diff=not is_command)
-        if not is_command or self._limits is None or not self._limits.permit(request):
+        limits = self._limits if tool == SHELL_TOOL else None
+        if limits is None or not limits.permit(PermissionRequest(text, (text,))):
             return NOT_ASKED.reason, ""
         answer = self._answer(text) or self._ask(text)
         if answer is None:

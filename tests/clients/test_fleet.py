@@ -160,6 +160,9 @@ class AgentFleet:
     def lease(self, run: str) -> Lease:
         return self.leases.look(run)[0].lease
 
+    def hands(self, run: str) -> list[Lease]:
+        return [view.lease for view in self.leases.look(run)]
+
     def ended(self, run: str) -> Lease:
         eventually(lambda: not self.lease(run).state.is_active)
         return self.lease(run)
@@ -500,24 +503,12 @@ def test_what_two_of_claude_write_to_one_file_needs_a_person(tmp_path: Path) -> 
         fleet = fleet_of("claude", tmp_path, model)
         plan = fleet.folder / "both.md"
         plan.write_text("- [ ] One\n- [ ] Two\n", encoding="utf-8")
-        words = [
-            "fleet",
-            "add",
-            str(plan),
-            "--agent",
-            "claude",
-            "--hands",
-            "2",
-            "--repo",
-            str(fleet.repository),
-            "--json",
-        ]
-        run = json.loads(fleet.tildone(*words))["runs"][0]["run"]
-        hands = lambda: [view.lease for view in fleet.leases.look(run)]  # noqa: E731  short
+        words = ["fleet", "add", str(plan), "--agent", "claude", "--hands", "2", "--json"]
+        run = json.loads(fleet.tildone(*words, "--repo", str(fleet.repository)))["runs"][0]["run"]
         with fleet.worker("here", "--slots", "2"):
-            eventually(lambda: {lease.state for lease in hands()} == {LeaseState.DONE, LeaseState.WAITING})
+            eventually(lambda: {lease.state for lease in fleet.hands(run)} == {LeaseState.DONE, LeaseState.WAITING})
 
-    [asking] = [lease.hand for lease in hands() if lease.state is LeaseState.WAITING]
+    [asking] = [lease.hand for lease in fleet.hands(run) if lease.state is LeaseState.WAITING]
     [found] = json.loads(fleet.tildone("fleet", "results", "--json"))["needs"]
     own = f"tildone/{run}.hand{asking + 1}"
     assert (found["run"], found["state"], found["closed"]) == (run, "conflict", 2)

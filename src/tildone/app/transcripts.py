@@ -40,12 +40,12 @@ class TranscriptItem:
     arguments: object = None
 
 
-def items_in(transcript: str, *, whole: bool = False) -> Iterator[TranscriptItem]:
+def items_in(transcript: str) -> Iterator[TranscriptItem]:
     """Yield what the end of a transcript says, the oldest first; nothing if the file is none, or cannot be read."""
     # An agent may have named the file: nothing but a transcript is passed on.
     if not transcript.endswith((".jsonl", ".json")) or not os.path.isfile(transcript):
         return
-    yield from items_of(output_lines(transcript) if whole else last_lines(transcript, MAX_ENTRIES))
+    yield from items_of(last_lines(transcript, MAX_ENTRIES))
 
 
 def newest_output(home: str, lease: Lease) -> str:
@@ -56,29 +56,13 @@ def newest_output(home: str, lease: Lease) -> str:
 
 
 def agent_items(output: str) -> list[TranscriptItem]:
-    """Return all that an agent of a fleet said and did, the oldest first, given the file with its output.
-
-    That is its output, if that is a transcript, else the transcript that its hooks have noted, else the text of its
-    output.
-    """
-    printed = list(items_of(output_lines(output)))
-    if any(item.who for item in printed):
-        return printed
-    return list(items_in(noted_transcript(f"{output.removesuffix('output')}transcript"), whole=True)) or printed
+    """Return all that an agent of a fleet said and did, the oldest first, given the file with its output."""
+    return list(items_of(output_lines(output)))
 
 
 def entry_text(item: TranscriptItem) -> str:
     """Return an entry as text. Lines after its first are indented, so that none looks like another entry."""
     return item_text(item).replace("\n", "\n  ") if item.who else item.text
-
-
-def noted_transcript(note: str) -> str:
-    """Return the path of the transcript that hooks have noted in a file; empty if they have not."""
-    try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def output_lines(path: str) -> Iterator[str]:

@@ -160,6 +160,9 @@ class AgentFleet:
     def lease(self, run: str) -> Lease:
         return self.leases.look(run)[0].lease
 
+    def hands(self, run: str) -> list[Lease]:
+        return [view.lease for view in self.leases.look(run)]
+
     def ended(self, run: str) -> Lease:
         eventually(lambda: not self.lease(run).state.is_active)
         return self.lease(run)
@@ -468,3 +471,55 @@ def test_what_claude_is_refused_and_what_it_uses_is_recorded_once(tmp_path: Path
     assert [line for line in told if "call: Bash" in line and "made > parser" in line]
     assert "result: This command requires approval" in told
     assert told[-1] == "assistant: Finished."
+
+
+def test_what_is_blocked_holds_what_comes_after_it_in_claude(tmp_path: Path) -> None:
+    """Nobody is there to say what may go on without it."""
+    block: Turn = {"tool": "todo", "args": {"block": "1 the key is missing"}}
+    with FleetModel("claude", block, done(2), {"text": "I cannot go on."}) as model:
+        fleet = fleet_of("claude", tmp_path, model)
+        run = fleet.add()
+        with fleet.worker():
+            lease = fleet.ended(run)
+
+    assert fleet.tasks(run) == list(zip(TASKS, ("blocked", "pending", "pending"), strict=True))
+    refusal = "“Wire it up” comes after #1 “Write the parser”, which is blocked: it waits, too"
+    assert refusal in last_message(model.requests[2])
+    assert lease.state is LeaseState.FAILED
+
+
+class SameForEach(FleetModel):
+    """A model that has each conversation run one command first, and then end."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__("claude")
+        self._command = command
+
+    def respond(self, request: ReceivedRequest) -> Turn:
+        self.requests.append(request)
+        has_run = "tool_result" in json.dumps(request.body["messages"])
+        return {"text": "Finished."} if has_run else shell("claude", self._command)
+
+
+def test_what_two_of_claude_write_to_one_file_needs_a_person(tmp_path: Path) -> None:
+    """Each does a task of its own, and writes when the other has begun."""
+    here = "n=$(( $(echo $TILDONE_LEASE | cut -d/ -f2) + 1 ))"
+    begin = f"touch {tmp_path}/begun$n; until [ -e {tmp_path}/begun1 ] && [ -e {tmp_path}/begun2 ]; do sleep 0.2; done"
+    command = f"{here}; {PROGRAM} todo start $n; {begin}; echo $n > shared; {PROGRAM} todo done $n"
+    with SameForEach(command) as model:
+        fleet = fleet_of("claude", tmp_path, model)
+        plan = fleet.folder / "both.md"
+        plan.write_text("- [ ] One\n- [ ] Two\n", encoding="utf-8")
+        words = ["fleet", "add", str(plan), "--agent", "claude", "--hands", "2", "--json"]
+        run = json.loads(fleet.tildone(*words, "--repo", str(fleet.repository)))["runs"][0]["run"]
+        with fleet.worker("here", "--slots", "2"):
+            eventually(lambda: {lease.state for lease in fleet.hands(run)} == {LeaseState.DONE, LeaseState.WAITING})
+
+    [asking] = [lease.hand for lease in fleet.hands(run) if lease.state is LeaseState.WAITING]
+    [found] = json.loads(fleet.tildone("fleet", "results", "--json"))["needs"]
+    own = f"tildone/{run}.hand{asking + 1}"
+    assert (found["run"], found["state"], found["closed"]) == (run, "conflict", 2)
+    assert "in shared" in found["why"]
+    assert f"git switch tildone/{run} && git merge {own}" in found["why"]
+    git = Git(str(fleet.repository))
+    assert {git.run("show", f"{branch}:shared") for branch in (f"tildone/{run}", own)} == {"1", "2"}

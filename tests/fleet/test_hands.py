@@ -212,6 +212,24 @@ def test_what_conflicts_is_left_out_if_a_person_says_so(crew: Crew, tmp_path: Pa
     assert why == [f"what hand {asking + 1} has done is left out, as Ada decided; it is on the branch {own}"]
 
 
+def test_a_checkpoint_after_a_task_has_nothing_of_the_next_one(crew: Crew, tmp_path: Path) -> None:
+    """An agent goes on when its worker has kept the files; what is kept in the middle of a task says so."""
+    go = tmp_path / "go"
+    scripts = ["echo 1 > one.txt", f"echo half > two.txt; {wait_for(go)}", "echo 3 > three.txt"]
+    crew.add_plan(numbered(flat(*(shell(f"task {n}", script) for n, script in enumerate(scripts, 1)))), hands=1)
+    crew.start()
+    first = until(lambda: next((fact for fact in crew.facts(Kept) if fact.task == 1), None))
+    until(lambda: crew.worker_of(2))
+    go.touch()
+    until(lambda: {lease.state for lease in crew.hands()} == {LeaseState.DONE})
+
+    assert "one.txt" in git(crew.repo, "ls-tree", "--name-only", first.commit).split()
+    assert "two.txt" not in git(crew.repo, "ls-tree", "--name-only", first.commit).split()
+    second = next(fact for fact in crew.facts(Kept) if fact.task == 2)
+    assert "three.txt" not in git(crew.repo, "ls-tree", "--name-only", second.commit).split()
+    assert git(crew.repo, "log", "-1", "--format=%s", second.commit) == "task 2 (#2)"
+
+
 AFTER = Task("two", number=2, after=(1,))
 OPEN = PlanChanged(flat(Task("one", number=1), AFTER))
 DONE = PlanChanged(flat(Task("one", Status.COMPLETED, number=1), AFTER))

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.web.browser.install import HOW, find_browser
 from tests.web.browser.plans import sample_store
 from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, start_board
-from tests.web.fleets import fill_fleet
+from tests.web.fleets import fill_fleet, fill_night
 
 FONTS = {"Inter": "fonts-inter", "JetBrains Mono": "fonts-jetbrains-mono"}
 """The fonts that the board's style sheet names first, and their packages in Debian: all pictures are drawn in them."""
@@ -66,13 +66,26 @@ def _open_fleet(visitor: Visitor) -> None:
     visitor.go("/fleet")
     visitor.is_live()
     expect(visitor.page.locator(".runs .fleet-row")).to_have_count(11)
-    expect(visitor.page.locator(".waits .need")).to_have_count(2)
+    expect(visitor.page.locator(".waits .need")).to_have_count(3)
     expect(visitor.page.locator(".tiles")).to_contain_text("$18.30")
+
+
+def _open_results(visitor: Visitor) -> None:
+    visitor.go("/results")
+    visitor.is_live()
+    expect(visitor.page.locator(".waits .need")).to_have_count(2)
+    expect(visitor.page.locator(".result")).to_have_count(4)
 
 
 def _fleet_store(folder: Path) -> Path:
     path = folder / "plans.db"
     fill_fleet(str(path))
+    return path
+
+
+def _night_store(folder: Path) -> Path:
+    path = folder / "plans.db"
+    fill_night(str(path))
     return path
 
 
@@ -96,6 +109,7 @@ BOARD_PICTURES = {
         BoardPicture("board-task", DESKTOP, _open_task),
         BoardPicture("board-phone", PHONE, _open_overview),
         BoardPicture("board-fleet", DESKTOP, _open_fleet, _fleet_store),
+        BoardPicture("board-results", DESKTOP, _open_results, _night_store),
     )
 }
 

@@ -19,7 +19,7 @@ from tildone.log.store import Store
 from tildone.plan.events import latest_state
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Status
-from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseRequest, NewRun, Work, WorkOutcome
+from tildone.plan.runs import Answered, Asked, Claimer, Lease, LeaseRequest, NewRun, Published, Work, WorkOutcome
 from tildone.stores.leasing import Recorder, RunLeases
 from tildone.stores.sqlite.leases import Machine, moment
 from tildone.stores.sqlite.store import SqliteStore
@@ -95,8 +95,8 @@ class FleetStore:
 
         self.use(act)
 
-    def close(self, lease: Lease, outcome: WorkOutcome, why: str = "") -> None:
-        self.use(lambda _, leases: leases.close(lease.fence, outcome, why))
+    def close(self, lease: Lease, outcome: WorkOutcome, why: str = "", made: Published | None = None) -> None:
+        self.use(lambda _, leases: leases.close(lease.fence, outcome, why, made))
 
     def request(self, run: str, ask: LeaseRequest) -> None:
         self.use(lambda _, leases: leases.request_stop(run, ask))
@@ -152,6 +152,34 @@ def fill_fleet(address: str) -> FleetStore:
     return fleet
 
 
+CONFLICT = (
+    "what hand 2 has done conflicts with the branch tildone/importer, in src/parser.py; it is on the branch "
+    "tildone/importer.hand2\nTo merge it: cd {repo} && git switch tildone/importer && git merge tildone/importer.hand2"
+)
+
+
+def fill_night(address: str) -> FleetStore:
+    """A fleet after a night: what waits, conflicts and has failed, and what is done, with what it has changed."""
+    fleet = FleetStore(address)
+    repo = f"{HOME}/shop"
+    fleet.add("release-2.4", "dddddd ddxd ba", "Sign the release")
+    fleet.ask(fleet.take("release-2.4", "build-03"), "command", "git push origin v2.4.0")
+    fleet.add("importer", "dd ddddddd", "", repo=repo)
+    fleet.ask(fleet.take("importer", "build-01"), "conflict", CONFLICT.format(repo=repo))
+    fleet.add("cli-completions", "dd d..", "Complete file names", repo=repo)
+    why = "the agent ended with 2 open tasks\nE   AssertionError: 'zsh' has no completion for --since"
+    fleet.close(fleet.take("cli-completions", "build-03"), WorkOutcome.FAILED, why)
+    for run, signs, files, added, removed in (
+        ("log-rotation", "dd ddd", 4, 121, 18),
+        ("mobile-sync", "ddd dddddd", 11, 480, 207),
+        ("search-index", "dddd", 2, 36, 4),
+    ):
+        fleet.add(run, signs, "", repo=repo)
+        made = Published("c" * 40, "b" * 40, files, added, removed)
+        fleet.close(fleet.take(run, "build-02"), WorkOutcome.DONE, made=made)
+    return fleet
+
+
 def _lose_a_worker(fleet: FleetStore) -> None:
     """A worker takes a run and is silent; the run can be taken over."""
     lost = WorkerInfo("build-04/812/a", "build-04", 812, "0.4.2", slots=4, labels=("linux",))
@@ -161,4 +189,4 @@ def _lose_a_worker(fleet: FleetStore) -> None:
     fleet.long_ago(0, lambda leases: leases.reap(60 * MINUTE))
 
 
-__all__ = ["DONE", "FleetStore", "fill_fleet"]
+__all__ = ["DONE", "FleetStore", "fill_fleet", "fill_night"]

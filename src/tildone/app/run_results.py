@@ -11,6 +11,7 @@ from tildone.app.runs import replaced_runs, schedule_of
 from tildone.base import StoreDamaged, replace, value
 from tildone.log.store import Store
 from tildone.plan.events import UNKNOWN, AgentUsage, Event, latest_state, since
+from tildone.plan.formats.detection import format_of_name
 from tildone.plan.history.usage import UsageCounter
 from tildone.plan.lists import RunView
 from tildone.plan.model import Plan
@@ -119,8 +120,9 @@ def title_of_plan(plan: Plan, session: str) -> str:
         return named[0]
     if len(plan.tasks) == 1:
         return plan.tasks[0].text
-    name, _, _ = session.replace("\\", "/").rpartition("/")[2].rpartition(".")
-    words = (name or session).replace("-", " ").replace("_", " ").strip()
+    name = session.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem = name.rpartition(".")[0] if format_of_name(name) else name
+    words = stem.replace("-", " ").replace("_", " ").strip() or session
     return words[:1].upper() + words[1:]
 
 

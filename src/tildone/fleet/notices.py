@@ -26,7 +26,7 @@ NEEDS, OVER = "needs", "over"
 _NEEDING = (LeaseState.FAILED, LeaseState.WAITING)
 
 
-class Notices:
+class PersonNotices:
     """Notices of one worker. Without a `command`, nothing is told. `tell` is given what went wrong."""
 
     def __init__(self, command: str, store: Store, leases: RunLeases, tell: Callable[[str], None]) -> None:

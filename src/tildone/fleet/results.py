@@ -17,7 +17,7 @@ from tildone.fleet.drivers import SHELL
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import MAX_CHARACTERS, MAX_LINES, RunEnding, out_of_order
-from tildone.fleet.notices import Notices
+from tildone.fleet.notices import PersonNotices
 from tildone.fleet.workspaces import Workspace
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -47,7 +47,7 @@ class WorkerOptions:
     approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
     reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
     disk of `home`, the worker takes nothing. An attempt that has failed is repeated `retries` times.
-    `notify` is a command of the person: see `Notices`.
+    `notify` is a command of the person: see `PersonNotices`.
     """
 
     slots: int
@@ -80,7 +80,7 @@ class WorkSite:
     new_id: Callable[[], str]
     left: permissions.LeftRuns
     tell: Callable[[str], None]
-    notices: Notices
+    notices: PersonNotices
 
 
 def report_path(folder: str, name: FileName) -> str:

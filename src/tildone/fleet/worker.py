@@ -22,7 +22,7 @@ from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import Driver
 from tildone.fleet.engine import EngineFor, TableEngine
 from tildone.fleet.handover import RunOrder
-from tildone.fleet.notices import Notices
+from tildone.fleet.notices import PersonNotices
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.results import WorkerOptions, WorkSite
@@ -124,7 +124,7 @@ class Worker:
             id_maker(now, os.urandom),
             self._left,
             _tell,
-            Notices(self._options.notify, store, self._leases, _tell),
+            PersonNotices(self._options.notify, store, self._leases, _tell),
         )
         self._heartbeat.beat()
         options = self._options

@@ -25,6 +25,7 @@ from tests.fleet.repositories import project
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS
 from tildone.app.opening import run_leases, store_at
+from tildone.app.run_results import GROUPS
 from tildone.base import replace
 
 TASKS, SLOTS = 3, 2
@@ -33,11 +34,11 @@ QUIET_SECONDS = 5 * LIMIT_SECONDS
 """For how long nothing may happen: on a loaded machine, agents take minutes to start."""
 
 SCRIPTS = {
-    "work": 'sleep "$SECONDS_OF_TASK"; echo "$1 $2" >> "$MARKS"; : > "made-$2"',
-    "deploy": 'echo "$1 $2" >> "$MARKS"',
+    "work": "sleep {seconds}; echo $1 $2 >> '{marks}'; : > made-$2",
+    "deploy": "echo $1 $2 >> '{marks}'",
     "fail": "echo this check fails, whoever runs it; exit 1",
     # Each writes the file when the other has begun, so neither has what the other has written.
-    "both": ': > "$MARKS.$1.$2"; until [ -e "$MARKS.$1.$((3 - $2))" ]; do sleep 0.1; done; echo "$2" > shared',
+    "both": ": > '{marks}'.$1.$2; until [ -e '{marks}'.$1.$((3 - $2)) ]; do sleep 0.1; done; echo $2 > shared",
 }
 """The commands of tasks, by name. They are given the number of the plan and that of the task."""
 
@@ -65,7 +66,7 @@ class NightForm:
 
     def fates(self) -> list[Fate]:
         """Return what becomes of each plan: those in conflict begin at once, the others are spread over the night."""
-        needing = [Fate.FAILED] * self.failures + [Fate.WAITING] * self.waits
+        needing = [Fate.WAITING] * self.waits + [Fate.FAILED] * self.failures
         fates = [Fate.DONE] * (self.plans - self.conflicts)
         for number, fate in enumerate(needing):
             fates[number * len(fates) // len(needing)] = fate
@@ -119,16 +120,15 @@ class Night:
     """What went wrong."""
 
     def __post_init__(self) -> None:
-        environ = {"TILDONE_STORE": self.ground.address, "MARKS": str(self.folder / "marks")}
-        environ |= {"SECONDS_OF_TASK": str(self.form.task)}
         self.store = store_at(self.ground.address)
         self.leases = run_leases(self.store)
         for name in ("plans", "home"):
             (self.folder / name).mkdir()
-        self.person = Person(self.folder / "plans", self.folder / "home", environ)
+        self.person = Person(self.folder / "plans", self.folder / "home", {"TILDONE_STORE": self.ground.address})
         for name, script in SCRIPTS.items():
             path = self.folder / name
-            path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+            text = script.format(seconds=self.form.task, marks=self.folder / "marks")
+            path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
             path.chmod(0o755)
 
     def __str__(self) -> str:
@@ -172,6 +172,7 @@ class Night:
     def _start(self) -> None:
         permitted = [word for name in SCRIPTS if name != "deploy" for word in ("--allow", f"{self.folder / name} *")]
         words = [str(PROGRAM), "fleet", "work", *permitted, "--ask", "*", "--slots", str(SLOTS), "--grace", "1"]
+        words += ["--retries", "1"]
         number, environ = len(self.workers) + self.kills, self.person.environment({})
         with open(self.folder / f"worker{number}.log", "wb") as log:
             quiet = subprocess.DEVNULL
@@ -185,7 +186,8 @@ class Night:
         killed = changed = monotonic()
         before: list[object] = []
         while True:
-            self.results = self._tildone("results")
+            found = self._tildone("results")
+            self.results = {group: found[group] for group in GROUPS}
             if not self.results["running"] and not self.results["queued"]:
                 return
             now = [[len(members) for members in self.results.values()], len(read_words(self.folder / "marks"))]

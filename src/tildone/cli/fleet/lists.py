@@ -175,16 +175,19 @@ def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str
     rows.sort(key=lambda row: listed_first(row, now))
     cut = len(rows) if most is None else most
     results = RunResults(fleet.store, lambda: now)
-    shown = []
-    for row in rows[:cut]:
-        found = results.read([view.lease for view in known if view.lease.run == row.lease.run])
-        if found is not None:
-            counts, upcoming = progress(found.plan), next_task(found.plan)
-            task = upcoming[1].text if upcoming else ""
-            row = replace(row, task=task, closed=counts.closed, total=counts.total, cost=found.usage.cost)  # noqa: PLW2901
-        shown.append(row)
+    shown = [_as_it_was(row, results, known) for row in rows[:cut]]
     left_out += [f"session {session!r}: {why}" for session, why in results.left_out.items()]
     return Rows(tuple(shown), tuple(rows[cut:]))
+
+
+def _as_it_was(row: RunRow, results: RunResults, views: Sequence[RunView]) -> RunRow:
+    """Return a row with what the plan of its run says, of one that has ended as at its end."""
+    found = results.read([view.lease for view in views if view.lease.run == row.lease.run])
+    if found is None:
+        return row
+    counts, upcoming = progress(found.plan), next_task(found.plan)
+    task = upcoming[1].text if upcoming else ""
+    return replace(row, task=task, closed=counts.closed, total=counts.total, cost=found.usage.cost)
 
 
 def row_data(row: RunRow, now: int) -> dict[str, object]:

@@ -61,7 +61,7 @@ function frame() {
         row.path,
         row.name,
         withIcons && row.icon,
-        !withIcons && row.only_with === "fleet" && fleetCount,
+        !withIcons && row.path === "/fleet" && fleetCount,
       );
       if (row.only_with) partLinks.push([made, row]);
       made.hidden = !isThere(row);

@@ -97,6 +97,7 @@ function question(need) {
       }, el("bdi", text)),
     );
   }
+  if (need.kind === "conflict") return el("div.text", el("pre.long", { dir: "ltr", tabindex: 0 }, el("bdi", text)));
   if (need.id) return el("p.text", "“", say(need.text), "”");
   return el("p.text", blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text));
 }

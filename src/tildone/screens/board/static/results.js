@@ -23,35 +23,41 @@ export function page({ main, query, watch, readonly }) {
   const hours = HOURS[query.get("hours")] ? query.get("hours") : "24";
   const sub = el("span.dim");
   const chips = el("nav.chips", { "aria-label": "Since when" });
-  const asks = el("ul.asks", { "aria-label": "Waiting for a person" });
-  const waits = el("section.panel.waits", el("h2", "Waiting for an answer"), asks);
+  const asks = el("ul.asks", { "aria-label": "Waiting for an answer" });
   const box = el("div.results");
-  fill(main, el("div.page", el("div.head", el("h1", { tabindex: -1 }, "Results"), sub), chips, waits, box));
+  fill(main, el("div.page", el("div.head", el("h1", { tabindex: -1 }, "Results"), sub), chips, box));
   fill(
     chips,
     Object.entries(HOURS).map(([each, name]) =>
       el("a", { href: `${BASE}/results?hours=${each}`, "aria-current": each === hours ? "true" : false }, name)
     ),
   );
-  waits.hidden = true;
   let calm = 0;
+  let open = [];
+  let results = {};
 
   const load = () =>
-    read(`/api/fleet/results?hours=${hours}`).then(draw).catch((error) =>
-      fill(box, el("div.empty", el("h2", "The results cannot be shown"), el("p", error.message)))
-    );
+    read(`/api/fleet/results?hours=${hours}`).then((found) => {
+      results = found;
+      draw();
+    }).catch((error) => fill(box, el("div.empty", el("h2", "The results cannot be shown"), el("p", error.message))));
 
-  function draw(found) {
-    const groups = Object.keys(GROUPS).filter((group) => found[group]?.length);
-    fill(sub, found.counts);
+  // What is asked is answered in place; the row of its run would say it again.
+  function draw() {
+    const asked = new Set(open.map((need) => need.run));
+    const rows = (group) => results[group].filter((row) => group !== "needs" || !asked.has(row.run));
+    const groups = Object.keys(GROUPS).filter((group) => results[group]?.length);
+    fill(sub, results.counts || "");
     fill(
       box,
       groups.length
         ? groups.map((group) =>
           el(
             "section.panel",
-            el("h2", GROUPS[group][0], " ", el("span.dim", String(found[group].length))),
-            el("ul.fleet-rows", { "aria-label": GROUPS[group][0] }, found[group].map((row) => item(row, group))),
+            { class: `panel ${group === "needs" ? "waits" : ""}` },
+            el("h2", GROUPS[group][0], " ", el("span.dim", String(results[group].length))),
+            group === "needs" && asks,
+            el("ul.fleet-rows", { "aria-label": GROUPS[group][0] }, rows(group).map((row) => item(row, group))),
           )
         )
         : el("div.empty", el("h2", "No runs in this time"), copyable("tildone fleet add plan.md")),
@@ -67,7 +73,9 @@ export function page({ main, query, watch, readonly }) {
         "div.words",
         el(
           "p",
-          row.key ? el("a", { href: `${BASE}/s/${row.key}` }, el("b", brief(row.title, 120))) : el("b", brief(row.title)),
+          row.key
+            ? el("a", { href: `${BASE}/s/${row.key}` }, el("b", brief(row.title, 120)))
+            : el("b", brief(row.title)),
           state && [" ", el("span.tag", state)],
         ),
         el(
@@ -135,9 +143,9 @@ export function page({ main, query, watch, readonly }) {
   }
 
   const end = on("needs", (value) => {
-    const open = (value?.open || []).filter((need) => need.run && need.kind !== "failure");
+    open = (value?.open || []).filter((need) => need.run && need.kind !== "failure");
     fillNeeds(asks, open, readonly);
-    waits.hidden = !open.length;
+    if (results.counts) draw();
   });
   load();
   watch(["needs", "fleet"]);

@@ -233,7 +233,7 @@ def test_a_run_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
     assert [fleet.begun(run) for run in runs] == [[("0", "1", "1")]] * 4
 
 
-def test_a_doubled_dispatch_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
+def test_a_doubled_attempt_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
     run = fleet.add()
     until(lambda: run in worker.begun)
 
@@ -330,7 +330,7 @@ def test_each_worker_has_its_own_slots_and_labels(fleet: EngineFleet, worker: En
 
 
 def test_a_refused_run_goes_to_another_worker_at_once(fleet: EngineFleet, worker: EngineWorker) -> None:
-    """The time of a lease, after which an attempt that was sent to the wrong worker is found, is longer than a test."""
+    """The time of a lease, after which a run is taken from a worker, is longer than a test."""
     with fleet.worker(1) as other:
         runs = [fleet.add() for _ in range(3)]
         until(lambda: all(fleet.begun(run) for run in runs))

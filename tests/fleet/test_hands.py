@@ -16,6 +16,7 @@ from tests.fleet.agents import FOREVER, touch, wait_for
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import SETTINGS, Bench, Crew, shell
 from tests.plans import plan_of
+from tests.stores.leases import take
 from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
 from tildone.base import replace
@@ -38,7 +39,6 @@ from tildone.plan.model import Plan, Status, Task, flat, numbered
 from tildone.plan.names import FileName
 from tildone.plan.runs import (
     Asked,
-    Claimer,
     Kept,
     Lease,
     LeaseState,
@@ -333,7 +333,7 @@ def test_no_agent_is_started_while_another_hand_has_the_rest(bench: Bench) -> No
     work = Work(agent="sh", model=f"touch {started}")
     bench.leases.configure(replace(SETTINGS, lease=600_000))
     bench.leases.add(NewRun(bench.run, "s", work, hands=2), [PlanChanged(plan_of("one"))])
-    other = bench.leases.take(Claimer("there/1/a"), "there/1/a/1", bench.run, 0, 1)
+    other = take(bench.leases, "there/1/a/1", bench.run)
     assert other is not None
     bench.store.records.claim("s", 1, Claimant("claude:a", lease=f"{bench.run}/0"), 600_000)
 
@@ -362,7 +362,7 @@ def after(number: int, *touches: str, status: Status = Status.PENDING) -> Task:
 def waker(bench: Bench, plan: Plan, *, hands: int = 2) -> Waker:
     """Return the waker of the hand that looks; the other one waits."""
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh"), 2), [PlanChanged(plan_of("one"))])
-    own, other = (bench.leases.take(Claimer("there/1/a"), f"there/1/a/{n}", bench.run, n, 1) for n in (HERE, THERE))
+    own, other = (take(bench.leases, f"there/1/a/{n}", bench.run, n) for n in (HERE, THERE))
     assert own is not None
     assert other is not None
     bench.leases.release(other.fence, "other hands have the rest", LONG)
@@ -403,7 +403,7 @@ def test_a_hand_is_woken_once_if_a_task_is_left_for_it(
 
     assert is_woken(bench) is expected[goes_on]
     if expected[goes_on]:
-        other = bench.leases.take(Claimer("there/1/a"), "there/1/a/9", bench.run, THERE, 2)
+        other = take(bench.leases, "there/1/a/9", bench.run, THERE)
         assert other is not None
         bench.leases.release(other.fence, "other hands have the rest", LONG)
     found.look(tasks(Status.COMPLETED, *left), goes_on=goes_on)

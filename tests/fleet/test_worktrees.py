@@ -10,6 +10,7 @@ import pytest
 from tests.fleet.agents import touch, wait_for
 from tests.fleet.repositories import bare, change, files, git, project, write
 from tests.fleet.workers import Bench
+from tests.stores.leases import take
 from tests.suite.waiting import until
 from tildone.base import RunFenced, replace
 from tildone.base.ids import id_maker, now
@@ -34,7 +35,7 @@ from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.plan.model import Check, Proof, Result, Status, Task, flat
 from tildone.plan.names import FileName, is_address
 from tildone.plan.ops import Mark, Numbered
-from tildone.plan.runs import Claimer, Kept, Lease, LeaseState, NewRun, RunReleased, RunTaken, Work
+from tildone.plan.runs import Kept, Lease, LeaseState, NewRun, RunReleased, RunTaken, Work
 
 Begun = tuple[Repository, Worktree]
 RUN = FileName("nightly.1")
@@ -584,7 +585,7 @@ def test_a_proof_does_not_outlive_the_files_that_were_lost(bench: Bench, tmp_pat
     check = Check(("test", "-e", "made"))
     work = Work(agent="sh", model="exit 3", repo=str(project(tmp_path)))
     bench.leases.add(NewRun(bench.run, "s", work), [PlanChanged(flat(Task("one", number=1, check=check)))])
-    lost = bench.leases.take(Claimer("there/1/a"), "there/1/a/1", bench.run, 0, 1)
+    lost = take(bench.leases, "there/1/a/1", bench.run)
     assert lost is not None
     agent = Session(bench.store, "s", BY_HAND, now=now, new_id=id_maker(now, os.urandom))
     done = [Mark(Numbered((1,)), Status.COMPLETED)]

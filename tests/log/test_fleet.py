@@ -18,7 +18,6 @@ from tildone.log.lease_rules import (
     admitted,
     closed,
     leases_in,
-    resent,
     resumed,
     stop_requested,
     why_lapsed,
@@ -159,13 +158,7 @@ def test_a_worker_that_misses_one_renewal_keeps_its_leases(settings: FleetSettin
     assert FleetSettings(lease=60_000, margin=5_000).deadline_after(100.0) == 155.0
 
 
-def test_only_an_attempt_that_has_not_begun_is_given_up_and_one_that_waits_is_hastened() -> None:
-    queued = Lease("r1", 0, "plan", attempt=3, sent=True)
-
-    assert resent(queued, 3) == Lease("r1", 0, "plan", attempt=4)
-    assert resent(queued, 2) is None
-    assert resent(HELD, HELD.attempt) is None
-
+def test_only_an_attempt_that_waits_is_hastened() -> None:
     waiting = Lease("r1", 0, "plan", attempt=3, not_before=9)
 
     assert without_delay(waiting, 8) == Lease("r1", 0, "plan", attempt=3)

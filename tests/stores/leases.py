@@ -29,7 +29,7 @@ from tildone.plan.runs import (
     RunTaken,
     Work,
 )
-from tildone.stores.leasing import Recorder, RunLeases
+from tildone.stores.leasing import LeaseTransaction, Recorder, RunLeases
 from tildone.stores.postgres.store import PostgresStore
 from tildone.stores.sqlite.leases import Machine
 from tildone.stores.sqlite.store import SqliteStore
@@ -80,9 +80,7 @@ class Fleet:
 
     def held(self, run: str = "r1", **work: object) -> Lease:
         self.add(run, **work)  # type: ignore[arg-type]  # as given
-        lease = self.leases.take(Claimer(f"here/1/{run}"), f"here/1/{run}/0", run, 0, 1)
-        assert lease is not None
-        return lease
+        return take(self.leases, f"here/1/{run}/0", run)
 
     def lease(self, run: str = "r1", hand: int = 0) -> Lease:
         [lease] = [view.lease for view in self.leases.look(run) if view.lease.hand == hand]
@@ -94,6 +92,18 @@ class Fleet:
 
     def events(self, run: str = "r1") -> Iterator[Event]:
         return self.store.events(self.lease(run).session)
+
+
+def take(leases: RunLeases, owner: str, run: str, hand: int = 0) -> Lease:
+    """Take a queued lease for an owner, whatever is queued before it."""
+
+    def work(tables: LeaseTransaction) -> Lease:
+        lease = tables.lease(run, hand)
+        assert lease is not None
+        assert lease.is_queued
+        return leases._taken(tables, lease, Claimer(owner.rpartition("/")[0]), owner)  # noqa: SLF001  not the first one
+
+    return leases.tables.change(work)
 
 
 def recorder() -> Recorder:

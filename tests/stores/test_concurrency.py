@@ -75,15 +75,9 @@ WORKERS, SLOTS = 8, 3
 REPOS, SLOTS_OF_PROVIDER = 3, 2
 BOUND = 240.0
 
-Get = Callable[[RunLeases, Claimer, int], list[Lease]]
-
 
 def claimed(leases: RunLeases, who: Claimer, turn: int) -> list[Lease]:
     return leases.claim(who, [f"{who.worker}/{turn}.{slot}" for slot in range(SLOTS)])
-
-
-def dispatched(leases: RunLeases, who: Claimer, _turn: int) -> list[Lease]:
-    return leases.dispatch(who, SLOTS)
 
 
 def queue(leases: RunLeases) -> int:
@@ -105,8 +99,7 @@ def check_limits(together: list[Lease]) -> None:
     assert len([lease for lease in together if lease.work.provider]) <= SLOTS_OF_PROVIDER
 
 
-@pytest.mark.parametrize("get", [claimed, dispatched])
-def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: Get) -> None:
+def test_threads_that_claim_leases_at_once_keep_to_the_limits(address: str) -> None:
     """In turns: all get leases at once, and then end what they got at once."""
     stores = [store_at(address) for _ in range(WORKERS)]
     workers = [(run_leases(store), Claimer(f"here/{number}/a")) for number, store in enumerate(stores)]
@@ -115,15 +108,12 @@ def test_threads_that_get_leases_at_once_keep_to_the_limits(address: str, get: G
 
     def get_in_step(worker: tuple[RunLeases, Claimer]) -> list[Lease]:
         in_step.wait()
-        return get(*worker, len(done))
+        return claimed(*worker, len(done))
 
     def end(worker: tuple[RunLeases, Claimer], got: list[Lease]) -> None:
-        leases, who = worker
         in_step.wait()
         for lease in got:
-            held = lease if lease.is_held else leases.take(who, f"{who.worker}/{lease.run}", lease.run, 0, 1)
-            assert held is not None, f"{lease.run} was dispatched, but cannot be taken"
-            assert leases.close(held.fence, WorkOutcome.DONE) is not None
+            assert worker[0].close(lease.fence, WorkOutcome.DONE) is not None
 
     with ThreadPoolExecutor(WORKERS) as pool:
         while len(done) < runs:

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, names
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.base import NotFound, Refused, RunFenced, UsageError, replace
+from tildone.base import NotFound, Refused, RunFenced, UsageError
 from tildone.base.json import dump
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import RELEASE
@@ -177,69 +177,6 @@ def test_an_older_worker_and_one_that_is_to_drain_leave_runs_to_others(fleet: Fl
     assert fleet.leases.beat(WorkerInfo("here/1/a", "here", 1)) is LeaseRequest.DRAIN
     assert fleet.claim() == []
     assert fleet.claim("here/2/b") != []
-
-
-def test_a_dispatched_attempt_is_taken_once_within_the_limits(fleet: Fleet) -> None:
-    """A late dispatch of an earlier attempt takes nothing."""
-    fleet.add(repo="/app")
-    fleet.add("r2", repo="/app")
-    who, other = Claimer("here/1/a", version="1.2"), Claimer("here/2/b")
-
-    taken = fleet.leases.take(who, "here/1/a/0", "r1", 0, 1)
-
-    assert taken is not None
-    assert taken.owner == "here/1/a/0"
-    assert fleet.leases.take(who, "here/1/a/0", "r1", 0, 1) == taken
-    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 1) is None
-    assert fleet.leases.take(other, "here/2/b/0", "r2", 0, 1) is None
-    assert fleet.facts()[1:] == [RunTaken("r1", 0, 1, "here/1/a/0", "1.2")]
-    fleet.leases.release(taken.fence, "draining")
-    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 1) is None
-    assert fleet.leases.take(other, "here/2/b/0", "r1", 0, 2) is not None
-
-
-def test_a_lease_is_sent_once(fleet: Fleet) -> None:
-    fleet.add("r1")
-    fleet.add("r2", labels=("gpu",))
-    fleet.add("r3")
-
-    sent = [lease.run for _ in range(3) for lease in fleet.leases.dispatch(Claimer("w"), 1)]
-
-    assert sent == ["r1", "r3"]
-    assert [lease.run for lease in fleet.leases.sent()] == sent
-    assert not fleet.lease("r1").is_held
-
-
-def test_what_is_sent_counts_for_the_limits_of_what_is_sent_later(fleet: Fleet) -> None:
-    fleet.leases.set_limit(ProviderLimit("p", runs=1))
-    for run in ("r1", "r2"):
-        fleet.add(run, repo="/app")
-    for run in ("r3", "r4"):
-        fleet.add(run, provider="p")
-
-    first, more = fleet.leases.dispatch(Claimer("w"), 4), fleet.leases.dispatch(Claimer("w"), 4)
-
-    assert [lease.run for lease in first] == ["r1", "r3"]
-    assert more == []
-
-
-def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet: Fleet) -> None:
-    fleet.add()
-    [lease] = fleet.leases.dispatch(Claimer("w"), 1)
-
-    assert fleet.leases.resend("r1", 0, 2) is None
-    assert fleet.leases.resend("r2", 0, 1) is None
-    after = fleet.leases.resend("r1", 0, 1)
-
-    assert after == replace(lease, attempt=2, sent=False)
-    assert fleet.lease() == after
-    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 1) is None
-    assert [lease.attempt for lease in fleet.leases.dispatch(Claimer("w"), 1)] == [2]
-
-    # One that has begun is not.
-    assert fleet.leases.take(Claimer("w"), "w/1", "r1", 0, 2) is not None
-    assert fleet.leases.resend("r1", 0, 2) is None
-    assert fleet.leases.sent() == []
 
 
 def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> None:
@@ -514,7 +451,6 @@ def test_what_one_worker_refuses_another_takes_at_once(fleet: Fleet) -> None:
     assert (after.refused, after.is_queued, after.not_before) == (("here/1/a",), True, 0)
     assert (after.fails, after.losses) == (0, 0)
     assert fleet.claim("here/1/a") == []
-    assert fleet.leases.take(Claimer("here/1/a"), "here/1/a/5", "r1", 0, after.attempt) is None
     [taken] = fleet.claim("here/1/b")
     fleet.leases.close(taken.fence, WorkOutcome.REFUSED, NOT_PERMITTED)
     assert fleet.lease().refused == ("here/1/a", "here/1/b")

@@ -91,22 +91,6 @@ class Leasing(RuleBasedStateMachine):
         assert all(lease.worker not in lease.refused for lease in held)
         self.given += [(lease.fence, lease.owner) for lease in held]
 
-    @rule(run=RUNS, hand=HANDS, slot=SLOTS, attempt=st.integers(0, 1), lost=st.booleans())
-    def take(self, run: int, hand: int, slot: int, attempt: int, *, lost: bool) -> None:
-        owner = f"here/{slot + 1}/e/{run}.{hand}"
-        before = {lease.hand: lease for lease in self.of(f"r{run}")}.get(hand)
-        number = (before.attempt if before else 1) - attempt
-        taken = [
-            self.leases.take(Claimer(f"here/{slot + 1}/e"), owner, f"r{run}", hand, number) for _ in range(1 + lost)
-        ]
-        assert taken == taken[:1] * len(taken)
-        if taken[0] is not None:
-            assert before is not None
-            assert before.is_queued or before.owner == owner
-            assert taken[0].worker not in before.refused
-            assert not attempt
-            self.given.append((taken[0].fence, owner))
-
     @rule(some=st.lists(st.integers(0, 20), max_size=4))
     def renew(self, some: list[int]) -> None:
         fences = [self.given[number % len(self.given)][0] for number in some if self.given]

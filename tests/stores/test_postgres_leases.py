@@ -232,17 +232,6 @@ def test_a_fact_under_a_lease_is_two_statements(server_fleet: Fleet, work: State
     assert "tildone.append_held" in work.statements[1]
 
 
-def test_any_number_of_leases_is_dispatched_by_as_many_statements(server_fleet: Fleet, work: Statements) -> None:
-    def dispatch(runs: int) -> int:
-        for number in range(runs):
-            server_fleet.add(f"r{runs}.{number}")
-        work.statements.clear()
-        assert len(server_fleet.leases.dispatch(WHO, runs)) == runs
-        return len(work.statements)
-
-    assert dispatch(1) == dispatch(20) == 2
-
-
 def test_only_limits_that_apply_are_locked(server_fleet: Fleet, work: Statements) -> None:
     server_fleet.leases.set_limit(ProviderLimit("limited", runs=1))
     server_fleet.leases.set_limit(ProviderLimit("slow", requests=1))

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tests.stores.leases import take
 from tests.web.sample_data import DONE, MINUTE, Story
 from tildone.app.opening import run_leases, store_at
 from tildone.base.ids import id_maker, now
@@ -77,10 +78,7 @@ class FleetStore:
         worker = f"{host}/{pid}/a"
 
         def act(_: Store, leases: RunLeases) -> Lease:
-            attempt = leases.look(run)[0].lease.attempt
-            lease = leases.take(Claimer(worker), f"{worker}/{next(COUNTER)}", run, 0, attempt)
-            assert lease is not None
-            return lease
+            return take(leases, f"{worker}/{next(COUNTER)}", run)
 
         return self.use(act)
 

@@ -66,7 +66,7 @@ class EngineTables:
         address = address_of(url, TIMEOUT_SECONDS)
         self._conninfo, self.where = address.conninfo, address.where
         # Connections are not tried before each use, which would double the transactions of an idle worker: the first
-        # one that has failed empties the pool, and DBOS and those who dispatch repeat what failed.
+        # one that has failed empties the pool, and DBOS repeats what failed.
         self.pool = sqlalchemy.create_engine(
             "postgresql+psycopg://", creator=self._connect, pool_size=POOL_SIZE, max_overflow=0
         )

@@ -219,13 +219,6 @@ def resumed(lease: Lease, now: int) -> Step:
             return _queued_again(replace(lease, questions=()), RETRIED, now)
 
 
-def resent(lease: Lease, attempt: int) -> Lease | None:
-    """Return the lease after an attempt that has not begun was given up by its engine."""
-    if not lease.is_queued or lease.attempt != attempt:
-        return None
-    return replace(lease, attempt=attempt + 1, sent=False)
-
-
 def without_delay(lease: Lease, now: int) -> Lease | None:
     """Return a queued lease without its delay; None if it has none, or has it because an agent has failed."""
     if not lease.is_queued or lease.not_before <= now or lease.fails:
@@ -252,9 +245,7 @@ def answered(lease: Lease, question: str, text: str, who: str, now: int) -> Step
 
 
 def _without_owner(lease: Lease, now: int) -> Lease:
-    return replace(
-        lease, epoch=lease.epoch + 1, owner="", until=0, boot="", request=LeaseRequest.NOTHING, sent=False, since=now
-    )
+    return replace(lease, epoch=lease.epoch + 1, owner="", until=0, boot="", request=LeaseRequest.NOTHING, since=now)
 
 
 def _as_asked(before: Lease, after: Lease, why: str) -> Step | None:
@@ -291,7 +282,6 @@ def _queued_again(lease: Lease, why: str, now: int) -> Step:
         state=LeaseState.OPEN,
         epoch=lease.epoch + 1,
         attempt=lease.attempt + 1,
-        sent=False,
         fails=0,
         losses=0,
         task=0,

@@ -170,12 +170,12 @@ class NewRun:
 class Lease:
     """The lease of one hand of a run.
 
-    `attempt` is the number of the dispatch that counts, and `sent` whether an engine has it. `owner` is empty unless
-    the lease is held. `until` is the end of the lease by the clock of the store, in milliseconds; `boot` identifies
-    what that clock counts from, where it does not count from 1970. `made`, `since` (when the lease got its state) and
-    `not_before` are in milliseconds since 1970. `fails` are the attempts that failed, `losses` those that were lost
-    while `task` was the task to work on. `questions` are the ids of the questions that nobody has answered. `refused`
-    are the ids of the workers that do not permit the run.
+    `attempt` is the number of the try that counts. `owner` is empty unless the lease is held. `until` is the end of the
+    lease by the clock of the store, in milliseconds; `boot` identifies what that clock counts from, where it does not
+    count from 1970. `made`, `since` (when the lease got its state) and `not_before` are in milliseconds since 1970.
+    `fails` are the attempts that failed, `losses` those that were lost while `task` was the task to work on.
+    `questions` are the ids of the questions that nobody has answered. `refused` are the ids of the workers that do not
+    permit the run.
 
     A value that is not allowed (`tildone.plan.names`), such as a name that leads out of a folder, raises `UsageError`.
     """
@@ -187,7 +187,6 @@ class Lease:
     state: LeaseState = LeaseState.OPEN
     epoch: int = 0
     attempt: int = 1
-    sent: bool = False
     owner: str = ""
     until: int = 0
     boot: str = ""

@@ -80,7 +80,6 @@ COLUMNS = (
     "hand",
     "session",
     "state",
-    "sent",
     "owner",
     "ask",
     "questions",
@@ -105,7 +104,7 @@ def lease_row(lease: Lease) -> Row:
 
 def changed_row(lease: Lease) -> Row:
     """Return the columns of a lease that may have changed, and those that identify it."""
-    row: Row = {name: getattr(lease, name) for name in ("run", "hand", "sent", *PLAIN_COLUMNS)}
+    row: Row = {name: getattr(lease, name) for name in ("run", "hand", *PLAIN_COLUMNS)}
     row |= {"state": lease.state.value, "ask": lease.request.value, "owner": lease.owner or None}
     return row | {"questions": dump(list(lease.questions)), "refused": dump(list(lease.refused))}
 
@@ -124,7 +123,6 @@ def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | B
             from_sql(row["session"]),
             Work(repo=row["repo"] or "", labels=texts_in(row["labels"]), allow=texts_in(row["allow"]), **work),
             LeaseState(row["state"]),
-            sent=bool(row["sent"]),
             owner=row["owner"] or "",
             request=LeaseRequest(row["ask"]),
             questions=texts_in(row["questions"]),
@@ -275,20 +273,16 @@ class LeaseTransaction(Protocol):
     def owned(self, owners: Sequence[str]) -> list[Lease]:
         return self.kept(self.rows("owned_leases", owners=self.texts(owners)))
 
-    def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        """Return the lease of a hand if it is queued and a worker may take it. Its limits may be unchecked."""
-
-    def claimable(self, who: Claimer, most: int, *, unsent: bool = False) -> list[Lease]:
+    def claimable(self, who: Claimer, most: int) -> list[Lease]:
         """Return the first leases that a worker may take, at least one if there are any, at most `most`.
 
-        With `unsent`, they are such that no engine has, and what an engine has counts for the limits. Their limits may
-        not have been checked together.
+        Their limits may not have been checked together.
         """
 
-    def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:
+    def within_limits(self, leases: Sequence[Lease]) -> list[Lease]:
         """Return those of queued leases that limits permit to be held together, in their order.
 
-        Until the transaction ends, no other one takes what they leave. With `sent`, what an engine has counts as held.
+        Until the transaction ends, no other one takes what they leave.
         """
 
     def lapsed(self, settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
@@ -300,9 +294,6 @@ class LeaseTransaction(Protocol):
 
     def update(self, lease: Lease) -> None:
         self.execute("update_lease", **changed_row(lease))
-
-    def mark_sent(self, leases: Sequence[Lease]) -> None:
-        """Record that an engine has leases."""
 
     def head(self, session: str) -> str | None:
         """Return the head of a session."""
@@ -468,21 +459,6 @@ class RunLeases:
 
         return self.tables.change(work)
 
-    @_in_transaction
-    def take(
-        self, tables: LeaseTransaction, who: Claimer, owner: str, run: str, hand: int, attempt: int
-    ) -> Lease | None:
-        """Take the lease that an engine has dispatched. None if it is not this attempt's, or if a limit forbids it."""
-        check_text(owner)
-        # After an answer that was lost, the first transaction may still be at work.
-        tables.lock(who.worker)
-        for held in tables.owned([owner]):
-            return held if (held.run, held.hand, held.attempt) == (run, hand, attempt) else None
-        lease = tables.takeable(who, run, hand)
-        if lease is None or lease.attempt != attempt or not tables.within_limits([lease]):
-            return None
-        return self._taken(tables, lease, who, owner)
-
     def claim(self, who: Claimer, owners: Sequence[str]) -> list[Lease]:
         """Take the first queued leases that the worker can run and no limit forbids: at most one for each owner.
 
@@ -610,32 +586,6 @@ class RunLeases:
         tables.announce()
         return answered[0]
 
-    @_in_transaction
-    def dispatch(self, tables: LeaseTransaction, who: Claimer, most: int) -> list[Lease]:
-        """Mark queued leases as sent, and return them: the first that the worker can run and no limit forbids.
-
-        None is sent twice. A lease that is sent is not taken, but it counts for the limits of those sent later.
-        """
-        found: list[Lease] = []
-        while len(found) < most:
-            candidates = tables.claimable(who, most - len(found), unsent=True)
-            chosen = tables.within_limits(candidates, sent=True)
-            if not chosen:
-                break
-            tables.mark_sent(chosen)
-            found += [replace(lease, sent=True) for lease in chosen]
-        return found
-
-    @_in_transaction
-    def resend(self, tables: LeaseTransaction, run: str, hand: int, attempt: int) -> Lease | None:
-        """Let an attempt that has not begun be sent again, as the next one. None if it does not count, or has begun."""
-        lease = tables.lease(run, hand)
-        after = None if lease is None else rules.resent(lease, attempt)
-        if after is not None:
-            tables.update(after)
-            tables.announce()
-        return after
-
     def rebuild(self) -> int:
         """Add the leases that the logs of all plans tell of and that are missing; return how many.
 
@@ -712,10 +662,6 @@ class RunLeases:
     def active(self) -> list[Lease]:
         """Return the leases of hands that have not ended, by run and hand."""
         return self._leases(self.tables.rows("active_leases"))
-
-    def sent(self) -> list[Lease]:
-        """Return the queued leases that an engine has, by run and hand."""
-        return self._leases(self.tables.rows("sent_leases"))
 
     def size(self) -> int:
         return self.tables.size()

@@ -109,55 +109,33 @@ SELECT DISTINCT repo FROM tildone.leases WHERE repo <> '' ORDER BY repo
 -- name: lapse_claims
 UPDATE tildone.claims SET until = 0 WHERE session = %(session)s AND until > 0 AND strpos(holder, %(mark)s) > 0
 
--- name: takeable
--- The lease that an engine has sent, if the worker may take it. Limits are looked at later. Whether its provider has one is in
--- the last column.
-SELECT COLUMNS, CONTEXT, EXISTS (SELECT FROM tildone.providers p WHERE p.name = l.provider AND p.runs > 0)
-FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
-WHERE l.run = %(run)s AND l.hand = %(hand)s AND l.state = 'open' AND l.owner IS NULL
-    AND l.not_before <= tildone.clock() AND l.protocol <= %(protocol)s
-    AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask = 'drain')
-    AND l.labels <@ %(labels)s::text[] AND strpos(l.refused, %(quoted_worker)s) = 0
-FOR UPDATE OF l SKIP LOCKED
-
 -- name: claimable
 -- Leases that seem to be within the limits; the locks of the limits are taken later. Hands of one run may work in one
--- repository, each in a working tree of its own. With `unsent`, what an engine has counts as held. CASE keeps the server from
--- looking for repositories of leases that have none.
+-- repository, each in a working tree of its own. CASE keeps the server from looking for repositories of leases that have none.
 WITH used_up AS MATERIALIZED (
         SELECT p.name FROM tildone.providers p
         WHERE p.runs > 0 AND p.runs <= (
             SELECT count(*) FROM tildone.leases h
-            WHERE h.state = 'open' AND h.provider = p.name AND (h.owner IS NOT NULL OR %(unsent)s AND h.sent)
+            WHERE h.state = 'open' AND h.provider = p.name AND h.owner IS NOT NULL
         )
     )
 SELECT COLUMNS, CONTEXT, EXISTS (SELECT FROM tildone.providers p WHERE p.name = l.provider AND p.runs > 0)
 FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.state = 'open' AND l.owner IS NULL AND l.not_before <= tildone.clock() AND l.protocol <= %(protocol)s
-    AND NOT (%(unsent)s AND l.sent)
     AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask = 'drain')
     AND l.labels <@ %(labels)s::text[] AND strpos(l.refused, %(quoted_worker)s) = 0
     AND CASE WHEN l.repo IS NULL THEN true ELSE NOT EXISTS (
             SELECT FROM tildone.leases h
-            WHERE h.repo = l.repo AND h.state = 'open' AND h.run <> l.run
-                AND (h.owner IS NOT NULL OR %(unsent)s AND h.sent)
+            WHERE h.repo = l.repo AND h.state = 'open' AND h.run <> l.run AND h.owner IS NOT NULL
         ) END
     AND l.provider NOT IN (SELECT name FROM used_up)
 ORDER BY l.priority, l.made, l.run, l.hand LIMIT %(most)s
 FOR UPDATE OF l SKIP LOCKED
 
 -- name: limits_in_use
+-- The last argument is of workers of an earlier version.
 SELECT provider, repo, most, held, holder
-FROM tildone.limits_in_use(%(providers)s::text[], %(repos)s::text[], %(waits)s, %(sent)s)
-
--- name: mark_sent
-UPDATE tildone.leases l SET sent = true
-FROM unnest(%(runs)s::text[], %(hands)s::integer[]) AS chosen (run, hand)
-WHERE l.run = chosen.run AND l.hand = chosen.hand
-
--- name: sent_leases
-SELECT COLUMNS FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
-WHERE l.state = 'open' AND l.owner IS NULL AND l.sent ORDER BY l.run, l.hand
+FROM tildone.limits_in_use(%(providers)s::text[], %(repos)s::text[], %(waits)s, false)
 
 -- name: lapsed
 -- Owners get time to renew their leases after the server was started.
@@ -173,7 +151,8 @@ FROM unnest(%(runs)s::text[], %(hands)s::integer[]) AS bad (run, hand)
 WHERE l.run = bad.run AND l.hand = bad.hand
 
 -- name: insert_lease
-INSERT INTO tildone.leases (NAMES) VALUES (PARAMETERS)
+-- The column `sent` is of workers of an earlier version.
+INSERT INTO tildone.leases (NAMES, sent) VALUES (PARAMETERS, false)
 
 -- name: update_lease
 UPDATE tildone.leases SET CHANGES WHERE run = %(run)s AND hand = %(hand)s

@@ -65,14 +65,11 @@ class PostgresLeaseTransaction(LeaseTransaction):
     def lock(self, name: str) -> None:
         self.rows("lock_name", name=key(name))
 
-    def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        return next(iter(self._first("takeable", **_worker(who), run=run, hand=hand)), None)
-
-    def claimable(self, who: Claimer, most: int, *, unsent: bool = False) -> list[Lease]:
+    def claimable(self, who: Claimer, most: int) -> list[Lease]:
         """Return the first leases that a worker may take. Each of them seems to be within its limits."""
-        return self._first("claimable", **_worker(who), most=most, unsent=unsent)
+        return self._first("claimable", **_worker(who), most=most)
 
-    def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:
+    def within_limits(self, leases: Sequence[Lease]) -> list[Lease]:
         """Return those of queued leases that limits permit to be held together, and lock these limits.
 
         Only the first call of a transaction waits for the locks, because it takes them in the order of all
@@ -82,7 +79,7 @@ class PostgresLeaseTransaction(LeaseTransaction):
         repos = {lease.work.repo for lease in leases if lease.work.repo}
         if not providers and not repos:
             return list(leases)
-        row = {"providers": list(providers), "repos": list(repos), "waits": not self._has_waited, "sent": sent}
+        row = {"providers": list(providers), "repos": list(repos), "waits": not self._has_waited}
         self._has_waited = True
         room, holders = dict.fromkeys(providers, 0), dict[str, set[str]]()
         for provider, repo, most, held, holder in self.rows("limits_in_use", **row):
@@ -98,10 +95,6 @@ class PostgresLeaseTransaction(LeaseTransaction):
     def lapsed(self, settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
         leases = self._first("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
         return next(((lease, "its lease has lapsed") for lease in leases), None)
-
-    def mark_sent(self, leases: Sequence[Lease]) -> None:
-        row = {"runs": [lease.run for lease in leases], "hands": [lease.hand for lease in leases]}
-        self._connection.execute(query("mark_sent"), row)
 
     def head(self, session: str) -> str | None:
         if session not in self._heads:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base import TYPE_CHECKING, value
 from tildone.base.json import dump
 from tildone.log.kept import Finding, Severity
 from tildone.log.lease_rules import Moment, why_lapsed
@@ -97,14 +97,9 @@ class SqliteLeaseTransaction(LeaseTransaction):
     def lock(self, _name: str) -> None:
         """Do nothing: the transaction has the lock of the whole store."""
 
-    def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        return next(iter(self.claimable(who, 1, run=run, hand=hand)), None)
-
-    def claimable(
-        self, who: Claimer, _most: int, *, unsent: bool = False, run: str | None = None, hand: int | None = None
-    ) -> list[Lease]:
-        row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
-        row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
+    def claimable(self, who: Claimer, _most: int) -> list[Lease]:
+        row = {"now": self.at.now, "protocol": who.protocol, "worker": who.worker}
+        row |= {"labels": dump(list(who.labels)), "quoted_worker": dump(who.worker)}
         while rows := self.rows("claimable", **row):
             columns, lease = rows[0], lease_in(rows[0], from_sql)
             if not isinstance(lease, BadRow):
@@ -112,7 +107,7 @@ class SqliteLeaseTransaction(LeaseTransaction):
             self._set_aside(columns, lease)
         return []
 
-    def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:  # noqa: ARG002  see below
+    def within_limits(self, leases: Sequence[Lease]) -> list[Lease]:
         """Return all: what can be claimed is within its limits."""
         return list(leases)
 
@@ -127,10 +122,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
             if why:
                 return lease, why
         return None
-
-    def mark_sent(self, leases: Sequence[Lease]) -> None:
-        for lease in leases:
-            self.update(replace(lease, sent=True))
 
     def head(self, session: str) -> str | None:
         return self._session_head(session).head
@@ -263,7 +254,6 @@ _STATEMENTS = {
 SELECT COLUMNS FROM leases WHERE owner IN (SELECT value FROM json_each(:owners)) AND owner IS NOT NULL
 """,
     "held_leases": "SELECT COLUMNS FROM leases WHERE owner IS NOT NULL ORDER BY run, hand",
-    "sent_leases": "SELECT COLUMNS FROM leases WHERE state = 'open' AND owner IS NULL AND sent ORDER BY run, hand",
     "session_of_run": "SELECT session FROM leases WHERE run = :run LIMIT 1",
     "active_runs": """
 SELECT DISTINCT run FROM leases
@@ -271,12 +261,11 @@ WHERE session = :session AND state IN ('open', 'waiting', 'paused')
 """,
     "has_repository": "SELECT 1 FROM leases WHERE repo = :repo LIMIT 1",
     "repositories": "SELECT DISTINCT repo FROM leases WHERE repo <> '' ORDER BY repo",
-    # Hands of one run may work in one repository, each in a working tree of its own. With `unsent`, what an engine has
-    # counts as held.
+    # Hands of one run may work in one repository, each in a working tree of its own.
     "claimable": """
 WITH held AS MATERIALIZED (
         SELECT run, repo, provider FROM leases
-        WHERE owner IS NOT NULL OR (:unsent AND sent AND state = 'open')
+        WHERE owner IS NOT NULL
     ),
     used_up AS MATERIALIZED (
         SELECT name FROM providers
@@ -284,7 +273,6 @@ WITH held AS MATERIALIZED (
     )
 SELECT COLUMNS FROM leases AS queued
 WHERE state = 'open' AND owner IS NULL AND not_before <= :now AND protocol <= :protocol
-    AND coalesce(run = :run AND hand = :hand, 1) AND NOT (:unsent AND sent)
     AND NOT EXISTS (SELECT 1 FROM workers WHERE id = :worker AND ask = 'drain')
     AND NOT EXISTS (
         SELECT 1 FROM json_each(iif(json_valid(queued.labels), queued.labels, '[]')) AS needed
@@ -295,7 +283,8 @@ WHERE state = 'open' AND owner IS NULL AND not_before <= :now AND protocol <= :p
     AND provider NOT IN (SELECT name FROM used_up)
 ORDER BY priority, made, run, hand LIMIT 1
 """,
-    "insert_lease": "INSERT INTO leases (COLUMNS) VALUES (PARAMETERS)",
+    # The column `sent` is of workers of an earlier version.
+    "insert_lease": "INSERT INTO leases (COLUMNS, sent) VALUES (PARAMETERS, 0)",
     "update_lease": "UPDATE leases SET CHANGES WHERE run = :run AND hand = :hand",
     "renew_leases": """
 UPDATE leases SET until = :until, boot = :boot

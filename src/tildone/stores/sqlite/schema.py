@@ -176,9 +176,9 @@ CREATE TEMP VIEW claims AS
 """,
     7: """
 CREATE TEMP VIEW leases (
-    run, hand, session, state, sent, owner, ask, questions, refused, epoch, attempt, until, boot, not_before, fails,
+    run, hand, session, state, owner, ask, questions, refused, epoch, attempt, until, boot, not_before, fails,
     losses, task, made, since, repo, provider, labels, priority, agent, model, allow, ref, protocol
-) AS SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 WHERE 0;
+) AS SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 WHERE 0;
 CREATE TEMP VIEW workers (id, host, pid, version, protocol, slots, labels, seen, ask) AS
     SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0 WHERE 0;
 CREATE TEMP VIEW schedules (name, cron, plan, next, work, zone, last) AS SELECT 0, 0, 0, 0, 0, 0, 0 WHERE 0;

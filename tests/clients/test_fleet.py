@@ -265,6 +265,13 @@ def test_it_finishes_the_plan_of_its_run(
         report = fleet.report(run).read_text(encoding="utf-8")
         assert all(f"- [x] {task}" in report for task in TASKS)
         assert {path.name for path in fleet.repository.iterdir()} == {".git", "readme"}
+        ended = [event for event in fleet.events(run) if isinstance(event.fact, AgentEnded)]
+        authors = {event.author.agent for event in fleet.events(run) if event not in ended}
+        assert [event.usage is not None and event.author.agent in authors for event in ended] == [True] * (
+            name in ("claude", "codex", "gemini")
+        )
+        told = fleet.tildone("fleet", "transcript", run, XDG_DATA_HOME=str(tmp_path / "here"))
+        assert "echo made > wiring" in told or not ended
         has_gone_on = GO_ON in last_message(model.requests[5]) or name == "opencode"
         assert has_gone_on, last_message(model.requests[5])
 

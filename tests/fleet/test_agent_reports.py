@@ -7,8 +7,8 @@ import pytest
 
 from tests.fleet import workers
 from tests.fleet.workers import Bench
-from tildone.app.transcripts import last_words
-from tildone.fleet.agent_reports import WHY_REFUSED, AgentReport, claude_report
+from tildone.app.transcripts import item_text, items_of, last_words
+from tildone.fleet.agent_reports import WHY_REFUSED, AgentReport, ReadReport, claude_report, codex_report, gemini_report
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.plan.events import UNKNOWN, AgentUsage, Author
 from tildone.plan.history.usage import plan_usage
@@ -61,6 +61,59 @@ def test_members_of_other_types_are_passed_over() -> None:
 
     assert report == AgentReport(Author(agent="claude:c1", model="opus"), UNKNOWN)
     assert claude_report([json.dumps(RESULT | {"modelUsage": [], "permission_denials": 1, "total_cost_usd": True})])
+
+
+CODEX = [
+    {"type": "thread.started", "thread_id": "t1"},
+    {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "I make it."}},
+    {"type": "item.started", "item": {"id": "2", "type": "command_execution", "command": "make"}},
+    {
+        "type": "item.completed",
+        "item": {"id": "2", "type": "command_execution", "command": "make", "aggregated_output": "made"},
+    },
+    {"type": "turn.completed", "usage": {"input_tokens": 20, "cached_input_tokens": 5, "output_tokens": 10}},
+]
+GEMINI = [
+    {"type": "init", "session_id": "g1", "model": "flash"},
+    {"type": "message", "role": "assistant", "content": "I make", "delta": True},
+    {"type": "message", "role": "assistant", "content": " it.", "delta": True},
+    {"type": "tool_use", "tool_name": "shell", "parameters": {"command": "make"}},
+    {"type": "tool_result", "output": "made"},
+    {"type": "result", "stats": {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10}},
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "entries", "author", "call"),
+    [
+        (codex_report, CODEX, Author(agent="codex:t1"), 'call: command_execution {"command": "make"}'),
+        (gemini_report, GEMINI, Author(agent="gemini:g1", model="flash"), 'call: shell {"command": "make"}'),
+    ],
+)
+def test_codex_and_gemini_report_tokens_and_say_what_they_did(
+    read: ReadReport, entries: list[object], author: Author, call: str
+) -> None:
+    lines = [json.dumps(entry) for entry in entries]
+
+    assert read(lines) == AgentReport(author, AgentUsage(20, 10))
+    assert read(lines[1:]) is None
+    assert [item_text(item) for item in items_of(lines)] == ["assistant: I make it.", call, "result: made"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "turn.failed", "error": {"message": "no quota"}},
+        {"type": "error", "message": "no quota"},
+        {"type": "item.completed", "item": {"type": "error", "message": "no quota"}},
+        {"type": "result", "status": "error", "error": {"type": "Quota", "message": "no quota"}},
+        {"type": "message", "role": "assistant", "content": "no", "delta": True},
+    ],
+)
+def test_what_goes_wrong_in_codex_and_gemini_is_said(entry: object) -> None:
+    [item] = items_of([json.dumps(entry)])
+
+    assert item_text(item) in ("error: no quota", "assistant: no")
 
 
 def reporting(context: AgentContext) -> AgentLaunch:

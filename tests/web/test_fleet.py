@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from tests.fleet.repositories import git, project
 from tests.overview.stores import CountingStore
 from tests.stores.conftest import server
 from tests.stores.postgres import TEMPLATE, Server, needs_server
@@ -19,7 +20,7 @@ from tildone.app.opening import store_at
 from tildone.base.ids import now
 from tildone.log.store import Store
 from tildone.plan.lists import RunGroup
-from tildone.plan.runs import LeaseRequest, LeaseState, WorkOutcome
+from tildone.plan.runs import LeaseRequest, LeaseState, Published, WorkOutcome
 from tildone.screens.board.board import BoardFleet, RunRows
 
 __all__ = ["server"]
@@ -37,9 +38,13 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def served(fleet: FleetStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBoard]:
-    place = place_in(tmp_path_factory.mktemp("board"), TILDONE_STORE=fleet.address)
-    with board(place) as running:
+def place_of_board(fleet: FleetStore, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return place_in(tmp_path_factory.mktemp("board"), TILDONE_STORE=fleet.address)
+
+
+@pytest.fixture(scope="module")
+def served(place_of_board: Place) -> Iterator[RunningBoard]:
+    with board(place_of_board) as running:
         yield running
 
 
@@ -258,3 +263,79 @@ def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(tmp_path: 
     assert data["counts"] == {group.value: 30 if group.value == "done" else 0 for group in RunGroup}
     reading = {"history", "events", "sessions", "session_info", "session_head", "changed"}
     assert not reading & counting.calls.keys()
+
+
+def groups(browser: Browser) -> dict[str, str]:
+    """The group of each run in the results."""
+    found = browser.get("/api/fleet/results").json
+    return {row["run"]: name for name, rows in found.items() if isinstance(rows, list) for row in rows}
+
+
+def test_a_run_that_has_failed_needs_a_person_until_it_is_retried_or_given_up(
+    fleet: FleetStore, browser: Browser
+) -> None:
+    for run, answer, state in (("broken-1", "retry", LeaseState.OPEN), ("broken-2", "cancel", LeaseState.CANCELLED)):
+        session = fleet.add(run)
+        fleet.close(fleet.take(run), WorkOutcome.FAILED, "the check of the plan has not passed\nlast line")
+        need = need_of(browser, run)
+        assert (need["kind"], need["text"]) == ("failure", "the check of the plan has not passed\nlast line")
+        assert need["options"] == ["retry", "cancel"]
+        rows = browser.get("/api/sessions?limit=200").json["sessions"]
+        assert [row["state"] for row in rows if row["name"] == session] == ["needs you"]
+        assert groups(browser)[run] == "needs"
+
+        given = {"run": run, "question": need["question"], "seen": need["text"], "answer": answer}
+        assert browser.post("/api/fleet/answer", given | {"answer": "yes"}).status == 422
+        assert browser.post("/api/fleet/answer", given).status == 200
+
+        assert fleet.lease(run).state is state
+        assert all(each.get("run") != run for each in browser.get("/api/needs").json["open"])
+        assert browser.post("/api/fleet/answer", given).status == 404
+    assert (groups(browser)["broken-1"], groups(browser)["broken-2"]) == ("queued", "over")
+
+
+def test_a_conflict_is_answered_by_what_it_offers(fleet: FleetStore, browser: Browser) -> None:
+    fleet.add("both")
+    fleet.ask(fleet.take("both"), "conflict", "in parser.py\nTo merge it: git merge x")
+    need = need_of(browser, "both")
+    given = {"run": "both", "question": need["question"], "seen": need["text"]}
+
+    assert (need["options"], groups(browser)["both"]) == (["merged", "discard"], "needs")
+    assert browser.post("/api/fleet/answer", given | {"answer": "perhaps"}).status == 422
+    assert browser.post("/api/fleet/answer", given | {"answer": "discard"}).status == 200
+    assert [answer for _, answer, _ in fleet.answers("both")] == ["discard"]
+
+
+def test_the_results_have_the_difference_and_the_transcript_if_they_are_here(
+    fleet: FleetStore, browser: Browser, place_of_board: Place, tmp_path: Path
+) -> None:
+    repo = project(tmp_path)
+    base = git(repo, "rev-parse", "HEAD")
+    (repo / "parser.py").write_text("<b>two</b>\n", encoding="utf-8")
+    git(repo, "commit", "-qam", "Second")
+    fleet.add("changed", repo=str(repo))
+    lease, made = fleet.take("changed"), Published(git(repo, "rev-parse", "HEAD"), base, 1, 1, 1)
+    fleet.close(lease, WorkOutcome.DONE, made=made)
+    home = place_of_board.home / "tildone" / "fleet" / "runs"
+    home.mkdir(parents=True, exist_ok=True)
+    (home / f"changed.{lease.epoch}.output").write_text("I have done it.\n", encoding="utf-8")
+    fleet.add("elsewhere", repo="https://example.org/app.git")
+    fleet.close(fleet.take("elsewhere"), WorkOutcome.DONE, made=made)
+
+    [row] = [row for row in browser.get("/api/fleet/results?hours=1").json["done"] if row["run"] == "changed"]
+    assert (row["files"], row["facts"].split(" · ")[:2]) == (1, ["1/3", "1 file +1 −1"])
+    assert browser.get(f"/api/s/{row['key']}").status == 200
+    assert "+<b>two</b>" in browser.get("/api/fleet/diff?run=changed").json["text"]
+    assert browser.get("/api/fleet/transcript?run=changed").json["text"] == "I have done it."
+    for what in ("diff", "transcript"):
+        assert browser.get(f"/api/fleet/{what}?run=elsewhere").status == 404
+        assert browser.get(f"/api/fleet/{what}?run=..%2Fx").status == 404
+        assert browser.get(f"/api/fleet/{what}").status == 404
+
+
+def test_hands_are_counted_from_one(fleet: FleetStore, browser: Browser) -> None:
+    fleet.add("counted")
+
+    assert run_of(browser, "counted")["hand"] == 1
+    [hand] = browser.post("/api/fleet/ask", {"run": "counted", "ask": "cancel"}).json["hands"]
+    assert hand["hand"] == 1

@@ -1,7 +1,7 @@
 """What agents said: their transcripts, which are files of other programs with an object on each line, or their ends.
 
 The formats are those of Claude Code, Codex, Gemini CLI, pi and `tildone run`; objects of another format are passed
-over. What Claude Code and `tildone run` print as JSON is of the same format.
+over. So is what these agents print as JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tildone.base import value
+from tildone.base import replace, value
 from tildone.base.json import parse
 from tildone.plan.names import FileName
 from tildone.plan.runs import Lease
@@ -40,12 +40,12 @@ class TranscriptItem:
     arguments: object = None
 
 
-def items_in(transcript: str, *, whole: bool = False) -> Iterator[TranscriptItem]:
+def items_in(transcript: str) -> Iterator[TranscriptItem]:
     """Yield what the end of a transcript says, the oldest first; nothing if the file is none, or cannot be read."""
     # An agent may have named the file: nothing but a transcript is passed on.
     if not transcript.endswith((".jsonl", ".json")) or not os.path.isfile(transcript):
         return
-    yield from items_of(output_lines(transcript) if whole else last_lines(transcript, MAX_ENTRIES))
+    yield from items_of(last_lines(transcript, MAX_ENTRIES))
 
 
 def newest_output(home: str, lease: Lease) -> str:
@@ -56,29 +56,13 @@ def newest_output(home: str, lease: Lease) -> str:
 
 
 def agent_items(output: str) -> list[TranscriptItem]:
-    """Return all that an agent of a fleet said and did, the oldest first, given the file with its output.
-
-    That is its output, if that is a transcript, else the transcript that its hooks have noted, else the text of its
-    output.
-    """
-    printed = list(items_of(output_lines(output)))
-    if any(item.who for item in printed):
-        return printed
-    return list(items_in(noted_transcript(f"{output.removesuffix('output')}transcript"), whole=True)) or printed
+    """Return all that an agent of a fleet said and did, the oldest first, given the file with its output."""
+    return list(items_of(output_lines(output)))
 
 
 def entry_text(item: TranscriptItem) -> str:
     """Return an entry as text. Lines after its first are indented, so that none looks like another entry."""
     return item_text(item).replace("\n", "\n  ") if item.who else item.text
-
-
-def noted_transcript(note: str) -> str:
-    """Return the path of the transcript that hooks have noted in a file; empty if they have not."""
-    try:
-        with open(note, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def output_lines(path: str) -> Iterator[str]:
@@ -91,15 +75,21 @@ def output_lines(path: str) -> Iterator[str]:
 
 def items_of(lines: Iterable[str]) -> Iterator[TranscriptItem]:
     """Yield what lines say. One that is no entry of a transcript is a message of nobody."""
+    begun: TranscriptItem | None = None
     for line in lines:
         try:
             entry = parse(line)
         except ValueError:
             entry = None
-        if isinstance(entry, dict):
-            yield from _parts(entry)
-        else:
-            yield TranscriptItem("", line)
+        parts = list(_parts(entry)) if isinstance(entry, dict) else [TranscriptItem("", line)]
+        if isinstance(entry, dict) and entry.get("delta") is True and len(parts) == 1:
+            # Gemini CLI prints a message in pieces.
+            begun = replace(parts[0], text=begun.text + parts[0].text) if begun else parts[0]
+            continue
+        yield from [begun] if begun else []
+        begun = None
+        yield from parts
+    yield from [begun] if begun else []
 
 
 def last_lines(path: str, count: int) -> list[str]:
@@ -143,7 +133,11 @@ def _parts(entry: dict[str, Any]) -> Iterator[TranscriptItem]:
     role = message.get("role") or message.get("type")
     if entry.get("type") in REPEATED:
         return
-    if role == "result" and entry.get("is_error"):
+    if isinstance(entry.get("item"), dict):
+        yield from _item(entry["item"]) if entry.get("type") == "item.completed" else ()
+    elif role == ERROR or isinstance(entry.get("error"), dict):
+        yield TranscriptItem(ERROR, str((entry.get("error") or entry).get("message")))
+    elif role == "result" and entry.get("is_error"):
         errors = entry.get("errors")
         texts = errors if isinstance(errors, list) else [entry.get("result") or entry.get("subtype")]
         yield TranscriptItem(ERROR, "\n".join(map(str, texts)))
@@ -159,14 +153,27 @@ def _parts(entry: dict[str, Any]) -> Iterator[TranscriptItem]:
                 yield from _block(block, "assistant" if role == "gemini" else str(role))
 
 
+def _item(item: dict[str, Any]) -> Iterator[TranscriptItem]:
+    """Yield what an item says that Codex prints."""
+    kind, told = str(item.get("type")), {name: given for name, given in item.items() if name not in ("id", "type")}
+    if kind in ("agent_message", "error"):
+        yield TranscriptItem(
+            "assistant" if kind == "agent_message" else ERROR, str(told.get("text", told.get("message")))
+        )
+    else:
+        output = told.pop("aggregated_output", None)
+        yield TranscriptItem(CALL, kind, told)
+        yield from [TranscriptItem(RESULT, output)] if isinstance(output, str) else []
+
+
 def _block(block: dict[str, Any], role: str) -> Iterator[TranscriptItem]:
     kind = block.get("type") or next((name for name in RESULTS if name in block), "")
-    given = next((block[key] for key in ("input", "arguments", "args") if key in block), None)
+    given = next((block[key] for key in ("input", "arguments", "args", "parameters") if key in block), None)
     if kind in RESULTS:
         result = next((block[key] for key in ("content", "output", "functionResponse") if key in block), "")
         yield TranscriptItem(RESULT, _text(result))
     elif kind in CALLS or given is not None:
-        yield TranscriptItem(CALL, str(block.get("name", "")), given)
+        yield TranscriptItem(CALL, str(block.get("name") or block.get("tool_name", "")), given)
     elif isinstance(block.get("text"), str) and block["text"]:
         yield TranscriptItem(role, block["text"])
 

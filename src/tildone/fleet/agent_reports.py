@@ -5,8 +5,8 @@ member is assumed to be present or of the right type.
 """
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from tildone.base import value
@@ -42,33 +42,50 @@ def no_report(_lines: Iterable[str]) -> AgentReport | None:
     return None
 
 
-RESULT = "result"
 DECIMALS = 6
 """Of an amount in dollars."""
 
 
 def claude_report(lines: Iterable[str]) -> AgentReport | None:
     """Return what the result of Claude Code reports, with which its stream of JSON objects ends."""
-    results = (entry for line in lines if f'"{RESULT}"' in line and (entry := _object(line)).get("type") == RESULT)
-    result = next(iter(deque(results, 1)), {})
-    conversation, cost = result.get("session_id"), result.get("total_cost_usd")
-    if not isinstance(conversation, str) or not conversation:
-        return None
-    models, denials = result.get("modelUsage"), result.get("permission_denials")
-    # Those of its subagents are among them, as in the cost.
-    used = models if isinstance(models, dict) else {}
-    tokens_in = _sum(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    total = {
-        "in": tokens_in,
-        "out": _sum(used, "outputTokens"),
+    result = _newest(lines, "result")["result"]
+    # The models of its subagents are among them, as in the cost.
+    models, cost = _members(result.get("modelUsage")), result.get("total_cost_usd")
+    used = {
+        "in": _sum(models, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
+        "out": _sum(models, "outputTokens"),
         "cost": round(cost, DECIMALS) if isinstance(cost, float) else None,
     }
+    denials = result.get("permission_denials")
     refused = (each for each in (denials if isinstance(denials, list) else ()) if isinstance(each, dict))
-    return AgentReport(
-        Author(agent=str(agent_id("claude", conversation, 0)), model=next(iter(used), "")),
-        usage_in(total) or UNKNOWN,
-        tuple(call_text(str(each.get("tool_name")), each.get("tool_input")) for each in refused),
-    )
+    texts = tuple(call_text(str(each.get("tool_name")), each.get("tool_input")) for each in refused)
+    return _report("claude", result.get("session_id"), next(iter(models), ""), used, texts)
+
+
+def codex_report(lines: Iterable[str]) -> AgentReport | None:
+    """Return what Codex reports at the end of its turn, after the name of its conversation."""
+    found = _newest(lines, "thread.started", "turn.completed")
+    used = _members(found["turn.completed"].get("usage"))
+    # Those that were cached are among the tokens of the input.
+    used = {"in": used.get("input_tokens"), "out": used.get("output_tokens")}
+    return _report("codex", found["thread.started"].get("thread_id"), "", used)
+
+
+def gemini_report(lines: Iterable[str]) -> AgentReport | None:
+    """Return what the result of Gemini CLI reports, after the name of its conversation and its model."""
+    found = _newest(lines, "init", "result")
+    stats, model = _members(found["result"].get("stats")), found["init"].get("model")
+    used = {"in": stats.get("input_tokens"), "out": stats.get("output_tokens")}
+    return _report("gemini", found["init"].get("session_id"), model if isinstance(model, str) else "", used)
+
+
+def _report(
+    agent: str, conversation: object, model: str, used: dict[str, Any], refused: tuple[str, ...] = ()
+) -> AgentReport | None:
+    if not isinstance(conversation, str) or not conversation:
+        return None
+    author = Author(agent=str(agent_id(agent, conversation, 0)), model=model)
+    return AgentReport(author, usage_in(used) or UNKNOWN, refused)
 
 
 SHELL_TOOL = "Bash"
@@ -80,14 +97,21 @@ def call_text(tool: str, given: object) -> str:
     return command if isinstance(command, str) else f"{tool} {json.dumps(given)}"
 
 
-def _object(line: str) -> dict[str, Any]:
-    try:
-        entry = parse(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}
+def _newest(lines: Iterable[str], *kinds: str) -> dict[str, dict[str, Any]]:
+    """Return the last object of each kind; an empty one if there is none."""
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
+    for line in lines:
+        if any(f'"{kind}"' in line for kind in kinds):
+            with suppress(ValueError):
+                entry = _members(parse(line))
+                found |= {kind: entry for kind in kinds if entry.get("type") == kind}
+    return found
+
+
+def _members(data: object) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
 
 
 def _sum(used: dict[str, Any], *names: str) -> int | None:
-    counts = [each.get(name) for each in used.values() if isinstance(each, dict) for name in names]
+    counts = [_members(each).get(name) for each in used.values() for name in names]
     return sum(count for count in counts if isinstance(count, int)) or None

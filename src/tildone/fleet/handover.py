@@ -18,7 +18,6 @@ from tildone.app.transcripts import (
     items_in,
     items_of,
     last_lines,
-    noted_transcript,
 )
 from tildone.base import value
 from tildone.fleet.supervision import AgentEnding, How
@@ -191,7 +190,12 @@ def last_messages(note: str, output: str) -> list[str]:
 
     `note` is the file that names its transcript, `output` the one with what it printed.
     """
-    said = list(_told(items_in(noted_transcript(note))))
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            transcript = file.read()
+    except OSError:
+        transcript = ""
+    said = list(_told(items_in(transcript)))
     return (said or list(_told(items_of(last_lines(output, MAX_SAID)))))[-MAX_SAID:]
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleet.conftest import Operator
-from tildone.app.transcripts import TranscriptItem, agent_items
 from tildone.plan.runs import Claimer, Lease
 from tildone.stores.agents import machine_name
 
@@ -100,15 +99,8 @@ def test_one_that_is_gone_here_is_not_on_another_machine(operator: Operator) -> 
     assert "is not in this folder: worker" in operator.refused(4, "fleet", "transcript", lease.run)
 
 
-def test_the_transcript_that_hooks_noted_is_told_if_the_output_is_none(tmp_path: Path) -> None:
-    output, note, noted = (tmp_path / name for name in ("1.output", "1.transcript", "noted.jsonl"))
-    output.write_text("plain\n")
-    assert agent_items(str(output)) == [TranscriptItem("", "plain")]
-    note.write_text(str(noted))
-    noted.write_text(lines(*({"role": "user", "content": str(number)} for number in range(3000))))
+def test_what_tildone_run_prints_is_told_once(operator: Operator, runs: Path) -> None:
+    [lease] = begin(operator)
+    (runs / f"{lease.run}.1.output").write_text(lines(*OWN))
 
-    # All of it, not only its end.
-    assert [item.text for item in agent_items(str(output))][:2] == ["0", "1"]
-    output.write_text(lines(*OWN))
-    told = [TranscriptItem("assistant", "Hello."), TranscriptItem("result", "ok")]
-    assert agent_items(str(output)) == told
+    assert operator.fleet("transcript", lease.run) == "assistant: Hello.\nresult: ok\n"

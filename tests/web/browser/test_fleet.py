@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.browser.test_history import findings
-from tests.web.fleets import DONE, FleetStore, fill_fleet
+from tests.web.fleets import DONE, FleetStore, fill_fleet, fill_night
 from tildone.log.settings import FleetSettings
 from tildone.plan.runs import LeaseRequest, LeaseState, WorkOutcome
 
@@ -219,7 +219,7 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(fleet: FleetStore,
     visitor = see(theme=theme)
     page = visitor.page
     expect(page.locator(".runs .fleet-row")).to_have_count(11)
-    expect(page.locator(".waits .need")).to_have_count(2)
+    expect(page.locator(".waits .need")).to_have_count(3)
     found = findings(page, "desk")
     page.get_by_role("button", name="Change importer").click()
     found += findings(page, "menu")
@@ -237,7 +237,7 @@ def test_the_fleet_from_the_keyboard(fleet: FleetStore, see: See) -> None:
     visitor = see(path="/")
     page = visitor.page
     visitor.is_live()
-    expect(page.locator(".top nav a", has_text="Fleet")).to_have_text("Fleet2")
+    expect(page.locator(".top nav a", has_text="Fleet")).to_have_text("Fleet3")
     page.keyboard.press("g")
     page.keyboard.press("f")
     expect(page.get_by_role("heading", level=1)).to_have_text("Fleet")
@@ -251,7 +251,7 @@ def test_the_fleet_from_the_keyboard(fleet: FleetStore, see: See) -> None:
     page.keyboard.press("d")
     expect(page.get_by_role("dialog")).to_contain_text("Answer with one key?")
     page.keyboard.press("Enter")
-    expect(page.locator(".waits .need")).to_have_count(1)
+    expect(page.locator(".waits .need")).to_have_count(2)
     assert [answer for _, answer, _ in fleet.answers("release-2.4")] == ["no"]
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -325,3 +325,57 @@ def test_hundreds_of_runs_come_in_pages(fleet: FleetStore, see: See) -> None:
     expect(page.locator(".runs .fleet-row")).to_have_count(1)
     expect(page.locator(".runs .fleet-row")).to_contain_text("run-005")
     assert page.url.endswith("/fleet?state=paused")
+
+
+def test_the_results_of_a_night_are_read_and_answered_in_one_place(fleet: FleetStore, see: See) -> None:
+    fill_night(fleet.address)
+    fleet.add("hostile", doing=MARKUP)
+    fleet.close(fleet.take("hostile"), WorkOutcome.FAILED, f"{MARKUP}\n{REVERSED}")
+    visitor = see(path="/results")
+    page = visitor.page
+    visitor.is_live()
+    expect(page.locator(".head")).to_contain_text("4 need you, 3 done")
+    failed = page.locator(".result", has_text="cli-completions")
+    expect(failed).to_contain_text("E AssertionError: 'zsh' has no completion for --since")
+    assert findings(page, "results") == []
+    assert page.evaluate("window.hacked") is None
+
+    failed.get_by_role("button", name="Retry").click()
+    expect(page.locator(".panel", has_text="Queued").locator(".result")).to_contain_text("cli-completions")
+    page.get_by_role("button", name="Leave it out").click()
+    expect(page.locator(".head")).to_contain_text("2 need you, 3 done, 2 queued")
+    assert [answer for _, answer, _ in fleet.answers("importer")] == ["discard"]
+    page.locator(".result", has_text="hostile").get_by_role("button", name="Give up").click()
+    page.get_by_role("dialog").get_by_role("button", name="Give up").click()
+    expect(page.locator(".panel", has_text="Over").locator(".result")).to_contain_text("hostile")
+
+    done = page.locator(".result", has_text="mobile-sync")
+    done.get_by_role("button", name="Diff").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Its repository is not on the machine of the board.")
+    expect(page.get_by_role("dialog")).to_contain_text("diff bbbbbbbbbbbb..tildone/mobile-sync")
+    page.keyboard.press("Escape")
+    done.get_by_role("button", name="Merge").click()
+    expect(page.get_by_role("dialog")).to_contain_text("merge tildone/mobile-sync")
+
+
+def test_the_results_fit_a_phone(fleet: FleetStore, see: See) -> None:
+    fill_night(fleet.address)
+    visitor = see(path="/results", size=PHONE, has_touch=True)
+    page = visitor.page
+    visitor.is_live()
+    expect(page.locator(".result")).to_have_count(4)
+
+    assert small_targets(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_names_of_runs_do_not_overlap_on_a_desk(fleet: FleetStore, see: See) -> None:
+    fleet.beat("a-build-machine-with-a-long-name-01.example.org")
+    for name in ("a-very-long-name-of-a-run-20261119-0300-abcdef", "AnotherNameWithoutAnyPlaceWhereItCouldBeBroken"):
+        fleet.add(name)
+        fleet.take(name, "a-build-machine-with-a-long-name-01.example.org")
+    page = see(size=(1280, 800)).page
+    expect(page.locator(".runs .fleet-row")).to_have_count(2)
+
+    wide = "rows => rows.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.outerHTML)"
+    assert page.locator(".fleet-row .cell").evaluate_all(wide) == []

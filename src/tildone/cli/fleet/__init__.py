@@ -198,8 +198,8 @@ FLEET_VERBS: VerbTable = Registry(
             "transcript RUN[/N]",
             "Print what the agents of a run said and did.",
             description=(
-                f"{HAND} It is printed where the worker ran: what the agent printed or, for Codex and Gemini CLI, the "
-                "transcript that they keep. Of a run that was tried several times, the newest attempt here is meant."
+                f"{HAND} It is printed on the machine whose worker ran the agent. Of a run that was tried several "
+                "times, the newest attempt there is meant."
             ),
             options=(JSON,),
             examples=("tildone fleet transcript docs-4f2a1c", "tildone fleet transcript docs-4f2a1c/2 --json"),

@@ -10,6 +10,7 @@ from tildone.agents.install import jsonc
 from tildone.base import Refused
 from tildone.base.files import read_text, write_text
 from tildone.base.private import make_private_folder
+from tildone.fleet.agent_reports import gemini_report
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, added_to, agent_environment, agents_folder
 
 HOME_VARIABLE = "GEMINI_CLI_HOME"
@@ -26,14 +27,15 @@ def launch(context: AgentContext) -> AgentLaunch:
     """
     if not context.allows_anything and os.path.exists(os.path.join(context.folder, FOLDER, SETTINGS)):
         raise Refused(f"Gemini CLI runs what the repository's {FOLDER}/{SETTINGS} names, and --allow '*' is not given")
-    arguments = ["gemini", "--skip-trust", "-p", context.prompt]
+    arguments = ["gemini", "--skip-trust", "--output-format", "stream-json", "-p", context.prompt]
     if context.allows_anything:
         arguments += ["--approval-mode", "yolo"]
     else:
         arguments += ["--approval-mode", "auto_edit"]
         arguments += [f"--allowed-tools=run_shell_command({pattern.rstrip(' *')})" for pattern in context.allow]
     arguments += context.model_option
-    return AgentLaunch(tuple(arguments), agent_environment(context, ("google",)) | {HOME_VARIABLE: _home(context)})
+    environ = agent_environment(context, ("google",)) | {HOME_VARIABLE: _home(context)}
+    return AgentLaunch(tuple(arguments), environ, report=gemini_report)
 
 
 def _home(context: AgentContext) -> str:

@@ -29,12 +29,10 @@ def results(visit: Visit) -> ApiAnswer:
     if not board.fleet.exists:
         return ApiAnswer({group: [] for group in GROUPS} | {"counts": ""})
     groups = board.fleet.results(now() - hours * HOUR_MS)
-    # Names of sessions are often paths: pages have their keys.
     found: dict[str, object] = {
         group: [
             result_data(each)
-            | {"session": None, "key": board.keys.key(each.leases[0].session)}
-            | {"facts": facts_of(each), "reasons": reasons(each)}
+            | {"key": board.keys.key(each.leases[0].session), "facts": facts_of(each), "reasons": reasons(each)}
             for each in members
         ]
         for group, members in groups.items()

@@ -52,7 +52,7 @@ STATISTICS = "FROM pg_stat_database WHERE datname ="
 
 PLACES = ("DBOS, PostgreSQL", "table, PostgreSQL", "table, SQLite")
 IDLE = (
-    ("transactions", "a second", (30, 10, None)),
+    ("transactions", "a second", (10, 5, None)),
     ("CPU", "% of a core", (10, 5, 5)),
     ("memory", "resident memory, MB", (90, 60, 60)),
     ("threads", "threads", (20, 10, 10)),

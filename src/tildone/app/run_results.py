@@ -165,7 +165,7 @@ class RunResults:
         for question in questions:
             asked.setdefault(question.run, []).append(question)
         self.left_out.clear()
-        read = (self._stated(found, asked.get(run, ())) for run, found in runs.items())
+        read = (self.of_run(found, asked.get(run, ())) for run, found in runs.items())
         found = sorted((each for each in read if each is not None), key=lambda each: -each.since)
         self._known = {run: known for run, known in self._known.items() if run in runs}
         replaced = replaced_runs(lease for result in found for lease in result.leases)
@@ -189,7 +189,8 @@ class RunResults:
         self._known[run] = leases, found
         return found
 
-    def _stated(self, views: Sequence[RunView], asked: Sequence[OpenQuestion]) -> RunResult | None:
+    def of_run(self, views: Sequence[RunView], asked: Sequence[OpenQuestion]) -> RunResult | None:
+        """Return the result of one run, given the leases of its hands and what they ask; None as `read`."""
         found = self.read([view.lease for view in sorted(views, key=lambda view: view.lease.hand)])
         if found is None:
             return None

@@ -225,6 +225,8 @@ def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operat
         assert "rm -rf /" in text.replace("\\", "")
     assert markdown.startswith("# Since ")
     assert "was refused “rm -rf /”" in operator.fleet("show", done)
+    assert "        last line" in operator.fleet("show", failed)
+    assert operator.json("show", failed)["result"]["state"] == "failed"
 
 
 def test_only_the_newest_run_of_a_plan_or_a_schedule_needs_a_person_until_it_is_given_up(operator: Operator) -> None:

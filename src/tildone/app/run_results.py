@@ -10,6 +10,7 @@ from tildone.app.answering import CONFLICT, OpenQuestion, open_questions
 from tildone.app.runs import replaced_runs, schedule_of
 from tildone.base import StoreDamaged, replace, value
 from tildone.log.store import Store
+from tildone.plan.command_line import words_and_command
 from tildone.plan.events import UNKNOWN, AgentUsage, Event, latest_state, since
 from tildone.plan.formats.detection import format_of_name
 from tildone.plan.history.usage import UsageCounter
@@ -119,7 +120,7 @@ def title_of_plan(plan: Plan, session: str) -> str:
     if len(named) == 1 and named[0]:
         return named[0]
     if len(plan.tasks) == 1:
-        return plan.tasks[0].text
+        return next(filter(None, words_and_command(plan.tasks[0].text)), "")
     name = session.replace("\\", "/").rstrip("/").rpartition("/")[2]
     stem = name.rpartition(".")[0] if format_of_name(name) else name
     words = stem.replace("-", " ").replace("_", " ").strip() or session

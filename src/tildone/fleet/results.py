@@ -174,7 +174,8 @@ class Results:
         except (GitError, OSError) as error:
             self.tell(f"its working tree was not removed: {error}")
 
-    def report(self, after: Lease) -> None:
+    def report(self, after: Lease) -> str:
+        """Write the report, and return where it is; empty if it could not be written."""
         folder = os.path.join(self._site.options.home, "reports")
         try:
             text = report_of(self._site.store, self._site.leases.look(after.run))
@@ -183,8 +184,8 @@ class Results:
             replace_file(path, self._site.redactor.text(text).encode("utf-8", "replace"))
         except (TildoneError, OSError) as error:
             self.tell(f"no report was written: {error}")
-            return
-        self._site.tell(f"run {hand_name(after)} is {after.state.value}; its report is {printable(path)}")
+            return ""
+        return f"; its report is {printable(path)}"
 
     def tell(self, text: str) -> None:
         self._site.tell(f"run {hand_name(self._lease)}: {printable(self._site.redactor.text(text))}")

@@ -569,7 +569,7 @@ def test_what_waits_for_a_person_is_first_and_the_newest_end_before_older_ones()
         "done-new",
         "done-old",
     ]
-    assert state_counts(ordered, NOW).startswith("2 need you, 1 waiting, 1 failed, 1 worker lost, 1 working, 1 pausing")
+    assert state_counts(ordered, NOW).startswith("3 need you, 1 failed, 1 worker lost, 1 working, 1 pausing")
     assert state_counts([], NOW) == ""
 
 

@@ -279,6 +279,7 @@ SENTENCES = {
         1, "a", beside=Task("b", number=2)
     ): "#1 “a” may change the same files as #2 “b”, on which another agent works",
     NotYours(0, "a", beside=Task("b", number=2)): "“a” may change the same files as “b”, on which another agent works",
+    NotYours(2, "a\x1b", behind=Task("b", number=1)): "#2 “a␛” comes after #1 “b”, which is blocked: it waits, too",
     NotYours(3, "a"): "#3 “a” was closed by others meanwhile and stays so",
     MissingField("index", "insert"): "insert needs index",
     UnknownValue("mode", "x\u202e"): "unknown mode “x<U+202E>”",

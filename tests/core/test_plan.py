@@ -12,7 +12,7 @@ from tests import plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.base import replace
 from tildone.plan import faults
-from tildone.plan.command_line import split_command
+from tildone.plan.command_line import split_command, words_and_command
 from tildone.plan.model import (
     Check,
     Phase,
@@ -24,9 +24,11 @@ from tildone.plan.model import (
     Status,
     Task,
     TaskInPhase,
+    completed_in,
     conflicting,
     flat,
     globs_meet,
+    held_back,
     in_the_way,
     may_conflict,
     newly_completed,
@@ -526,3 +528,29 @@ def test_statuses_have_unique_facts_and_their_place_among_four_basic_ones() -> N
     assert not Status.BLOCKED.is_actionable
     assert {status.basic.value for status in Status} == {"pending", "in_progress", "completed", "abandoned"}
     assert Status.BLOCKED.basic is Status.PENDING
+
+
+def test_a_task_that_waits_holds_those_after_it_in_its_phase_unless_they_say_what_they_come_after() -> None:
+    first = (Task("a", BLOCKED), Task("b"), Task("c", COMPLETED), Task("d", after=(6,)), Task("e", IN_PROGRESS))
+    plan = numbered(Plan((Phase("One", first), Phase("Two", (Task("f"), Task("g"))))))
+
+    assert held_back(plan) == {2, 5}
+    assert held_back(plan, {6}) == {2, 5, 7}
+    assert held_back(numbered(plan_of("a", "b"))) == frozenset()
+
+
+def test_which_tasks_are_done() -> None:
+    assert completed_in(numbered(flat(Task("a", COMPLETED), Task("b", ABANDONED), Task("c")))) == {1}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Test: `make test`", ("Test", "make test")),
+        ("`make`", ("", "make")),
+        ("Call ``echo `date` ``", ("Call", "echo `date`")),
+        ("No command `here` it goes on", ("No command `here` it goes on", "")),
+    ],
+)
+def test_the_command_with_which_a_text_ends(text: str, found: tuple[str, str]) -> None:
+    assert words_and_command(text) == found

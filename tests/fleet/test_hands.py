@@ -177,8 +177,8 @@ def test_what_two_hands_cannot_merge_needs_a_person_and_is_done_when_they_have_m
     assert (asked.kind, first) == ("conflict", what)
     assert [note for task in crew.plan().tasks for note in task.notes] == [first]
     assert {git(crew.repo, "show", f"{each}:parser.py") for each in (branch, own)} == {"1", "2"}
-    [report] = tmp_path.glob(f"home*/**/reports/{FileName.of(crew.run, asking)}.md")
-    assert "parser.py" in report.read_text(encoding="utf-8")
+    [report] = until(lambda: list(tmp_path.glob(f"home*/**/reports/{FileName.of(crew.run, asking)}.md")))
+    assert "- asks: what hand" in report.read_text(encoding="utf-8")
     crew.leases.answer(crew.run, asked.question, "merged", "Ada", "too early")
     until(lambda: len(crew.facts(Asked)) == 2)
     until(lambda: crew.hands()[asking].state is LeaseState.WAITING)

@@ -31,6 +31,7 @@ from tildone.plan.history.timeline import row_data, timeline
 from tildone.plan.lists import RunGroup, RunSchedule, WorkerInfo, group_of
 from tildone.plan.names import (
     FileName,
+    branch_of,
     check_text,
     is_address,
     is_commit,
@@ -422,6 +423,7 @@ def test_neither_a_file_nor_a_lease_nor_a_schedule_has_a_name_that_leads_elsewhe
         with pytest.raises(UsageError, match="cannot be the name of a file"):
             FileName(name)  # type: ignore[arg-type]  # whatever a row has
     assert (FileName.of("r1", 0), FileName.of("r" * 64, 63)) == ("r1", f"{'r' * 64}.hand64")
+    assert branch_of(FileName.of_hand("r1", 0)) == "tildone/r1.hand1"
 
 
 @pytest.mark.parametrize(

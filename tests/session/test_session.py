@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.base import HeadMoved, UnknownEvent
 from tildone.log.session import MAX_OWN_EVENTS, Session, SessionParts
 from tildone.plan.dialects import Dialect
@@ -549,3 +549,51 @@ def test_a_whole_list_keeps_what_others_left_and_takes_up_what_it_names() -> Non
     third.call("TodoWrite", {"summary": "s", "todos": tasks})
     assert held(second) == []
     assert [task.text for _, task in open_tasks(third.held_state.plan)] == ["migrate", "delete"]
+
+
+def in_order(dialect: Dialect, *phases: Phase) -> Session:
+    """The session of an agent in a fleet, with a plan of a person."""
+    session = session_on(dialect=dialect).using(parts=SessionParts(in_order=True))
+    session.change([Write(phases)])
+    return session
+
+
+def test_nothing_is_begun_behind_a_blocked_task_of_its_phase_where_the_order_is_kept() -> None:
+    """The agent is not told to go on with it either. A person may do anything."""
+    one = (Task("ask", BLOCKED), Task("deploy"))
+    session = in_order(BRIEF, Phase("One", one), Phase("Two", (Task("other"),)))
+
+    reply = session.call("todo", {"do": "start 2"})
+    together = session.call("todo", {"do": "done 2\ndone 3"})
+
+    behind = "#2 “deploy” comes after #1 “ask”, which is blocked: it waits, too"
+    assert (reply.is_error, behind in reply.text, behind in together.text) == (True, True, True)
+    assert [task.status.value for task in session.plan.tasks] == ["blocked", "pending", "pending"]
+    assert held(session) == [1, 3]
+    session.call("todo", {"do": "done 3"})
+    assert session.turn_ended().decision == Rest(RestReason.BLOCKED)
+    session.change([Mark(Numbered((2,)), COMPLETED)])
+    assert [task.status.value for task in session.plan.tasks] == ["blocked", "completed", "completed"]
+
+
+def test_the_rest_of_a_change_is_done_where_changes_may_be_done_in_part() -> None:
+    session = in_order(PHASED, Phase("One", (Task("ask"), Task("deploy"))), Phase("Two", (Task("other"),)))
+    session.change([Mark(Numbered((1,)), BLOCKED)], Actor.AGENT)
+
+    outcome = session.change([Mark(Numbered((2, 3)), COMPLETED)], Actor.AGENT)
+
+    assert len(outcome.faults) == 1
+    assert [task.status.value for task in session.plan.tasks] == ["blocked", "pending", "completed"]
+
+
+def test_whoever_has_done_a_task_goes_on_when_those_who_keep_its_files_have_seen_it() -> None:
+    seen: list[str] = []
+    session = session_on().using(parts=SessionParts(completed=seen.append))
+    session.call("write_todos", ADD_TWO)
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+    assert seen == []
+
+    session.call("edit_todos", {"action": "complete", "indices": [0]})
+    session.call("edit_todos", {"action": "complete", "indices": [0]})
+
+    assert seen == [session.last_state.head]

@@ -279,6 +279,7 @@ SENTENCES = {
         1, "a", beside=Task("b", number=2)
     ): "#1 “a” may change the same files as #2 “b”, on which another agent works",
     NotYours(0, "a", beside=Task("b", number=2)): "“a” may change the same files as “b”, on which another agent works",
+    NotYours(2, "a\x1b", behind=Task("b", number=1)): "#2 “a␛” comes after #1 “b”, which is blocked: it waits, too",
     NotYours(3, "a"): "#3 “a” was closed by others meanwhile and stays so",
     MissingField("index", "insert"): "insert needs index",
     UnknownValue("mode", "x\u202e"): "unknown mode “x<U+202E>”",
@@ -569,7 +570,7 @@ def test_what_waits_for_a_person_is_first_and_the_newest_end_before_older_ones()
         "done-new",
         "done-old",
     ]
-    assert state_counts(ordered, NOW).startswith("2 need you, 1 waiting, 1 failed, 1 worker lost, 1 working, 1 pausing")
+    assert state_counts(ordered, NOW).startswith("3 need you, 1 failed, 1 worker lost, 1 working, 1 pausing")
     assert state_counts([], NOW) == ""
 
 

@@ -10,6 +10,7 @@ from tildone.app.answering import CONFLICT, OpenQuestion, open_questions
 from tildone.app.runs import replaced_runs, schedule_of
 from tildone.base import StoreDamaged, replace, value
 from tildone.log.store import Store
+from tildone.plan.command_line import words_and_command
 from tildone.plan.events import UNKNOWN, AgentUsage, Event, latest_state, since
 from tildone.plan.formats.detection import format_of_name
 from tildone.plan.history.usage import UsageCounter
@@ -119,7 +120,7 @@ def title_of_plan(plan: Plan, session: str) -> str:
     if len(named) == 1 and named[0]:
         return named[0]
     if len(plan.tasks) == 1:
-        return plan.tasks[0].text
+        return next(filter(None, words_and_command(plan.tasks[0].text)), "")
     name = session.replace("\\", "/").rstrip("/").rpartition("/")[2]
     stem = name.rpartition(".")[0] if format_of_name(name) else name
     words = stem.replace("-", " ").replace("_", " ").strip() or session
@@ -165,7 +166,7 @@ class RunResults:
         for question in questions:
             asked.setdefault(question.run, []).append(question)
         self.left_out.clear()
-        read = (self._stated(found, asked.get(run, ())) for run, found in runs.items())
+        read = (self.of_run(found, asked.get(run, ())) for run, found in runs.items())
         found = sorted((each for each in read if each is not None), key=lambda each: -each.since)
         self._known = {run: known for run, known in self._known.items() if run in runs}
         replaced = replaced_runs(lease for result in found for lease in result.leases)
@@ -189,7 +190,8 @@ class RunResults:
         self._known[run] = leases, found
         return found
 
-    def _stated(self, views: Sequence[RunView], asked: Sequence[OpenQuestion]) -> RunResult | None:
+    def of_run(self, views: Sequence[RunView], asked: Sequence[OpenQuestion]) -> RunResult | None:
+        """Return the result of one run, given the leases of its hands and what they ask; None as `read`."""
         found = self.read([view.lease for view in sorted(views, key=lambda view: view.lease.hand)])
         if found is None:
             return None

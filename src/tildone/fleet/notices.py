@@ -18,7 +18,9 @@ from tildone.plan.text.runs import RunRow, hand_name, state_counts
 from tildone.plan.text.safe import clipped, printable
 from tildone.stores.leasing import RunLeases
 
-SECONDS = 60
+SECONDS, CLOSING_SECONDS = 60, 10
+"""How long a command may take, and how long a worker that ends waits for it."""
+
 MAX_TEXT = 1000
 NEEDS, OVER = "needs", "over"
 """What a person is told of: a run needs them, or no run goes on."""
@@ -33,6 +35,7 @@ class PersonNotices:
         self._command, self._store, self._leases, self._tell = command, store, leases, tell
         self._since = now()
         self._asked: set[str] = set()
+        self._running: list[Thread] = []
 
     def look(self, lease: Lease) -> None:
         """Tell of what the agent of a lease asks and waits for.
@@ -62,7 +65,14 @@ class PersonNotices:
 
     def _notify(self, what: str, lease: Lease, text: str) -> None:
         words = {"TILDONE_NOTICE": what, "TILDONE_RUN": lease.run, "TILDONE_TEXT": clipped(printable(text), MAX_TEXT)}
-        Thread(target=self._run, args=(words,), name="notice", daemon=True).start()
+        thread = Thread(target=self._run, args=(words,), name="notice", daemon=True)
+        self._running = [*(each for each in self._running if each.is_alive()), thread]
+        thread.start()
+
+    def close(self) -> None:
+        """Wait until the commands that run have ended, for a while."""
+        for thread in self._running:
+            thread.join(CLOSING_SECONDS)
 
     def _run(self, words: dict[str, str]) -> None:
         try:

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from tildone.app.answering import CONFLICT, DISCARD
+from tildone.app.answering import CONFLICT, DISCARD, open_questions
 from tildone.app.result_texts import commit_message, run_report
-from tildone.app.run_results import RunResult, read_result
+from tildone.app.run_results import RunResults, read_result
 from tildone.app.transcripts import last_words
-from tildone.base import RunFenced, TildoneError, replace, value
+from tildone.base import RunFenced, StoreDamaged, TildoneError, replace, value
 from tildone.base.files import replace_file
 from tildone.base.ids import now
 from tildone.base.private import make_private_folder, path_of
@@ -23,6 +23,7 @@ from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.dialects import BY_HAND
 from tildone.plan.events import Actor
+from tildone.plan.lists import RunView
 from tildone.plan.model import Check, Proof, Result, Status
 from tildone.plan.names import FileName
 from tildone.plan.ops import Mark, Note, Numbered
@@ -87,6 +88,16 @@ def report_path(folder: str, name: FileName) -> str:
     return path_of(folder, f"{name}.md")
 
 
+def report_of(store: Store, views: Sequence[RunView]) -> str:
+    """Return the report of a run, given the leases of its hands. Raises StoreDamaged if the log of its plan is."""
+    session = views[0].lease.session
+    asked = open_questions(store, [view.lease for view in views])
+    result = RunResults(store, now).of_run(views, asked)
+    if result is None:
+        raise StoreDamaged(f"the log of {session!r} is damaged")
+    return run_report(result, list(store.events(session)), store.session_head(session).head)
+
+
 class Results:
     """The results of the work under a lease; its files are those of `files`."""
 
@@ -138,7 +149,8 @@ class Results:
         if conflicts:
             return self._asked_about(conflicts)
         lease = self._lease
-        message = commit_message(self._result([lease]))
+        history = [*self._site.store.history(lease.session)][::-1]
+        message = commit_message(read_result(history, [lease], now()))
         self._files.publish(self._site.redactor.text(message), self._check_held)
         self.published = self._files.published()
         if discarded_by is None:
@@ -162,19 +174,18 @@ class Results:
         except (GitError, OSError) as error:
             self.tell(f"its working tree was not removed: {error}")
 
-    def report(self, after: Lease) -> None:
+    def report(self, after: Lease) -> str:
+        """Write the report, and return where it is; empty if it could not be written."""
         folder = os.path.join(self._site.options.home, "reports")
         try:
-            hands = [view.lease for view in self._site.leases.look(after.run)]
-            store, session = self._site.store, after.session
-            text = run_report(self._result(hands), list(store.events(session)), store.session_head(session).head)
+            text = report_of(self._site.store, self._site.leases.look(after.run))
             make_private_folder(folder)
             path = report_path(folder, self._files.name)
             replace_file(path, self._site.redactor.text(text).encode("utf-8", "replace"))
         except (TildoneError, OSError) as error:
             self.tell(f"no report was written: {error}")
-            return
-        self._site.tell(f"run {hand_name(after)} is {after.state.value}; its report is {printable(path)}")
+            return ""
+        return f"; its report is {printable(path)}"
 
     def tell(self, text: str) -> None:
         self._site.tell(f"run {hand_name(self._lease)}: {printable(self._site.redactor.text(text))}")
@@ -245,6 +256,3 @@ class Results:
     def _session(self) -> Session:
         site = self._site
         return Session(site.store, self._lease.session, BY_HAND, now=now, new_id=site.new_id)
-
-    def _result(self, hands: Sequence[Lease]) -> RunResult:
-        return read_result([*self._site.store.history(self._lease.session)][::-1], hands, now())

@@ -99,6 +99,9 @@ ASKED_SECONDS = 2.0
 RETRY_SECONDS = 0.5
 
 
+_STATES = {LeaseState.WAITING: run_word(LeaseState.WAITING.value), LeaseState.FAILED: "has failed"}
+
+
 class Execution:
     """The work under one lease, from when it was taken until it ends."""
 
@@ -329,21 +332,17 @@ class Execution:
         self._site.notices.ended(after, ending.why)
         if after.state is LeaseState.DONE:
             self._results.clear()
+        more = ""
         if not after.state.is_active or self._results.is_in_conflict:
-            self._results.report(after)
-        else:
-            self._tell_left(after, ending.why)
-
-    def _tell_left(self, after: Lease, why: str) -> None:
-        """Tell why the run is left: the reason, with the last line of the output, and when it is tried again."""
-        first, *output = [line for line in why.splitlines() if line.strip()] or [""]
-        cause = printable(": ".join([first, *output[-1:]]))
-        again = ""
-        if after.fails > self.lease.fails:
+            more = self._results.report(after)
+        elif after.fails > self.lease.fails:
             tries = f"{after.fails + 1} of {self._site.options.retries + 1}"
-            again = f"; next try at {local_time(after.not_before, CLOCK)} ({tries})"
-        state = "queued again" if after.is_queued else run_word(after.state.value)
-        self._site.tell(f"run {hand_name(after)} is {state}: {cause}{again}")
+            more = f"; next try at {local_time(after.not_before, CLOCK)} ({tries})"
+        # The reason, with the last line of the output.
+        first, *output = [line for line in ending.why.splitlines() if line.strip()] or [""]
+        cause = printable(": ".join(filter(None, [first, *output[-1:]])))
+        word = "is queued again" if after.is_queued else _STATES.get(after.state, f"is {after.state.value}")
+        self._site.tell(f"run {hand_name(after)} {word}{f': {cause}' if cause else ''}{more}")
 
     def _closed(self, ending: RunEnding) -> Lease | None:
         leases = self._site.leases

@@ -113,6 +113,7 @@ class Worker:
         os.environ[STORE_VARIABLE] = self._address
         environ = dict(os.environ)
         store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
+        notices = PersonNotices(self._options.notify, store, self._leases, _tell)
         site = WorkSite(
             self._leases,
             store,
@@ -124,7 +125,7 @@ class Worker:
             id_maker(now, os.urandom),
             self._left,
             _tell,
-            PersonNotices(self._options.notify, store, self._leases, _tell),
+            notices,
         )
         self._heartbeat.beat()
         options = self._options
@@ -138,6 +139,7 @@ class Worker:
         self._engine.on_begin(self._slots.free, lambda lease: self._begin(site, lease))
         self._wait()
         self._engine.end()
+        notices.close()
         self._reaper.close()
         self._heartbeat.close()
         try:

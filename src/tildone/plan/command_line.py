@@ -7,7 +7,15 @@ import re
 # Patterns are strings, compiled by `re` on first use.
 _OPERATOR = r"&&|\|\||[|;&<>`]|\$\("
 _ASSIGNMENT = "[A-Za-z_][A-Za-z0-9_]*=.*"
+_AT_THE_END = r"(?s)(?P<words>.*)(?<!`)(?P<ticks>`+)(?!`)(?P<command>.+?)(?<!`)(?P=ticks)"
+_BETWEEN = " \t:–—-"
 _ESCAPED_IN_QUOTES = '"\\$`'
+
+
+def words_and_command(text: str) -> tuple[str, str]:
+    """Return the words of a task, and the command in backticks with which its text ends; empty if there is none."""
+    found = re.fullmatch(_AT_THE_END, text)
+    return (found["words"].rstrip(_BETWEEN), found["command"].strip()) if found else (text, "")
 
 
 def split_command(text: str) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ interrupted task continues with the command that was interrupted.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan import codec
+from tildone.plan.command_line import words_and_command
 from tildone.plan.dialects import DIALECTS, Dialect, Phrasing, dialect_named, tools_of
 from tildone.plan.model import Plan, Status, Task, held_back, is_ready, numbered, open_tasks
 from tildone.plan.text.safe import single_line
@@ -43,26 +43,20 @@ if TYPE_CHECKING:
 
 PROMPT = "$ "
 
-_AT_THE_END = re.compile(r"(?P<text>.*)(?<!`)(?P<ticks>`+)(?!`)(?P<command>.+?)(?<!`)(?P=ticks)", re.DOTALL)
-_BETWEEN = " \t:–—-"
-
 
 def commands_of(task: Task) -> tuple[str, ...]:
-    found = _AT_THE_END.fullmatch(task.text)
-    in_text = (found["command"].strip(),) if found else ()
     in_notes = (
         line.removeprefix(PROMPT).strip()
         for note in task.notes
         for line in note.splitlines()
         if line.startswith(PROMPT)
     )
-    return tuple(command for command in (*in_text, *in_notes) if command)
+    return tuple(command for command in (words_and_command(task.text)[1], *in_notes) if command)
 
 
 def title_of(task: Task) -> str:
-    found = _AT_THE_END.fullmatch(task.text)
-    text = (found["text"].rstrip(_BETWEEN) or found["command"].strip()) if found else task.text
-    return f"#{task.number} {single_line(text)}"
+    words, command = words_and_command(task.text)
+    return f"#{task.number} {single_line(words or command)}"
 
 
 def tasks_without_command(plan: Plan) -> list[Task]:

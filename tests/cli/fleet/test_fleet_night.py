@@ -14,9 +14,11 @@ from tests.cli.fleet.conftest import Operator
 from tests.fleet.repositories import git, project
 from tests.plans import plan_of
 from tests.suite.waiting import until
-from tildone.base import UsageError
+from tildone.base import UsageError, replace
 from tildone.base.ids import now
 from tildone.cli.fleet.results import since_when
+from tildone.fleet.notices import PersonNotices
+from tildone.log.needs import Need
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import (
     Answered,
@@ -225,6 +227,8 @@ def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operat
         assert "rm -rf /" in text.replace("\\", "")
     assert markdown.startswith("# Since ")
     assert "was refused “rm -rf /”" in operator.fleet("show", done)
+    assert "        last line" in operator.fleet("show", failed)
+    assert operator.json("show", failed)["result"]["state"] == "failed"
 
 
 def test_only_the_newest_run_of_a_plan_or_a_schedule_needs_a_person_until_it_is_given_up(operator: Operator) -> None:
@@ -289,12 +293,38 @@ def test_a_command_of_the_person_is_told_what_needs_them_and_that_no_run_goes_on
     machine.configure(f'engine = "table"\nnotify = "{command}"')
     machine.plan("a.md", f"Ask: `touch {tmp_path / 'it'}`")
     run = machine.add("a.md")
-    with machine.working("--allow", "echo *", "--ask", "touch *"):
+    with machine.working("--allow", "echo *", "--ask", "touch *", "--until-idle") as worker:
         machine.becomes(run, LeaseState.WAITING)
-        until(lambda: told.exists() and len(told.read_text().splitlines()) == 2)
+        assert worker.wait() == 0
 
     lines = sorted(line.split("|") for line in told.read_text().splitlines())
     assert lines == [
         ["needs", run, f"{run} waits for you: the agent has asked a question"],
         ["over", run, "No run goes on: 1 needs you"],
     ]
+
+
+def test_what_an_agent_at_work_asks_is_told_once(operator: Operator, tmp_path: Path) -> None:
+    run, told = operator.add(), tmp_path / "told"
+    lease = operator.take()
+    operator.store.records.ask(Need("n1", lease.session, "command", "make $(id)", since=now()))
+    operator.store.records.ask(Need("n2", "another", "command", "rm", since=now()))
+    notices = PersonNotices(f'echo "$TILDONE_TEXT" >> {told}', operator.store, operator.leases, print)
+
+    for _ in range(2):
+        notices.look(lease)
+    notices.close()
+    PersonNotices("", operator.store, operator.leases, print).look(lease)
+
+    assert told.read_text() == f"{run} asks: make $(id)\n"
+
+
+def test_a_command_of_the_person_that_fails_is_told_by_the_worker(operator: Operator) -> None:
+    operator.add()
+    said: list[str] = []
+    notices = PersonNotices("exit 7", operator.store, operator.leases, said.append)
+
+    notices.ended(replace(operator.take(), state=LeaseState.FAILED), "no")
+    notices.close()
+
+    assert said == ["the command of `notify` ended with exit code 7"]

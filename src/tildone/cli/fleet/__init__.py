@@ -178,7 +178,7 @@ FLEET_VERBS: VerbTable = Registry(
                 Option("markdown", "", "As Markdown."),
                 JSON,
             ),
-            examples=("tildone fleet results --since 18:00", "tildone fleet results --markdown > night.md"),
+            examples=("tildone fleet results --since 18:00", "tildone fleet results --markdown"),
         ),
         "lists:watch": Verb(
             "watch",

@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from tildone.app.result_texts import run_report
-from tildone.app.run_results import read_result
 from tildone.app.settings import data_folder
 from tildone.app.settings_file import MAX_SECONDS
 from tildone.base import MAX_DIGITS, NotFound, StoreError, TildoneError, UsageError, replace, shortened
@@ -20,7 +18,7 @@ from tildone.cli.output.titles import finding_lines
 from tildone.cli.table import ParsedArgs
 from tildone.fleet.engine import default_engine
 from tildone.fleet.engines import check_engine, engine_findings, forget_attempts, prepare_engine
-from tildone.fleet.results import report_path
+from tildone.fleet.results import report_of, report_path
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.workspaces import remove_workspace
 from tildone.fleet.worktrees import names_with_checkpoints
@@ -342,9 +340,7 @@ def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     lease = views[0].lease
     make_private_folder(folder)
     leases = [view.lease for view in views]
-    result = read_result([*fleet.store.history(lease.session)][::-1], leases, now())
-    head = fleet.store.session_head(lease.session).head
-    write_text(_path(folder, lease.run), run_report(result, list(fleet.store.events(lease.session)), head))
+    write_text(_path(folder, lease.run), report_of(fleet.store, views))
     try:
         for view in views:
             remove_workspace(fleet.home, view.lease)

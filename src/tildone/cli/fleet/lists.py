@@ -395,7 +395,7 @@ def show(args: ParsedArgs) -> int:
     lease, left_out = views[0].lease, list[str]()
     waits, places = _waits(fleet, lease), places_of(fleet, lease)
     rows, questions = rows_of(fleet, views, now(), left_out).shown, questions_of(fleet, views)
-    result = RunResults(fleet.store, now).read([view.lease for view in views])
+    result = RunResults(fleet.store, now).of_run(views, questions)
     log = [] if left_out else fleet.store.events(lease.session)
     told = ((event.at, event.fact) for event in log)
     happened = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tildone.base import shortened, value
@@ -86,8 +87,8 @@ def listed_first(row: RunRow, now: int) -> tuple[int, int]:
 
 def state_counts(rows: Sequence[RunRow], now: int) -> str:
     """Return how many rows have each state: `2 waiting, 5 working`."""
-    states = [row_state(row, now) for row in rows]
-    return ", ".join(counted(states.count(state), run_word(state)) for state in ORDER if state in states)
+    words = Counter(run_word(row_state(row, now)) for row in rows)
+    return ", ".join(counted(words[word], word) for word in dict.fromkeys(map(run_word, ORDER)) if words[word])
 
 
 def hand_name(lease: Lease) -> str:

@@ -27,9 +27,10 @@ from tests.suite.waiting import LIMIT_SECONDS
 from tildone.app.opening import run_leases, store_at
 from tildone.app.run_results import GROUPS
 from tildone.base import replace
+from tildone.plan.runs import LeaseState
 
 TASKS, SLOTS = 3, 2
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 1.0
 QUIET_SECONDS = 5 * LIMIT_SECONDS
 """For how long nothing may happen: on a loaded machine, agents take minutes to start."""
 
@@ -182,21 +183,19 @@ class Night:
         self.workers.append(worker)
 
     def _wait(self) -> None:
-        """Kill a worker from time to time until nothing is working or queued."""
+        """Kill a worker from time to time until no run goes on by itself, and read the results."""
         killed = changed = monotonic()
-        before: list[object] = []
-        while True:
-            found = self._tildone("results")
-            self.results = {group: found[group] for group in GROUPS}
-            if not self.results["running"] and not self.results["queued"]:
-                return
-            now = [[len(members) for members in self.results.values()], len(read_words(self.folder / "marks"))]
-            if now != before:
-                before, changed = now, monotonic()
-            assert monotonic() < changed + QUIET_SECONDS, f"nothing happens: {self}"
+        before = (0, 0)
+        # A run that has asked and was lost goes on: it begins anew, and waits then.
+        while going_on := sum(lease.state is LeaseState.OPEN for lease in self.leases.active()):
+            now = going_on, len(read_words(self.folder / "marks"))
+            before, changed = now, (changed if now == before else monotonic())
+            assert monotonic() < changed + QUIET_SECONDS, f"nothing happens: {going_on} runs are left"
             if monotonic() >= killed + self.form.kill_every and self._kill():
                 killed = monotonic()
-            sleep(min(LOOK_SECONDS, self.form.kill_every))
+            sleep(LOOK_SECONDS)
+        found = self._tildone("results")
+        self.results = {group: found[group] for group in GROUPS}
 
     def _kill(self) -> bool:
         """Kill the worker that was started first of those that may be killed, and start another one."""

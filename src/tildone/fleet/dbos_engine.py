@@ -228,11 +228,9 @@ class DbosEngine(TableEngine):
         """Start the workflow of a run that has begun."""
         name = _name_of(lease)
         self._begun[name] = thread
-        try:
-            with self.tables.store_errors(), SetWorkflowID(name):
-                DBOS.start_workflow(self._workflow, lease.run, lease.hand, lease.attempt)
-        except StoreError:
-            del self._begun[name]
+        # If it fails, the worker claims again after a pause.
+        with self.tables.store_errors(), SetWorkflowID(name):
+            DBOS.start_workflow(self._workflow, lease.run, lease.hand, lease.attempt)
         return thread
 
     def _attempt(self, name: str) -> str:

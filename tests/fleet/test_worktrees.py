@@ -14,9 +14,9 @@ from tests.stores.leases import take
 from tests.suite.waiting import until
 from tildone.base import RunFenced, replace
 from tildone.base.ids import id_maker, now
-from tildone.fleet import handover
+from tildone.fleet import handover, workspaces
 from tildone.fleet.git import Git, GitError
-from tildone.fleet.workspaces import Workspace, newest_checkpoint
+from tildone.fleet.workspaces import Workspace, digest_of, newest_checkpoint
 from tildone.fleet.worktrees import (
     ADD_ATTEMPTS,
     Checkpoint,
@@ -614,3 +614,18 @@ def test_a_successor_with_another_home_goes_on_in_the_same_repository(bench: Ben
 
     assert git(repo, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:3] == ["1.txt", "2.txt"]
     assert [task.notes for task in bench.plan().tasks] == [(), ()]
+
+
+def test_the_digest_of_a_folder_tells_its_files_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a").write_text("one")
+    first = digest_of(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe")
+
+    assert first == digest_of(str(tmp_path)) != ""
+    (tmp_path / "deep" / "a").write_text("two")
+    second = digest_of(str(tmp_path))
+    (tmp_path / "deep" / "a").rename(tmp_path / "deep" / "b")
+    assert len({first, second, digest_of(str(tmp_path))}) == 3
+    monkeypatch.setattr(workspaces, "MAX_FILES", 0)
+    assert digest_of(str(tmp_path)) == ""

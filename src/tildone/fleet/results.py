@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from tildone.app.answering import CONFLICT, DISCARD, open_questions
 from tildone.app.result_texts import commit_message, run_report
@@ -163,9 +164,12 @@ class Results:
         lease, retries = self._lease, self._site.options.retries
         if lease.fails >= retries:
             return f"it was tried {lease.fails + 1} times" if lease.fails else ""
-        events = self._site.store.events(lease.session)
-        is_same = lease.fails and lease.work.agent == SHELL and self._files.has_same_files(list(events))
-        return "the attempt before has failed on the same files" if is_same else None
+        if lease.work.agent == SHELL:
+            events = list(self._site.store.events(lease.session))
+            with suppress(GitError, TildoneError, OSError):
+                if self._files.has_same_files(events) and lease.fails:
+                    return "the attempt before has failed on the same files"
+        return None
 
     def clear(self) -> None:
         """Remove the working tree and the checkpoints of a run whose branch has all of it."""

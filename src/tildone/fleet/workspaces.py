@@ -13,8 +13,10 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 
 from tildone.base import UsageError, replace
+from tildone.base.files import read_text, write_text
 from tildone.base.private import REPLACED, make_private_folder, open_private, path_of
 from tildone.fleet import worktrees
 from tildone.fleet.git import Git
@@ -127,11 +129,15 @@ class Workspace:
             worktrees.publish(self._repository, self.worktree, message, still_held)
 
     def has_same_files(self, events: Sequence[Event]) -> bool:
-        """Return whether the last checkpoint has the files of the last one of the attempt before."""
-        before = newest_checkpoint(events, self._lease, self._lease.epoch)
-        if self._repository is None or before is None or not self._tip:
+        """Return whether the files are those with which the attempt before has ended, at the end of this one."""
+        if self._repository is None:
+            path, now = self._file("files"), digest_of(self.worktree.folder)
+            before, _ = read_text(path) or "", write_text(path, now)
+            return bool(now) and now == before
+        kept = newest_checkpoint(events, self._lease, self._lease.epoch)
+        if kept is None or not self._tip:
             return False
-        trees = [self._repository.git.asks("rev-parse", f"{each}^{{tree}}") for each in (before.commit, self._tip)]
+        trees = [self._repository.git.asks("rev-parse", f"{each}^{{tree}}") for each in (kept.commit, self._tip)]
         return trees[0] is not None and trees[0] == trees[1]
 
     def published(self) -> Published | None:
@@ -173,12 +179,32 @@ class Workspace:
         return path_of(os.path.join(self._home, "runs"), f"{self.name}.{suffix}")
 
 
+MAX_FILES, MAX_BYTES = 1000, 16_000_000
+"""With more files, or more in them, they are taken for different ones."""
+
+
+def digest_of(folder: str) -> str:
+    """Return a digest of the names and the content of the files in a folder; empty if there are too many."""
+    paths = sorted(os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    paths = [path for path in paths if os.path.isfile(path)]
+    if len(paths) > MAX_FILES or sum(map(os.path.getsize, paths)) > MAX_BYTES:
+        return ""
+    found = blake2b(digest_size=16)
+    for path in paths:
+        with open(path, "rb") as file:
+            content = file.read()
+        found.update(b"%d %d " % (len(os.fsencode(path)), len(content)) + os.fsencode(path) + content)
+    return found.hexdigest()
+
+
 def remove_workspace(home: str, lease: Lease) -> None:
     name, repo = FileName.of(lease.run, lease.hand), lease.work.repo
     shutil.rmtree(path_of(os.path.join(home, "folders"), name), ignore_errors=True)
     runs = os.path.join(home, "runs")
     for file in os.listdir(runs) if os.path.isdir(runs) else ():
-        if file == f"{name}.epoch" or (file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()):
+        if file in (f"{name}.epoch", f"{name}.files") or (
+            file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()
+        ):
             os.remove(os.path.join(runs, file))
     if repo and os.path.isdir(worktrees.clone_folder(repo, home) if is_address(repo) else repo):
         worktrees.Repository(repo, home).remove(name)

@@ -95,12 +95,13 @@ def test_hands_that_ask_for_the_same_are_answered_together(operator: Operator) -
     assert {view.lease.state for view in operator.leases.look(run)} == {LeaseState.OPEN}
 
 
+@pytest.mark.parametrize("has_repository", [True, False])
 def test_a_failure_that_would_be_the_same_is_not_repeated_and_others_as_often_as_the_worker_says(
-    machine: Operator, tmp_path: Path
+    machine: Operator, tmp_path: Path, *, has_repository: bool
 ) -> None:
-    repo, count = project(tmp_path, "repository"), tmp_path / "count"
+    count = tmp_path / "count"
     machine.plan("same.md", f"Try: `echo x >> {count}; echo it is broken; exit 3`")
-    same = machine.add("same.md", "--repo", str(repo))
+    same = machine.add("same.md", *(["--repo", str(project(tmp_path, "repository"))] if has_repository else []))
     with machine.working("--allow", "*", "--retries", "0"):
         machine.becomes(same, LeaseState.FAILED)
     [never] = machine.facts(same, RunEnded)

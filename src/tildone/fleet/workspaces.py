@@ -132,7 +132,8 @@ class Workspace:
         """Return whether the files are those with which the attempt before has ended, at the end of this one."""
         if self._repository is None:
             path, now = self._file("files"), digest_of(self.worktree.folder)
-            before, _ = read_text(path) or "", write_text(path, now)
+            before = read_text(path)
+            write_text(path, now)
             return bool(now) and now == before
         kept = newest_checkpoint(events, self._lease, self._lease.epoch)
         if kept is None or not self._tip:
@@ -202,9 +203,8 @@ def remove_workspace(home: str, lease: Lease) -> None:
     shutil.rmtree(path_of(os.path.join(home, "folders"), name), ignore_errors=True)
     runs = os.path.join(home, "runs")
     for file in os.listdir(runs) if os.path.isdir(runs) else ():
-        if file in (f"{name}.epoch", f"{name}.files") or (
-            file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()
-        ):
+        suffix = file.removeprefix(f"{name}.")
+        if suffix != file and (suffix in ("epoch", "files") or suffix[:1].isdigit()):
             os.remove(os.path.join(runs, file))
     if repo and os.path.isdir(worktrees.clone_folder(repo, home) if is_address(repo) else repo):
         worktrees.Repository(repo, home).remove(name)

@@ -171,7 +171,7 @@ def open_session(
     )
 
 
-KEPT_SECONDS = 10.0
+KEPT_SECONDS = 30.0
 """How long an agent of a fleet waits until its worker has kept the files of a task that is done."""
 
 

@@ -20,7 +20,8 @@ from tildone.app.opening import store_at
 from tildone.base.ids import now
 from tildone.log.store import Store
 from tildone.plan.lists import RunGroup
-from tildone.plan.runs import LeaseRequest, LeaseState, Published, WorkOutcome
+from tildone.plan.model import Status
+from tildone.plan.runs import LeaseRequest, LeaseState, NewRun, Published, Work, WorkOutcome
 from tildone.screens.board.board import BoardFleet, RunRows
 
 __all__ = ["server"]
@@ -253,7 +254,7 @@ def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(tmp_path: 
     found, after = list[str](), ""
     while True:
         views, last = board.page([*RunGroup], after, 7)
-        found += [str(rows.data(view, now())["title"]) for view in views]
+        found += [str(row["title"]) for row in board.data(views, rows, now())]
         if last is None:
             break
         after = last
@@ -339,3 +340,14 @@ def test_hands_are_counted_from_one(fleet: FleetStore, browser: Browser) -> None
     assert run_of(browser, "counted")["hand"] == 1
     [hand] = browser.post("/api/fleet/ask", {"run": "counted", "ask": "cancel"}).json["hands"]
     assert hand["hand"] == 1
+
+
+def test_what_a_run_was_stays_when_its_plan_is_run_again(fleet: FleetStore, browser: Browser) -> None:
+    session = fleet.add("first", "ddd", "")
+    fleet.close(fleet.take("first"), WorkOutcome.DONE)
+    fleet.use(lambda _, leases: leases.add(NewRun("second", session, Work(agent="claude"))))
+    fleet.marked(session, "Part 1", Status.PENDING)
+
+    rows = [[run_of(browser, run)[name] for name in ("closed", "total", "strip")] for run in ("first", "second")]
+
+    assert rows == [[3, 3, "ddd"], [2, 3, ".dd"]]

@@ -24,7 +24,7 @@ from tildone.app.checks import SessionChecks, open_on_screen
 from tildone.app.index import IndexChange, IndexFollower, SessionIndex, open_index
 from tildone.app.opening import patience_of, run_leases
 from tildone.app.run_results import RunResult, RunResults, current_results
-from tildone.app.runs import FleetIndex, RunAsked, WorkerRow, offered_requests
+from tildone.app.runs import FleetIndex, RunAsked, WorkerRow, offered_requests, replaced_runs
 from tildone.app.sessions import SessionRow
 from tildone.app.settings import Settings
 from tildone.base import NotFound, StoreDamaged, TildoneError, UsageError, replace, value
@@ -36,10 +36,11 @@ from tildone.log.store import Store
 from tildone.plan.events import AgentUsage, Author, Event, latest_state
 from tildone.plan.history import stats
 from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
+from tildone.plan.model import progress
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.charts import exposition
 from tildone.plan.text.runs import hand_name, state_of
-from tildone.plan.text.state import SessionWord, run_word
+from tildone.plan.text.state import SessionWord, run_word, strip_signs
 from tildone.screens.board.data import (
     Data,
     agent_data,
@@ -105,7 +106,8 @@ class RunRows:
     row: Callable[[str], SessionRow | None]
     key: Callable[[str], str]
 
-    def data(self, view: RunView, now: int) -> Data:
+    def data(self, view: RunView, now: int, was: RunResult | None = None) -> Data:
+        """Return a hand of a run as data; `was` is what a run has been whose plan was run again."""
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
         state = SessionWord.NEEDS_YOU.value if _asks(lease, row) else state_of(view, now)
@@ -119,17 +121,23 @@ class RunRows:
             "word": run_word(state),
             "key": self.key(lease.session) if row else None,
             "title": row.title if row else lease.run,
-            "closed": row.closed if row else 0,
-            "total": row.total if row else 0,
-            "strip": row.strip if row else "",
+            **_progress(row, was),
             "doing": (row.doing or None) if row and lease.state.is_active else None,
-            "cost": row.spent if row else 0.0,
             "worker": lease.worker or None,
             "host": host_of(lease.owner) or None,
             "not_before": lease.not_before or None,
             "labels": list(work.labels),
             "can": [request.value for request in offered_requests(lease)],
         }
+
+
+def _progress(row: SessionRow | None, was: RunResult | None) -> Data:
+    if was is not None:
+        counts = progress(was.plan)
+        return fields(counts, "closed", "total") | {"strip": strip_signs(was.plan), "cost": was.usage.cost or 0.0}
+    if row is None:
+        return {"closed": 0, "total": 0, "strip": "", "cost": 0.0}
+    return fields(row, "closed", "total", "strip") | {"cost": row.spent}
 
 
 def worker_data(row: WorkerRow) -> Data:
@@ -258,6 +266,18 @@ class BoardFleet:
         lease = view.lease
         return [view for _, view in found[:limit]], f"{last.value}:{lease.since}:{lease.hand}:{lease.run}"
 
+    def data(self, views: Sequence[RunView], rows: RunRows, at: int) -> list[Data]:
+        """Return hands of runs as data. Only of those that have ended, and whose plan was run again, logs are read."""
+        ended = {view.lease.session for view in views if not view.lease.state.is_active}
+        others = self.index.lists.of_sessions([*ended]) if self.index and ended else []
+        replaced, known = replaced_runs(view.lease for view in others), dict[str, list[Lease]]()
+        for view in others:
+            known.setdefault(view.lease.run, []).append(view.lease)
+        return [
+            rows.data(view, at, self._results.read(known[run]) if (run := view.lease.run) in replaced else None)
+            for view in views
+        ]
+
     def news(self, names: Sequence[str], rows: RunRows, *, detailed: bool) -> list[News]:
         """Read what has changed about the fleet. If `detailed`, return it; `names` are the sessions that changed."""
         if self.index is None:
@@ -267,10 +287,8 @@ class BoardFleet:
             return []
         found = [News(FLEET, "worker", row.worker.id, worker_data(row)) for row in change.workers]
         found += [News(FLEET, "worker", name, {"id": name, "gone": True}) for name in change.left]
-        at = now()
-        found += [
-            News(FLEET, "run", f"{view.lease.run}/{view.lease.hand + 1}", rows.data(view, at)) for view in change.runs
-        ]
+        for data in self.data(change.runs, rows, now()):
+            found.append(News(FLEET, "run", f"{data['run']}/{data['hand']}", data))
         if change.is_different:
             found.append(News(FLEET, "fleet", "", self.numbers(rows, self.waiting(rows))))
         return found

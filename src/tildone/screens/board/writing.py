@@ -160,8 +160,8 @@ def runs(visit: Visit) -> ApiAnswer:
         views, after = visit.board.fleet.page(groups, visit.query.get("after", ""), limit)
     except ValueError as error:
         raise Problem(400, "There is no such page.") from error
-    rows, at = visit.board.run_rows(), now()
-    return ApiAnswer({"runs": [rows.data(view, at) for view in views], "after": after})
+    board = visit.board
+    return ApiAnswer({"runs": board.fleet.data(views, board.run_rows(), now()), "after": after})
 
 
 def answer_run(visit: Visit) -> ApiAnswer:

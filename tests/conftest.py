@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
@@ -77,6 +78,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def pytest_sessionfinish() -> None:
     close_nurseries()
+    if (postgres := sys.modules.get("tests.stores.postgres")) is not None:
+        postgres.SHARED.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

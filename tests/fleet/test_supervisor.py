@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -315,9 +316,9 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()
-        if is_running(self.supervisor):
+        with suppress(ProcessLookupError):
             os.kill(self.supervisor, signal.SIGCONT)
-            until(lambda: not is_running(self.supervisor))
+        until(lambda: not is_running(self.supervisor))
 
 
 Work = Callable[..., Worker]

@@ -1,6 +1,5 @@
 """A PostgreSQL server for tests, and databases on it. It ends with the test process, even if that is killed."""
 
-import atexit
 import itertools
 import os
 import subprocess
@@ -118,12 +117,14 @@ def running_server(*settings: str) -> Iterator[Server]:
             keeper.wait()
 
 
+SHARED = ExitStack()
+"""Closed at the end of the tests: afterwards, a slow worker of xdist is killed, and its server would stay."""
+
+
 @cache
 def shared_server() -> Server:
     """Return the one server of this process, with a template database that contains the schema."""
-    running = ExitStack()
-    server = running.enter_context(running_server("max_connections=200"))
-    atexit.register(running.close)
+    server = SHARED.enter_context(running_server("max_connections=200"))
     server.run(f"CREATE DATABASE {TEMPLATE}")
     PostgresStore(server.url(TEMPLATE)).close()
     return server

@@ -275,7 +275,7 @@ def test_what_an_earlier_conversation_left_is_one_line_that_says_how_it_is_taken
     def how(name: str, command: tuple[str, str] | None = None) -> str:
         return to_start(dialect_named(name), plan, plan.tasks[1], command)
 
-    assert how("brief") == 'todo {"start":2}'
+    assert how("brief") == 'todo {"do":"start 2"}'
     assert how("indexed") == 'edit_todos {"action":"start","indices":[1]}'
     assert how("phased") == 'todo_write {"ops":[{"op":"start","task":"b\\nc"}]}'
     assert how("brief", ("tildone todo", " --session x")) == "tildone todo start 2 --session x"

@@ -16,7 +16,8 @@ SEEN = [
     *("Welche Datenbank möchtest du? Ich empfehle SQLite.", "Sag Bescheid, ob ich weitermachen soll."),
     *("Antworte mit A, B oder C.", "Ohne das Passwort komme ich nicht weiter. Bitte gib es mir."),
     *("要我删除旧文件吗？请回复是或否。", "你想用哪个数据库？我推荐 SQLite。", "如果要我继续，请告诉我。"),
-    *("请告诉我你选哪一个。", "请回复 A、B 或 C。", "没有密码我无法继续。请提供给我。"),
+    *("要删除旧接口吗?我建议保留。", "どのデータベースを使いますか?SQLite をおすすめします。"),
+    *("请告诉我你选哪一个。", "请回复 A、B 或 C。", "没有密码我无法继续,请发给我。"),
     *(
         "Répondez par A, B ou C.",
         "Responde con A, B o C.",
@@ -54,6 +55,7 @@ STATEMENTS = [
         "Let me know if anything is unclear.",
         "Bei Fragen gerne melden!",
     ),
+    "Would you like to know more about any part of it?",
     *("I checked whether it works?", "Next I will write the tests. Should be done soon.", "还有其他需要帮忙的吗？"),
     *("Why did it fail? The index was off by one. I fixed it.", "## What's next?\n1. Write the docs\n2. Release"),
     *(

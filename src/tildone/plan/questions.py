@@ -76,7 +76,8 @@ OFFERS = _table(
     "anything else|is there anything|anything you'd like|anything further|anything more|something else|any questions|"
     "any other question|any further q|any further h|any further as|other questions|else you|what else|else i can|"
     "does that help|does this help|feel free|happy to|glad to|hope that helps|hope this helps|you'd like / i can|"
-    "you like / i can|you want / i can|run into|any issues|any changes|any adjustments|how it goes|hesitate to",
+    "you like / i can|you want / i can|to know more|to hear more|run into|"
+    "any issues|any changes|any adjustments|how it goes|hesitate to",
     "noch etwas|sonst noch|weitere fragen|noch fragen|du fragen|sie fragen|ihr fragen|fragen hast|fragen haben|"
     "gerne noch|melde dich gern|melden sie sich gern|gerne melden|weiterhelfen",
     "autre chose|d'autres questions|des questions|une question|n'hésite|aider|signe si",
@@ -155,7 +156,7 @@ ASKS = _table(
     "пожалуйста уточн|пожалуйста сообщ|пожалуйста скаж|жду ваш|жду тво|жду от вас|жду ответ|ожидаю ваш|ожидаю тво|"
     "выбор за вами|выбор за тобой|решать вам|решать тебе|решение за вами|нужно ваше|нужен ваш|нужна ваша|"
     "мне нужно от вас",
-    "请确认|请选择|请决定|请告诉|请提供|请回复|请告知|请回答|请指示|请批准|请明确|请说明|请给|请把|请您确认|请你确认|"
+    "请确认|请选择|请决定|请告诉|请提供|请回复|请告知|请回答|请指示|请批准|请明确|请说明|请给|请发|请把|请您确认|请你确认|"
     "请您选择|请你选择|请您提供|请你提供|告诉我|告知我|等待你|等待您|等你|等您|由你决定|由您决定|需要你确认|"
     "需要您确认|需要你提供|需要您提供|需要你决定|需要您决定|你来决定|您来决定|你的确认|您的确认|你的指示|您的指示",
     "教えてください|教えて下さい|お教えください|確認をお願い|お知らせください|ご指示|選んでください|お選びください|"
@@ -333,7 +334,7 @@ REASONS = _clauses(
     "why |how come|what changed|what's next|what's left|what next|what's new|so what|what about|what does|what is |"
     "how does|how do i |how can i |how it|could it|what if|what happened|what did|hmm|interesting|right / |huh",
     "warum|wieso|weshalb|was ist neu|was fehlt|wie geht es weiter|pourquoi|por qué|por que|perché|come mai|почему|"
-    "зачем|что дальше|что изменилось|为什么|为何|怎么回事|なぜ|どうして|왜 |waarom|dlaczego|neden",
+    "зачем|что дальше|что изменилось|为什么|为何|怎么回事|原因是|なぜ|どうして|왜 |waarom|dlaczego|neden",
 )
 """With what questions begin that agents ask themselves, or that are headings."""
 
@@ -572,7 +573,8 @@ def _split(line: str) -> list[str]:
     """The sentences in the line that contain a letter or a digit."""
     sentences, begin = [], 0
     for index, char in enumerate(line):
-        ends = char in CJK_STOPS or (char in FULL_STOPS + QUESTION_MARKS and _is_end(line, index + 1))
+        is_unspaced = char in CJK_STOPS or (char in "?!" and index > 0 and line[index - 1] >= FIRST_UNSPACED)
+        ends = is_unspaced or (char in FULL_STOPS + QUESTION_MARKS and _is_end(line, index + 1))
         if ends or index == len(line) - 1:
             sentences.append(line[begin : index + 1])
             begin = index + 1

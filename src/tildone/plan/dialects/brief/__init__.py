@@ -262,7 +262,7 @@ SETS = {verb: f"{verb} IDs" for verb in BY_VERB} | {"start": "start ID", "done":
 
 
 def mark(plan: Plan, position: int, status: Status) -> ToolCall:
-    return "todo", {status.verb: numbered(plan).tasks[position].number}
+    return "todo", {"do": f"{status.verb} {numbered(plan).tasks[position].number}"}
 
 
 def _interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:

@@ -68,21 +68,25 @@ opencode starts with a plugin for the first time, it downloads a package, which 
 
 Those with a version were run in a few situations: the first request offers the tool, an agent that stops early is
 continued, it may stop when its plan is done, a new conversation has the plan, and an edit during the work reaches the
-model. The others cannot be run without an account or a screen; their integrations follow their documentation.
+model. The others cannot be run without an account or a screen; their integrations follow their documentation. `–` under
+“follows its own list” or “status line”: hooks report no such list, and no program can write to such a line.
 """
 
 
 def page(results: Results | None = None) -> str:
     results = results or load()
-    parts = [OPENING, *_versions(results), "", *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
+    parts = [OPENING, *_versions(results), VERSIONS_NOTE, *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
     return "\n".join([*parts, *_documented(), "", TOKENS, *_tokens(results), TOKENS_NOTE])
 
 
 def _versions(results: Results) -> Iterator[str]:
     yield "## Versions"
     yield ""
-    yield "| coding agent | `tildone install` | npm package | version tried | gate since | tool in each request since |"
-    yield "|---|---|---|---|---|---|"
+    yield (
+        "| coding agent | `tildone install` | npm package | version tried | gate since | tool in each request since | "
+        "newest version tried |"
+    )
+    yield "|---|---|---|---|---|---|---|"
     for client in CLIENTS:
         integration = INTEGRATIONS[client]
         since = [integration.min_versions.get(feature, NONE) for feature in ("gate", "tools")]
@@ -92,8 +96,16 @@ def _versions(results: Results) -> Iterator[str]:
             f"`{integration.package}`",
             results.versions.get(client, NONE),
             *since,
+            ": ".join(results.newest.get(client, {}).values()) or "the same",
         ]
         yield f"| {' | '.join(cells)} |"
+
+
+VERSIONS_NOTE = """
+“Since”: the first version that can do it; `–`: no version is known that could not. Where the newest version in the npm
+registry is another one than that of the tables, the last column says what `python3 do.py newest --short --keep` found
+there: the tests of the tables, without the long ones.
+"""
 
 
 def _prompts() -> Iterator[str]:
@@ -178,6 +190,10 @@ def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
     return has_tools, HookPoint.STOP in points, mirrors, HookPoint.STATUS_LINE in points
 
 
+def write(results: Results) -> None:
+    PAGE.write_text(page(results), encoding="utf-8", newline="\n")
+
+
 def run(clients: Sequence[str], *options: str) -> tuple[Results, int]:
     """Run the tests that prove something in these clients; return the results and pytest's exit code."""
     os.environ[ONLY] = " ".join(clients)
@@ -210,7 +226,7 @@ def main(clients: Sequence[str]) -> int:
     tokens = {client: dict(measured(client).figures) for client in clients or CLIENTS}
     kept = load().replaced(replace(results, tokens=tokens))
     save(kept)
-    PAGE.write_text(page(kept), encoding="utf-8", newline="\n")
+    write(kept)
     print("\n".join(_situations(kept)))
     for cell, mark in kept.cells.items():
         if mark == NO:

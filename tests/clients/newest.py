@@ -3,7 +3,7 @@
 Each client is installed in the newest version that the registry has, into a temporary folder, and the tests of the
 table run against it. The report compares the version, the cells of the table, and what the client sends to hooks and to
 MCP servers with what is kept for the version that was tried before. Each step has a time limit. With `--short`, the
-tests of the long form are left out. If the variable `CLIENTS_IN` names a folder, the versions are installed there and
+tests of the long form are left out. With `--keep`, the page of the integrations says what was found. If the variable `CLIENTS_IN` names a folder, the versions are installed there and
 kept, so that single tests can be run against them with the same variable.
 
 The exit code is 1 if something that worked does not work any more, or if a client could not be tried completely.
@@ -20,12 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.clients import payloads, results
+from tests.clients import integrations_page, payloads, results
 from tests.clients.inside import CLIENTS
 from tests.clients.install import CLIENTS as PACKAGES
 from tests.clients.install import OTHER_FOLDER, Missing, Package, install
 from tests.clients.results import NO, YES, Results
-from tests.clients.situations import Cell, Mode
+from tests.clients.situations import SITUATIONS, Cell, Mode
 from tests.clients.trial import FAILED, PASSED, SKIPPED, Trial, try_out
 from tildone.agents.integrations import INTEGRATIONS
 
@@ -96,13 +96,30 @@ def _cells(client: str, before: Mapping[Cell, str], trial: Trial) -> Iterator[st
         yield "no cell that was tried changed"
 
 
+def found(trial: Trial) -> str:
+    """Return what a trial found, in the words of the page."""
+    failed = [cell for cell, mark in trial.cells.items() if mark == NO]
+    stopped = "" if trial.seconds_allowed is None else f" in {trial.seconds_allowed:.0f} s"
+    text = f"{len(trial.cells) - len(failed)} of {len(trial.cells)} results hold{stopped}"
+    differences = (f"{SITUATIONS[cell.situation]} ({cell.mode.value})" for cell in failed)
+    return "; fails: ".join([text, *([", ".join(differences)] if failed else [])])
+
+
+def keep(client: str, version: str, trial: Trial) -> None:
+    """Keep what a trial found, and write the page."""
+    before = results.load()
+    kept = before.replaced(Results({}, {}, newest={client: {"version": version, "found": found(trial)}}))
+    results.save(kept)
+    integrations_page.write(kept)
+
+
 def is_complete(before: Results, trial: Trial) -> bool:
     worse = any(mark == NO and before.cells.get(cell) == YES for cell, mark in trial.cells.items())
     return bool(trial.outcomes) and not worse and trial.seconds_allowed is None and trial.sent is not None
 
 
 def main(words: Sequence[str]) -> int:
-    clients = [word for word in words if word != "--short"] or list(CLIENTS)
+    clients = [word for word in words if word not in ("--short", "--keep")] or list(CLIENTS)
     unknown = [client for client in clients if client not in CLIENTS]
     if unknown:
         print(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}", file=sys.stderr)
@@ -111,11 +128,12 @@ def main(words: Sequence[str]) -> int:
     options = ["-n", str(os.cpu_count() or 1), *(["-m", "not long"] if "--short" in words else [])]
     kept = os.environ.get(OTHER_FOLDER)
     with nullcontext(kept) if kept else TemporaryDirectory(prefix="newest-") as folder:
-        complete = [_try_newest(client, Path(folder).resolve(), options) for client in clients]
+        keeps = "--keep" in words
+        complete = [_try_newest(client, Path(folder).resolve(), options, keeps=keeps) for client in clients]
     return int(not all(complete))
 
 
-def _try_newest(client: str, folder: Path, options: Sequence[str]) -> bool:
+def _try_newest(client: str, folder: Path, options: Sequence[str], *, keeps: bool) -> bool:
     """Try the newest version of a client and print the report; return whether everything was tried and works."""
     before, version = results.load(), "unknown"
     try:
@@ -128,6 +146,8 @@ def _try_newest(client: str, folder: Path, options: Sequence[str]) -> bool:
         return False
     trial = try_out(client, folder, TRIAL_TIMEOUT_SECONDS, *options)
     print("\n".join(report(client, version, before, trial)), flush=True)
+    if keeps:
+        keep(client, version, trial)
     return is_complete(before, trial)
 
 

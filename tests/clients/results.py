@@ -20,17 +20,20 @@ YES, NO = "yes", "no"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The versions that were tried, by client, the decided cells, and the tokens that tildone adds."""
+    """The versions that were tried, by client, the decided cells, the tokens that tildone adds, and newer versions."""
 
     versions: Mapping[str, str]
     cells: Mapping[Cell, str]
     tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The figures of `bench.hosts.Cost`, by client."""
+    newest: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The newest version that was tried of a client, and what the trial found, as `version` and `found`."""
 
     def replaced(self, newer: "Results") -> "Results":
         """Return these results with those of the clients that were tried again."""
         kept = {cell: mark for cell, mark in self.cells.items() if cell.client not in newer.versions}
-        return Results({**self.versions, **newer.versions}, {**kept, **newer.cells}, {**self.tokens, **newer.tokens})
+        tokens, newest = {**self.tokens, **newer.tokens}, {**self.newest, **newer.newest}
+        return Results({**self.versions, **newer.versions}, {**kept, **newer.cells}, tokens, newest)
 
 
 def load(file: Path = FILE) -> Results:
@@ -41,7 +44,7 @@ def load(file: Path = FILE) -> Results:
         for client, marks in row.items()
         for mode, mark in marks.items()
     }
-    return Results(kept["versions"], cells, kept["tokens"])
+    return Results(kept["versions"], cells, kept["tokens"], kept["newest"])
 
 
 def save(results: Results, file: Path = FILE) -> None:
@@ -55,7 +58,11 @@ def save(results: Results, file: Path = FILE) -> None:
                     table.setdefault(situation, {}).setdefault(client, {})[mode.value] = mark
     kept = {
         name: {client: by_client[client] for client in CLIENTS if client in by_client}
-        for name, by_client in (("versions", results.versions), ("tokens", results.tokens))
+        for name, by_client in (
+            ("versions", results.versions),
+            ("tokens", results.tokens),
+            ("newest", results.newest),
+        )
     }
     file.write_text(json.dumps({**kept, "cells": table}, indent=1) + "\n", encoding="utf-8", newline="\n")
 

@@ -273,6 +273,9 @@ KNOWN = {
     "junie": Known(
         "junie", "@jetbrains/junie", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("junie",))
     ),
+    "continue": Known(
+        "cn", "@continuedev/cli", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("continue",))
+    ),
     "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
     "vscode": Known(
         "code",

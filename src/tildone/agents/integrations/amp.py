@@ -17,4 +17,5 @@ INTEGRATION = Integration(
     title="Amp",
     folder=lambda site: os.path.join(site.home, ".config", "amp"),
     configure=_configure,
+    notes={"held": "it has no hooks"},
 )

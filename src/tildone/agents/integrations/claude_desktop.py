@@ -20,4 +20,5 @@ INTEGRATION = Integration(
     title="Claude Desktop",
     folder=lambda site: os.path.join(site.config_home, "Claude"),
     configure=_configure,
+    notes={"held": "it has no hooks"},
 )

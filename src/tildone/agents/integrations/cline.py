@@ -18,4 +18,5 @@ INTEGRATION = Integration(
     title="Cline",
     folder=lambda site: os.path.join(site.home, ".cline"),
     configure=_configure,
+    notes={"held": "none of its hooks makes an agent continue"},
 )

@@ -17,4 +17,5 @@ INTEGRATION = Integration(
     title="Crush",
     folder=lambda site: os.path.join(site.home, ".config", "crush"),
     configure=_configure,
+    notes={"held": "its only hook comes before a tool call"},
 )

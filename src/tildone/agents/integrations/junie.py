@@ -17,4 +17,5 @@ INTEGRATION = Integration(
     title="Junie",
     folder=lambda site: os.path.join(site.home, ".junie"),
     configure=_configure,
+    notes={"held": "its hooks are in early access"},
 )

@@ -25,4 +25,5 @@ INTEGRATION = Integration(
     prompts=dict.fromkeys(
         ("user", "project"), ("whether you trust the MCP server, when it starts for the first time",)
     ),
+    notes={"held": "its agent runs the hooks of Copilot CLI and Claude Code"},
 )

@@ -20,4 +20,5 @@ INTEGRATION = Integration(
     title="Zed",
     folder=lambda site: os.path.join(site.home, ".config", "zed"),
     configure=_configure,
+    notes={"held": "it has no hooks"},
 )

@@ -63,9 +63,9 @@ def test_a_client_has_our_tool_as_long_as_doctor_says_so(name: str, make_sandbox
     }
     said = [[(status, found) for status, found in each if " mcp list says: " in found] for each in (alive, dead)]
     if name != "pi":
-        # Codex only says that the server is configured, and Gemini CLI starts none before it trusts the folder.
+        # Two only say that the server is configured, and Gemini CLI starts none before it trusts the folder.
         assert [status for status, _ in said[0]] == ["warning" if name == "gemini" else "ok"]
-        assert [status for status, _ in said[1]] == ["ok" if name == "codex" else "warning"]
+        assert [status for status, _ in said[1]] == ["ok" if name in ("codex", "copilot") else "warning"]
     assert all("do not answer" in message for status, message in dead if status == "problem")
 
 
@@ -126,7 +126,7 @@ def test_a_client_with_disabled_hooks_or_a_disabled_server_is_silenced(case: str
 
 def test_codex_runs_the_hooks_that_doctor_calls_trusted(make_sandbox: MakeSandbox) -> None:
     """Trust is a hash in Codex's settings; doctor computes the same one."""
-    with PatientModel(ADD, HELLO, HELLO, wait=WAIT["codex"]) as model:
+    with PatientModel(ADD, HELLO, ADD, HELLO, HELLO, wait=WAIT["codex"]) as model:
         client = install("codex", make_sandbox(model))
         strict = [word for word in client.start.command if word != BYPASS]
         client = replace(client, start=replace(client.start, command=strict))

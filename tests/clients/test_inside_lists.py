@@ -146,6 +146,7 @@ GOES_ON: dict[str, Turn] = {
     "codex": codex("completed", "in_progress"),
     "gemini": gemini("completed", "in_progress"),
     "opencode": with_content("todowrite", "completed", "in_progress"),
+    "qwen": qwen("completed", "in_progress"),
 }
 
 

@@ -130,7 +130,7 @@ def _reply(context: HookContext) -> HookReply | None:
 
     match context.event.point:
         case HookPoint.SESSION_START:
-            return news.remind(context)
+            return news.started(context)
         case HookPoint.PROMPT:
             return news.prompted(context)
         case HookPoint.MESSAGE:

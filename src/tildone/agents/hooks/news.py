@@ -43,8 +43,19 @@ ECHO_LENGTH = 100
 NOT_DONE = " is not done:\n"
 """Part of the nudges that do not depend on the dialect of the session."""
 
+NEW = "new"
+"""The source of a new conversation in Copilot CLI, which calls the hooks of the start and the first prompt at once."""
+
 LOCK_FOLDER = ".news"
 LOCK_TIMEOUT_SECONDS = 1.0
+
+
+def started(context: HookContext) -> HookReply | None:
+    """Return the plan at the start of a conversation, unless the hook of its first prompt, at the same time, did."""
+    if context.event.text("source") != NEW:
+        return remind(context)
+    session = context.session
+    return _one_at_a_time(context, lambda: remind(context) if session.plan_at(context.seen_head) is None else None)
 
 
 def remind(context: HookContext) -> HookReply | None:

@@ -79,6 +79,7 @@ INTEGRATION = Integration(
     name="copilot",
     title="Copilot CLI",
     tried="1.0.102",
+    listing=("mcp", "list"),
     # From these versions on, a hook can continue an agent that has stopped, and a server keeps its tools in a request.
     min_versions={"gate": "0.0.401", "tools": "1.0.63"},
     folder=_user_folder,

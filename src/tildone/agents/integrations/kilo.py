@@ -10,6 +10,7 @@ INTEGRATION = Integration(
     name="kilo",
     title="Kilo Code",
     tried="7.7.7",
+    listing=OPENCODE.listing,
     folder=partial(user_folder, name="kilo"),
     configure=partial(configure, name="kilo"),
     after_install="An agent in `kilo run` has the plan but is not held to it: that ends at the first stop.",

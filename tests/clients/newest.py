@@ -3,8 +3,9 @@
 Each client is installed in the newest version that the registry has, into a temporary folder, and the tests of the
 table run against it. The report compares the version, the cells of the table, and what the client sends to hooks and to
 MCP servers with what is kept for the version that was tried before. Each step has a time limit. With `--short`, the
-tests of the long form are left out. With `--keep`, the page of the integrations says what was found. If the variable `CLIENTS_IN` names a folder, the versions are installed there and
-kept, so that single tests can be run against them with the same variable.
+tests of the long form are left out. With `--keep`, the page of the integrations says what was found. If the variable
+`CLIENTS_IN` names a folder, the versions are installed there and kept, so that single tests can be run against them
+with the same variable.
 
 The exit code is 1 if something that worked does not work any more, or if a client could not be tried completely.
 """

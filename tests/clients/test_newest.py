@@ -8,9 +8,10 @@ import pytest
 
 from tests.clients import newest, payloads, results
 from tests.clients.install import Missing, Package
-from tests.clients.newest import is_complete, newest_version, report
+from tests.clients.integrations_page import page
+from tests.clients.newest import found, is_complete, newest_version, report
 from tests.clients.results import NO, YES, Results
-from tests.clients.situations import Cell, Mode
+from tests.clients.situations import SITUATIONS, Cell, Mode
 from tests.clients.trial import (
     EXPECTED,
     FAILED,
@@ -66,6 +67,17 @@ def test_a_report_names_versions_what_holds_what_fails_and_the_fields() -> None:
     ]
     assert "  stopped after 900 s; what had not run by then is not tried" in missing
     assert missing[-1] == "  what it sends to hooks and servers could not be recorded"
+
+
+def test_the_page_says_what_was_found_in_the_newest_version() -> None:
+    both = trial_of([outcome("a", PASSED, HELD), outcome("b", FAILED, STOP)], SENT, 900.0)
+    newer = {"pi": {"version": "1.1", "found": found(both)}}
+
+    table = page(Results(BEFORE.versions, BEFORE.cells, newest=newer))
+
+    fails = f"fails: {SITUATIONS['stop']} (terminal)"
+    assert f" | 1.0 | 0.87.0 | – | 1.1: 1 of 2 results hold in 900 s; {fails} |" in table
+    assert found(trial_of([outcome("a", PASSED, HELD)], SENT)) == "1 of 1 results hold"
 
 
 def test_what_worked_and_fails_now_is_a_failure_and_so_is_what_was_not_tried() -> None:

@@ -504,10 +504,13 @@ def test_an_agent_is_held_to_its_own_tasks_and_to_those_of_people() -> None:
 
 def test_a_process_id_is_of_no_conversation() -> None:
     plan = flat(
-        *(Task(owner, number=number, owner=owner) for number, owner in enumerate(("pid:7", "x:pid:7", "x:1"), 1))
+        *(
+            Task(owner, number=number, owner=owner)
+            for number, owner in enumerate(("pid:7", "x:pid:7", "y:pid:7", "x:1"), 1)
+        )
     )
 
-    assert left_over(plan, frozenset({"x:2"})) == {3}
+    assert left_over(plan, frozenset({"x:2"})) == {3, 4}
     assert left_over(plan, None) == frozenset()
 
 

@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 def left_over(plan: Plan, own: frozenset[str] | None) -> frozenset[int]:
     """Return the numbers of the tasks that agents of other conversations left; `own` are the names of this one.
 
-    None means that the agent adopts the whole plan. A process id does not tell which conversation an agent had.
+    None means that the agent adopts the whole plan. A process of the same coding agent does not tell which conversation
+    it had.
     """
     if own is None:
         return frozenset()
+    products = ("", *(name.partition(":")[0] for name in own))
+    unknown = tuple(f"{product}:pid:".removeprefix(":") for product in products)
     strangers = {task.owner for task in plan.tasks if not task.from_user} - own
-    strangers = {owner for owner in strangers if owner and not _is_process(owner)}
+    strangers = {owner for owner in strangers if owner and not owner.startswith(unknown)}
     return frozenset(task.number for task in plan.tasks if task.owner in strangers and not task.from_user)
-
-
-def _is_process(owner: str) -> bool:
-    return f":{owner}".rpartition(":")[0].endswith(":pid")
 
 
 def without_left(state: State, left: frozenset[int], *, keeps_positions: bool) -> State:

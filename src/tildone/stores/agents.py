@@ -256,7 +256,9 @@ KNOWN = {
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
     "kimi": Known("kimi", "@moonshot-ai/kimi-code", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("kimi",))),
     "droid": Known("droid", "droid", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("droid", "factory"))),
-    "auggie": Known("auggie", "@augmentcode/auggie", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("auggie",))),
+    "auggie": Known(
+        "auggie", "@augmentcode/auggie", unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("auggie", "augment"))
+    ),
     "kilo": Known(
         "kilo",
         "@kilocode/cli",

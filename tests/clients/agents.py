@@ -107,10 +107,12 @@ def pi_rpc(sandbox: Sandbox, *options: str) -> AbstractContextManager[Client]:
 
 def codex(sandbox: Sandbox, task: str) -> Launch:
     own = sandbox.home / ".codex"
+    # Which projects are trusted may be there already.
+    trust = (own / "config.toml").read_text(encoding="utf-8") if (own / "config.toml").exists() else ""
     settings = f"""\
 model = "scripted"
 model_provider = "local"
-
+{trust}
 [model_providers.local]
 name = "local"
 base_url = "{sandbox.model}/v1"

@@ -106,10 +106,10 @@ def found(trial: Trial) -> str:
     return "; fails: ".join([text, *([", ".join(differences)] if failed else [])])
 
 
-def keep(client: str, version: str, trial: Trial) -> None:
-    """Keep what a trial found, and write the page."""
+def keep(client: str, version: str, text: str) -> None:
+    """Keep what was found, and write the page."""
     before = results.load()
-    kept = before.replaced(Results({}, {}, newest={client: {"version": version, "found": found(trial)}}))
+    kept = before.replaced(Results({}, {}, newest={client: {"version": version, "found": text}}))
     results.save(kept)
     integrations_page.write(kept)
 
@@ -144,11 +144,13 @@ def _try_newest(client: str, folder: Path, options: Sequence[str], *, keeps: boo
         # The last line says why; the lines above are npm's.
         reason = str(missing).splitlines()[-1]
         print(f"{_headline(client, version, before)}\n  not tried: {reason}", flush=True)
+        if keeps:
+            keep(client, version, "cannot be installed from the registry")
         return False
     trial = try_out(client, folder, TRIAL_TIMEOUT_SECONDS, *options)
     print("\n".join(report(client, version, before, trial)), flush=True)
     if keeps:
-        keep(client, version, trial)
+        keep(client, version, found(trial))
     return is_complete(before, trial)
 
 

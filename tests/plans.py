@@ -113,7 +113,6 @@ globs = st.lists(st.sampled_from(["src", "src/*.py", "**", "a b", "[x]?"]), max_
 checks = st.builds(
     Check, commands, st.sampled_from(["", "sub dir"]), st.sampled_from([120, 5]), st.sampled_from([0, 2]), globs
 )
-useful_checks = checks.filter(lambda check: check.command not in ((), ("true",)))
 proofs = st.builds(Proof, st.sampled_from(Result), commands, st.sampled_from(["", "d1", "d2"]))
 earlier = st.lists(st.integers(0, 5), max_size=2).map(tuple)
 checked_tasks = st.builds(

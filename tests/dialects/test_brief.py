@@ -15,7 +15,7 @@ from tildone.log.session import Session
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.brief import carry_on
 from tildone.plan.dialects.brief.calls import OPS, interpret
-from tildone.plan.events import Actor, PlanChanged
+from tildone.plan.events import Actor
 from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
 from tildone.plan.ops import Append, Mark, Numbered, SetCheck, Write
 
@@ -283,18 +283,6 @@ def test_a_person_who_finishes_or_adds_a_task_starts_none() -> None:
 
 def statuses(session: Session) -> str:
     return "".join(task.status.value[0] for task in session.plan.tasks)
-
-
-def test_ten_tasks_take_eleven_calls() -> None:
-    """The model is told nothing that it knows: it wrote the list."""
-    session = session_on(dialect=BRIEF)
-
-    replies = [session.call("todo", {"add": [f"task {number}" for number in range(1, 11)], "start": 1}).text]
-    replies += [session.call("todo", {"done": number}).text for number in range(1, 11)]
-
-    assert replies == ["1-10", *["ok"] * 9, "ok, all done"]
-    started = [event.fact.plan for event in session.store.history("s") if isinstance(event.fact, PlanChanged)]
-    assert all(sum(task.status is Status.IN_PROGRESS for task in plan.tasks) == 1 for plan in started[1:])
 
 
 @pytest.mark.parametrize(

@@ -66,37 +66,13 @@ def test_the_schema_equals_the_documented_one() -> None:
     )
 
 
-def test_a_list_replaces_the_previous_one() -> None:
-    """The order is preserved, texts are stripped, and statuses are translated. The limits are inclusive."""
-    session = session_on(dialect=DECLARED)
-    session.call("TodoWrite", call(item("old"), item("older")))
-
-    reply = session.call(
-        "TodoWrite", call(item(" a\t", "completed"), item("b", "cancelled"), item("c", "in_progress"), item("c"))
-    )
-
-    assert not reply.is_error
-    assert without_numbers(session.plan) == flat(
-        Task("a", COMPLETED), Task("b", ABANDONED), Task("c", IN_PROGRESS), Task("c")
-    )
-
-    session = session_on(dialect=DECLARED)
-    session.call("TodoWrite", call(item()))
-
-    session.call("TodoWrite", call())
-
-    assert without_numbers(session.plan) == Plan()
-
+def test_the_length_of_a_text_is_that_of_its_characters_without_spaces_around_it() -> None:
     session = session_on(dialect=DECLARED)
 
     reply = session.call("TodoWrite", call(item(f"  {'😀' * 60}\n")))
 
     assert not reply.is_error
     assert session.plan == plan_of("😀" * 60)
-
-    session = session_on(dialect=DECLARED)
-
-    assert not session.call("TodoWrite", call(*[item()] * 10)).is_error
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plans, session_on
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans, session_on
 from tildone.base.schema import SchemaProblem, schema_problems
 from tildone.log.session import Session
 from tildone.plan import codec
@@ -167,13 +167,6 @@ def write(session: Session, *ops: dict[str, Any]) -> str:
 
 def test_tasks_and_phases_can_be_named_as_they_are_displayed() -> None:
     """A line break is displayed as ⏎, so models write ⏎. An exact name takes precedence."""
-    session = started(Auth=["wire\nit"])
-
-    answer = write(session, {"op": "done", "task": "wire⏎it"})
-
-    assert "✓ wire⏎it" in answer
-    assert session.plan.tasks == (Task("wire\nit", COMPLETED, number=1),)
-
     session = started(Auth=["a\nb", "a⏎b"])
 
     write(session, {"op": "drop", "task": "a⏎b"})
@@ -192,12 +185,6 @@ def test_tasks_and_phases_can_be_named_as_they_are_displayed() -> None:
     write(session, {"op": "drop", "phase": "A⏎B"})
 
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
-
-    session = started(Auth=["wire", "test"])
-
-    write(session, {"op": "start", "task": "test"})
-
-    assert [task.status for task in session.plan.tasks] == [PENDING, IN_PROGRESS]
 
 
 @given(st.lists(st.lists(entries, min_size=1, max_size=4), max_size=4))
@@ -281,23 +268,6 @@ def test_the_reminder_lists_open_tasks_and_no_turn_starts_with_a_context() -> No
 
     with pytest.raises(AssertionError):
         sentence(NoTasks())
-
-
-def test_each_hint_is_given_once() -> None:
-    """It follows the first fault that needs it."""
-    faults = (
-        TaskMissing("ghost", empty=False),
-        TaskMissing("task-7", empty=False),
-        TaskMissing("task-8", empty=False),
-        TaskMissing("task-9", empty=True),
-        TaskMissing("ghost", empty=True),
-    )
-
-    assert errors(faults) == (
-        'Errors: Task "ghost" not found; Task "task-7" not found (name a task by its text); '
-        'Task "task-8" not found; Task "task-9" not found (the list is empty: init it first); '
-        'Task "ghost" not found'
-    )
 
 
 def test_texts_in_faults_are_on_one_line() -> None:

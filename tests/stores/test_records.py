@@ -55,7 +55,6 @@ def answers(name: str, text: str, at: int = NOW) -> Act:
 DAY_AGO = replace(WORKING, agent="day ago", beat=NOW - PRESENCE_LIFETIME_MS)
 LATER = NOW + ANSWERED_LIFETIME_MS
 SUMMARY = KeptSummary("a", "1/1")
-OF_S = replace(WORKING, agent="of s", session="s")
 STEPS: dict[str, Act] = {
     "a sign of life": lambda store: store.records.beat(Presence("codex:1", "other", beat=NOW)),
     "of another agent": lambda store: store.records.beat(WORKING),

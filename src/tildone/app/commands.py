@@ -20,7 +20,7 @@ from tildone.plan.text.proofs import check_text
 from tildone.plan.text.safe import single_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tildone.plan.model import Check
 

@@ -149,10 +149,6 @@ def export(plan: Plan, path: str, begin: str = BEGIN, *, unnamed: str = FIRST_PH
     return Answer(request=WriteFile(path or FILE, lossless_checklist(plan, all_headings=bool(unnamed))))
 
 
-def import_(path: str) -> Answer:
-    return Answer(request=ReadFile(path or FILE))
-
-
 def edit(plan: Plan) -> Answer:
     return Answer(request=OpenEditor(draft(plan)))
 
@@ -241,7 +237,7 @@ def command(text: str, plan: Plan) -> Answer:
         case "export":
             return export(plan, rest)
         case "import":
-            return import_(rest)
+            return Answer(request=ReadFile(rest or FILE))
         case "help" | "?":
             return Answer(status(HELP))
         case _:

@@ -16,6 +16,7 @@ from tildone.base import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownE
 from tildone.log.store import Store
 from tildone.plan import codec
 from tildone.plan.events import Event, PlanChanged, SessionHead, SessionInfo
+from tildone.plan.history.refs import is_event
 
 CopyProgress = Callable[[str, int, int], None]
 
@@ -130,7 +131,7 @@ def preview_copy(source: Store, target: Store, only: str | None = None) -> Itera
             head, events = _snapshot(source, info.name)
             for event in events:
                 count += 1
-                new += not _has(target, info.name, event.id)
+                new += not is_event(target, info.name, event.id)
         except _SourceDamaged as error:
             raise error.reason from None
         yield CopyPreview(info.name, count, new, target.session_head(info.name), head)
@@ -277,11 +278,3 @@ def _digest(events: Iterable[Event], head: SessionHead) -> str:
         total.update(f"{codec.encode(event)}\n".encode())
     total.update(codec.dump([head.head, head.redo]).encode())
     return total.hexdigest()
-
-
-def _has(store: Store, session: str, event_id: str) -> bool:
-    try:
-        store.history(session, event_id)
-    except UnknownEvent:
-        return False
-    return True

@@ -22,7 +22,7 @@ from tildone.base.json import dump, parse
 from tildone.plan.model import Plan, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, TypeVar
 
     from tildone.plan.runs import RunFact
@@ -325,13 +325,15 @@ def by_id(events: Iterable[Event]) -> dict[str, Event]:
     return {event.id: event for event in events}
 
 
-def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
-    path = []
+def ancestors(events: Mapping[str, Event], head: str | None) -> Iterator[Event]:
+    """Yield an event and its ancestors, newest first."""
     while head is not None:
-        event = events[head]
-        path.append(event)
-        head = event.parent
-    return path[::-1]
+        yield events[head]
+        head = events[head].parent
+
+
+def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
+    return list(ancestors(events, head))[::-1]
 
 
 def leaves(events: Iterable[Event]) -> list[str]:

@@ -10,7 +10,7 @@ from tildone.log.kept import Finding, KeptSummary, counts_of, with_seen
 from tildone.log.needs import Need, answered, open_needs, without_old
 from tildone.log.presence import Presence, with_presence
 from tildone.plan import claims as claiming
-from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo, leaves
+from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo, ancestors, leaves
 from tildone.stores.polling import Changes
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MemoryStore:
         newest = self.session_head(session).head if head is None else head
         if newest is not None and newest not in events:
             raise UnknownEvent(newest)
-        return _ancestors(events, newest)
+        return ancestors(events, newest)
 
     def events(self, session: str) -> Iterator[Event]:
         return iter(tuple(self._events.get(session, {}).values()))
@@ -291,12 +291,6 @@ class MemoryRecords(ClaimsOfSessions):
 
 def _now() -> int:
     return time_ns() // 1_000_000
-
-
-def _ancestors(events: dict[str, Event], at: str | None) -> Iterator[Event]:
-    while at is not None:
-        yield events[at]
-        at = events[at].parent
 
 
 def _info(name: str, events: dict[str, Event]) -> SessionInfo:

@@ -295,10 +295,6 @@ def error_line(request: RequestId | None, code: int, message: str, data: object 
     return _encoded({"jsonrpc": "2.0", "id": request, "error": error})
 
 
-def request_line(request: RequestId, method: str, params: Mapping[str, Any]) -> bytes:
-    return _encoded({"jsonrpc": "2.0", "id": request, "method": method, "params": params})
-
-
 def notification_line(method: str, params: Mapping[str, Any]) -> bytes:
     return _encoded({"jsonrpc": "2.0", "method": method, "params": params})
 
@@ -338,7 +334,7 @@ class ClientRequests:
         name, waiting = f"tildone-{next(self._numbers)}", _Waiting()
         self._waiting[name] = waiting
         try:
-            self._send(request_line(name, method, params), call)
+            self._send(_encoded({"jsonrpc": "2.0", "id": name, "method": method, "params": params}), call)
             if not waiting.answered.wait(ANSWER_SECONDS) or waiting.result is None:
                 self._send(notification_line("notifications/cancelled", {"requestId": name}), call)
             return waiting.result

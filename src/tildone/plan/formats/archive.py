@@ -10,7 +10,7 @@ from typing import Any
 
 from tildone.base import value
 from tildone.plan import codec
-from tildone.plan.events import Event, PlanChanged, SessionHead, branch, by_id
+from tildone.plan.events import Event, PlanChanged, SessionHead, ancestors, by_id
 
 FORMAT = "tildone session"
 VERSION = 1
@@ -65,7 +65,7 @@ def read(text: str) -> Archive:
 
 
 def _plan_at(events: Iterable[Event], head: str | None) -> list[Any]:
-    for event in reversed(branch(by_id(events), head)):
+    for event in ancestors(by_id(events), head):
         if isinstance(event.fact, PlanChanged):
             stored: list[Any] = codec.parse_strictly(codec.encode(event))["plan"]
             return stored

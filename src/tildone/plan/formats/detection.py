@@ -10,7 +10,7 @@ import re
 
 from tildone.base import value
 from tildone.plan import codec
-from tildone.plan.events import Event, SessionHead, branch, by_id, latest_state
+from tildone.plan.events import Event, SessionHead, ancestors, by_id, latest_state
 from tildone.plan.formats import ConversionWarning, archive, claude_tasks, markdown_reader, todotxt
 from tildone.plan.model import Plan
 
@@ -44,7 +44,7 @@ class HistoryFile:
 
     @property
     def plan(self) -> Plan:
-        return latest_state(reversed(branch(by_id(self.events), self.session_head.head))).plan
+        return latest_state(ancestors(by_id(self.events), self.session_head.head)).plan
 
 
 ImportFile = PlanFile | HistoryFile

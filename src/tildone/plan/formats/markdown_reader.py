@@ -68,10 +68,6 @@ def indentation(line: str) -> int:
     return len(expanded) - len(expanded.lstrip(" "))
 
 
-def dedented(line: str, columns: int) -> str:
-    return line.expandtabs(TAB_COLUMNS)[columns:].rstrip(JS_WHITESPACE)
-
-
 STATUSES = {status.checkbox: status for status in Status} | {
     "": Status.PENDING,
     "X": Status.COMPLETED,
@@ -430,7 +426,7 @@ class _MarkdownParser:
         """Add the line to the notes of the task that it belongs to; False if there is none."""
         owner = self._owner(line)
         if owner:
-            self._append_to_notes(owner[0], dedented(line, owner[1]))
+            self._append_to_notes(owner[0], line.expandtabs(TAB_COLUMNS)[owner[1] :].rstrip(JS_WHITESPACE))
         return bool(owner)
 
     def _append_to_notes(self, task: _FoundTask, line: str) -> None:

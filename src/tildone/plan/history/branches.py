@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tildone.base import value
-from tildone.plan.events import Event, PlanChanged, by_id, labels, leaves
+from tildone.plan.events import Event, PlanChanged, ancestors, by_id, labels, leaves
 from tildone.plan.history.authors import who
 from tildone.plan.history.changes import change_sentences, changes
 from tildone.plan.history.refs import ROOT, short_ids
@@ -40,11 +40,11 @@ def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
     """Return the current branch, then the others, newest first. Only changes of the plan make a branch."""
     known = by_id(events)
     names = labels(known.values())
-    on_current = {event.id for event in _ancestors(known, head)}
+    on_current = {event.id for event in ancestors(known, head)}
     current = _newest_change(known, head)
     found = [Branch(current, progress(_plan(current)), *_nearest_label(known, head, None, names), current=True)]
     for tip in _tips(known, on_current):
-        fork_point = next((event.id for event in _ancestors(known, tip.id) if event.id in on_current), None)
+        fork_point = next((event.id for event in ancestors(known, tip.id) if event.id in on_current), None)
         shared = _newest_change(known, fork_point)
         sentences = change_sentences(changes(_plan(shared), _plan(tip)))
         name = _nearest_label(known, tip.id, fork_point, names)
@@ -104,7 +104,7 @@ def _nearest_label(
 ) -> tuple[str | None, int]:
     """The nearest label among the ancestors, and the number of changes since."""
     since = 0
-    for event in _ancestors(known, head):
+    for event in ancestors(known, head):
         if event.id == until:
             break
         if event.id in names:
@@ -114,15 +114,8 @@ def _nearest_label(
 
 
 def _newest_change(known: Known, head: str | None) -> Event | None:
-    return next((event for event in _ancestors(known, head) if isinstance(event.fact, PlanChanged)), None)
+    return next((event for event in ancestors(known, head) if isinstance(event.fact, PlanChanged)), None)
 
 
 def _plan(change: Event | None) -> Plan:
     return change.fact.plan if change and isinstance(change.fact, PlanChanged) else Plan()
-
-
-def _ancestors(known: Known, head: str | None) -> Iterator[Event]:
-    """The event and its ancestors, newest first."""
-    while head is not None:
-        yield known[head]
-        head = known[head].parent

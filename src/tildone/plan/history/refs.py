@@ -84,7 +84,7 @@ def _split_suffix(ref: str) -> tuple[str, int]:
 
 def _search(store: EventLog, session: str, ref: str) -> tuple[str, int]:
     base, changes = _split_suffix(ref)
-    if _is_id(store, session, base):
+    if is_event(store, session, base):
         return base, changes
     events = list(store.events(session))
     ids = [event.id for event in events]
@@ -103,7 +103,7 @@ def _search(store: EventLog, session: str, ref: str) -> tuple[str, int]:
     raise NotFound(f"{base!r} matches {len(matches)} events: {listed}{more}")
 
 
-def _is_id(store: EventLog, session: str, text: str) -> bool:
+def is_event(store: EventLog, session: str, text: str) -> bool:
     try:
         store.history(session, text)
     except UnknownEvent:

@@ -15,7 +15,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.dom import DOMNode
-from textual.geometry import Size
 from textual.message import Message
 
 from tildone.app.apply import Editor, Notice
@@ -281,7 +280,7 @@ class RunApp(App[None]):
     def on_mount(self) -> None:
         self._use_palette(self._theme_name)
         self.set_keymap({name: ",".join(key_names(keys)) for name, keys in self.backend.settings.keys})
-        self._lay_out(self.size)
+        self._lay_out()
         self.conversation.show()
         self.draw()
         self.draw_plan()
@@ -349,9 +348,7 @@ class RunApp(App[None]):
                     own = plan_colours(self._palette) if widget is self.plan.rows else self._palette
                     setattr(widget, attribute, own)
         self._use_palette(name)
-        self._lay_out(self.size)
-        self.draw_plan()
-        self.draw()
+        self._lay_out_anew()
 
     async def on_event(self, event: events.Event) -> None:
         """Note when a key came, and stop a countdown. Keys that come before the first frame are kept."""
@@ -372,8 +369,12 @@ class RunApp(App[None]):
             self.screen.set_focus(self.composer)
         await super().on_event(event)
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._lay_out(event.size)
+    def on_resize(self) -> None:
+        # Textual gives the application its new size after this.
+        self.call_later(self._lay_out_anew)
+
+    def _lay_out_anew(self) -> None:
+        self._lay_out()
         self.draw()
         self.draw_plan()
 
@@ -490,7 +491,8 @@ class RunApp(App[None]):
             self.composer.accept(self.composer.completions.candidate)
             self.composer.post_message(Composer.Typing())
         else:
-            self._go_round(1)
+            # A question that took the keys while Tab was pressed to give them to it keeps them.
+            self._go_round(0 if self.panel.took_keys_itself() else 1)
 
     def action_previous_pane(self) -> None:
         self._go_round(-1)
@@ -538,9 +540,9 @@ class RunApp(App[None]):
         self.register_theme(dataclasses.replace(palette.theme, name=f"tildone-{name}"))
         self.theme = f"tildone-{name}"
 
-    def _lay_out(self, size: Size) -> None:
+    def _lay_out(self) -> None:
         """Show what there is room for. Nothing is refused: in the smallest terminal, two rows are left."""
-        columns, rows = size.width, size.height
+        columns, rows = self.size
         is_wide, is_tiny = columns >= WIDE_COLUMNS, columns < TINY_COLUMNS or rows < TINY_ROWS
         plan, texts = self.plan, self.lines.texts
         wanted = is_wide if self._plan_wanted is None else self._plan_wanted
@@ -580,14 +582,14 @@ class RunApp(App[None]):
             self._hide_plan()
         else:
             self._plan_wanted = True
-            self._lay_out(self.size)
+            self._lay_out()
             self.call_after_refresh(self.plan.rows.focus)
         self.draw_plan()
         self.draw()
 
     def _hide_plan(self) -> None:
         self._plan_wanted = None if self._plan_is_over else False
-        self._lay_out(self.size)
+        self._lay_out()
         self.composer.focus()
 
     def _go_round(self, step: int) -> None:

@@ -261,7 +261,7 @@ class RunApp(App[None]):
         self._draws_later = False
         self._early: list[events.Key | events.Paste] | None = []
         self._last_key = self._last_interrupt = self._last_stop = self._quiet_before = 0.0
-        self._answered = ("", 0.0)
+        self._answered, self._text_left = ("", 0.0), ""
 
     def compose(self) -> ComposeResult:
         texts, asking = self.lines.texts, self.plan.asking
@@ -466,13 +466,13 @@ class RunApp(App[None]):
 
     def action_interrupt(self) -> None:
         """Copy a selection; else empty the editor; else as esc; twice, leave."""
-        again = monotonic() - self._last_interrupt < TWICE_SECONDS
-        self._last_interrupt = monotonic()
+        # What came back into the editor with the first key is not emptied by the second.
+        again = monotonic() - self._last_interrupt < TWICE_SECONDS and self.composer.text == self._text_left
         if self.conversation.view.selection.exists:
             self.conversation.view.copy_selection()
         elif self.composer.selected_text:
             self.conversation.view.copy(self.composer.unfolded(self.composer.selected_text))
-        elif self.composer.text:
+        elif self.composer.text and not again:
             self.composer.fill("")
         elif again and not self.conversation.is_working:
             self.leave(INTERRUPTED)
@@ -482,6 +482,7 @@ class RunApp(App[None]):
         else:
             self.action_escape()
             self.say(Notice(f"{prompt.first_key(self.keys, 'app.clear')} again leaves"))
+        self._last_interrupt, self._text_left = monotonic(), self.composer.text
 
     action_leave = leave
 

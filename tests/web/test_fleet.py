@@ -144,9 +144,7 @@ def test_the_question_of_a_run_is_answered_once(fleet: FleetStore, browser: Brow
     assert browser.post("/api/fleet/answer", body | {"run": "none"}).status == 404
 
 
-def test_what_needs_a_person_is_one_group_whether_or_not_a_worker_holds_it(
-    fleet: FleetStore, browser: Browser
-) -> None:
+def test_what_needs_a_person_is_one_group_whether_or_not_a_worker_holds_it(fleet: FleetStore, browser: Browser) -> None:
     before = browser.get("/api/fleet").json
     for run, waits in (("asks-nobody", True), ("asks-held", False)):
         fleet.add(run)

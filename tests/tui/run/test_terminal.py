@@ -226,6 +226,30 @@ def test_what_is_sent_early_is_delivered_and_what_waits_comes_back(
     assert [asked.messages[-1]["content"] for asked in server.requests] == ["Begin"]
 
 
+def test_a_letter_with_alt_is_not_typed_and_alt_enter_sends_later(
+    person: Person, server: ModelServer, tmux: Start
+) -> None:
+    """Terminals send Escape before the key."""
+    wait = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done")
+    server.script = (wait, {"text": "On its way."}, DONE)
+    screen = tmux("Go", "--model", CHAT, "--allow", "*")
+    until((person.folder / "begun").exists)
+    screen.send("afterwards")
+    screen.keys("M-Enter")
+    screen.until("❯ afterwards (waits)")
+    screen.send(PASTE.format("pasted\n" * 11))
+    screen.until("❯ [pasted: 11 lines]")
+    screen.keys("M-p")
+    screen.until("   pasted\n   pasted\n")
+    screen.keys("C-c")
+    screen.until("❯ Say what")
+    (person.folder / "go").touch()
+    screen.until("It is done.")
+
+    assert [asked.messages[-1]["role"] for asked in server.requests] == ["user", "tool", "user"]
+    assert server.requests[2].messages[-1]["content"] == "afterwards"
+
+
 @pytest.mark.slow
 def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Start) -> None:
     server.script = (DONE,)

@@ -344,6 +344,10 @@ def test_what_is_missing_is_named_with_a_way_on(path: Path, board: Start, visit:
         visitor.is_live()
         expect(page.locator(".bars")).to_have_count(0)
         assert findings(page, address) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    # However short a page is, its navigation is at the thumb.
+    assert page.locator(".bottom").evaluate("(bar) => bar.getBoundingClientRect().bottom") == 844
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_role("link", name="Search “small”").click()
     expect(page.locator(".grid h3")).to_have_text(["small"])
     page.go_back()

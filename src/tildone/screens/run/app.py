@@ -15,6 +15,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.message import Message
 
 from tildone.app.apply import Editor, Notice
@@ -43,6 +44,7 @@ from tildone.screens.run.questions import QUIET_SECONDS, AskedQuestion, Question
 from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanPane
 from tildone.screens.widgets import prompt
+from tildone.screens.widgets.bursts import marking_bursts
 from tildone.screens.widgets.keys import PALETTES, Palette
 from tildone.screens.widgets.rows import Lines, RowList
 
@@ -350,11 +352,17 @@ class RunApp(App[None]):
         self._use_palette(name)
         self._lay_out_anew()
 
+    def get_driver_class(self) -> type[Driver]:
+        return marking_bursts(super().get_driver_class())
+
     async def on_event(self, event: events.Event) -> None:
         """Note when a key came, and stop a countdown. Keys that come before the first frame are kept."""
         if self._early is not None and isinstance(event, events.Key | events.Paste):
             self._early.append(event)
             return
+        if isinstance(event, events.Key) and event.key.startswith("alt+") and event.key in self.screen.active_bindings:
+            # The letter that Textual adds would be typed.
+            event.character = None
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             key, at = self._answered
             if isinstance(event, events.Key) and event.key == key and event.time - at < SWALLOW_SECONDS:

@@ -240,7 +240,7 @@ def test_a_letter_with_alt_is_not_typed_and_alt_enter_sends_later(
     screen.send(PASTE.format("pasted\n" * 11))
     screen.until("❯ [pasted: 11 lines]")
     screen.keys("M-p")
-    screen.until("   pasted\n   pasted\n")
+    screen.until("❯ pasted\n   pasted\n")
     screen.keys("C-c")
     screen.until("❯ Say what")
     (person.folder / "go").touch()

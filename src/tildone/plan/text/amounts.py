@@ -66,7 +66,7 @@ def usage_text(worked: int | None = None, tokens: int | None = None, cost: float
     return SEPARATOR.join(parts)
 
 
-def _times(count: int) -> str:
+def _times(count: float) -> str:
     return "once" if count == 1 else f"{count} times"
 
 

@@ -256,7 +256,8 @@ class BoardFleet:
     ) -> tuple[list[RunView], str | None]:
         """Return runs of some groups, group by group, the newest state first, and where the next page begins.
 
-        Those that a worker holds while they wait for a person are added to those that wait. Raises ValueError if there is no such place.
+        Those that a worker holds while they wait for a person are among those that wait. Raises ValueError if there
+        is no such place.
         """
         if self.index is None:
             return [], None

@@ -569,6 +569,7 @@ class RunApp(App[None]):
         self.composer.styles.max_height = 1 if is_tiny else 3 if columns < NARROW_COLUMNS else 5 if not is_wide else 8
         texts["rule"].show(lambda width: [(Span("─" * width, Role.DIM),)])
         self._sign.show(lambda _: [(Span(" ❯ ", Role.ACCENT, bold=True),)])
+        plan.asking.need_panel.fit()
         if self.panel.question is not None:
             self.panel.fit()
 

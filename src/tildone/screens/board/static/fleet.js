@@ -201,7 +201,10 @@ export function page({ main, query, watch, readonly }) {
         el(
           "li.nothing",
           group
-            ? [el("p", `No run ${group === "waiting" ? RUNS[group] : `is ${RUNS[group]}`}. `), el("a.btn", { href: address("") }, "Show all")]
+            ? [
+              el("p", `No run ${group === "waiting" ? RUNS[group] : `is ${RUNS[group]}`}. `),
+              el("a.btn", { href: address("") }, "Show all"),
+            ]
             : [el("p", el("b", "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")],
         ),
       );
@@ -397,7 +400,9 @@ function workerRow(row, { readonly, drain }) {
 
 // One square for each slot: in use, with a question, free; those of a lost worker are dashed.
 function slots(row) {
-  const label = `${row.held} of ${row.slots} in use${row.waiting ? `, ${row.waiting} ${row.waiting === 1 ? RUNS.waiting : "need you"}` : ""}`;
+  const label = `${row.held} of ${row.slots} in use${
+    row.waiting ? `, ${row.waiting} ${row.waiting === 1 ? RUNS.waiting : "need you"}` : ""
+  }`;
   const used = (index) => (index >= row.held - row.waiting ? "waits" : "used");
   const kind = (index) => (index >= row.held ? "" : row.state === "lost" ? "lost" : used(index));
   const count = Math.min(MAX_SLOTS, Math.max(row.slots, row.held));

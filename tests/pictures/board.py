@@ -20,7 +20,7 @@ FONTS = {"Inter": "fonts-inter", "JetBrains Mono": "fonts-jetbrains-mono"}
 
 THEMES = ("light", "dark")
 DESKTOP, PHONE = (1280, 800), (390, 844)
-VARYING = re.compile(r"[\d.]+ (s|min|h|minutes?)\b( ago)?|~?\d+:\d\d(:\d\d)?|just now|now")
+VARYING = re.compile(r"[\d.]+(ms| (s|min|h|minutes?))\b( ago)?|~?\d+:\d\d(:\d\d)?|just now|now")
 
 DRAWN_TEXT = """() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -396,7 +396,8 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
         clock.now += 1
         await pilot.press("y")
         assert answer_of(plans) == ""
-        await sees(pilot, "pagedown pagedown pagedown", "step 29", "y once")
+        await pilot.resize_terminal(80, 50)
+        await sees(pilot, "pagedown", "step 29", "y once")
         clock.now += 1
         await sees(pilot, "y", lambda: answer_of(plans) == "once")
 

@@ -67,7 +67,8 @@ class FleetStore:
     def long_ago(self, milliseconds: int, act: Callable[[RunLeases], T]) -> T:
         """Let a worker do something as if some time had passed since. Only a SQLite store allows it."""
         at = moment()
-        then = Moment(at.clock - milliseconds, at.now - milliseconds, at.boot)
+        # The clock counts from the start of the machine, which may have been less long ago.
+        then = Moment(max(0, at.clock - milliseconds), at.now - milliseconds, at.boot)
         machine = Machine(lambda: then, "elsewhere", lambda _pid: True)
         with closing(store_at(self.address)) as store:
             assert isinstance(store, SqliteStore)

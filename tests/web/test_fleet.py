@@ -144,6 +144,25 @@ def test_the_question_of_a_run_is_answered_once(fleet: FleetStore, browser: Brow
     assert browser.post("/api/fleet/answer", body | {"run": "none"}).status == 404
 
 
+def test_what_needs_a_person_is_one_group_whether_or_not_a_worker_holds_it(fleet: FleetStore, browser: Browser) -> None:
+    before = browser.get("/api/fleet").json
+    for run, waits in (("asks-nobody", True), ("asks-held", False)):
+        fleet.add(run)
+        fleet.ask(fleet.take(run), "question", "Which?", waits=waits)
+
+    assert {run_of(browser, "asks-nobody")["group"], run_of(browser, "asks-held")["group"]} == {"waiting"}
+    for group, is_there in (("waiting", True), ("running", False)):
+        rows = browser.get(f"/api/fleet/runs?state={group}&limit=200").json["runs"]
+        assert {row["run"] for row in rows} & {"asks-nobody", "asks-held"} == (
+            {"asks-nobody", "asks-held"} if is_there else set()
+        )
+    after = browser.get("/api/fleet").json
+    assert after["counts"]["waiting"] == before["counts"]["waiting"] + 2
+    assert after["numbers"]["running"] == before["numbers"]["running"]
+    [first] = browser.get("/api/fleet/runs?state=waiting&limit=1").json["runs"][:1]
+    assert first["run"] == "asks-held"
+
+
 def test_a_command_is_allowed_or_denied(fleet: FleetStore, browser: Browser) -> None:
     for answer in ("yes", "no", "no: use the test database"):
         run = f"deploying-{len(answer)}"
@@ -253,7 +272,7 @@ def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(tmp_path: 
     data = board.snapshot(rows, board.waiting(rows))
     found, after = list[str](), ""
     while True:
-        views, last = board.page([*RunGroup], after, 7)
+        views, last = board.page([*RunGroup], after, 7, rows)
         found += [str(row["title"]) for row in board.data(views, rows, now())]
         if last is None:
             break

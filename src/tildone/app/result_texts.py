@@ -19,7 +19,7 @@ from tildone.plan.runs import CommandRefused, LeaseState
 from tildone.plan.text.amounts import SEPARATOR, format_count, format_duration, usage_text
 from tildone.plan.text.proofs import check_text, proof_words
 from tildone.plan.text.safe import clipped, printable, printable_lines, safe_text, single_line
-from tildone.plan.text.state import counted
+from tildone.plan.text.state import counted, run_word
 from tildone.plan.text.styles import Line, Role, Span, clip_text
 
 MAX_TITLE, MAX_WHY, MAX_TASKS = 72, 6, 200
@@ -168,13 +168,19 @@ def _named(result: RunResult) -> str:
     return f"{printable(result.run)}{again}"
 
 
+def word_of(result: RunResult) -> str:
+    """Return the state of a run in a word; empty if its group says the same."""
+    word = run_word(result.state)
+    return "" if word == GROUP_WORDS.get(result.group) else word
+
+
 def result_lines(groups: Mapping[str, Sequence[RunResult]], columns: int) -> Iterator[Line]:
     """Yield the results for a terminal: what needs a person with what to type, the others on two lines each."""
     for group in (each for each in GROUPS if groups[each]):
         sign, role = _SIGNS[group]
         yield (Span(f"{GROUP_WORDS[group].capitalize()} ({len(groups[group]):,})", bold=True),)
         for result in groups[group]:
-            state = f"  {result.state}" if result.state != GROUP_WORDS[group] else ""
+            state = f"  {word}" if (word := word_of(result)) else ""
             head = clip_text(titled(result), max(1, columns - len(sign) - len(state) - 1))
             yield (Span(f"{sign} ", role), Span(head), Span(state, role))
             yield (Span(clip_text(f"  {_named(result)}{SEPARATOR}{facts_of(result)}", columns), Role.DIM),)
@@ -191,7 +197,8 @@ def results_markdown(groups: Mapping[str, Sequence[RunResult]], title: str) -> s
     for group in (each for each in GROUPS if groups[each]):
         lines += [f"## {GROUP_WORDS[group].capitalize()}", ""]
         for result in groups[group]:
-            lines += [f"- **{_plain(titled(result))}** ({_plain(_named(result))}): {result.state}, {facts_of(result)}"]
+            facts = ", ".join(filter(None, (word_of(result), facts_of(result))))
+            lines += [f"- **{_plain(titled(result))}** ({_plain(_named(result))}): {facts}"]
             lines += [f"  - {_plain(reason)}" for reason in reasons(result)]
             lines += [f"  - {name}: {_code(command)}" for name, command in actions_of(result).items()]
         lines += [""]
@@ -235,7 +242,7 @@ def run_report(result: RunResult, events: Sequence[Event], head: str | None) -> 
     lines = [f"# {_plain(titled(result))}", "", f"- Run: {_code(lease.run)}", f"- Queued: {timestamp(lease.made)}"]
     for each in result.leases:
         name = f"Hand {each.hand + 1}" if len(result.leases) > 1 else "State"
-        lines.append(f"- {name}: {each.state.value}, since {timestamp(each.since)}")
+        lines.append(f"- {name}: {run_word(each.state.value)}, since {timestamp(each.since)}")
     lines.append(f"- Result: {facts_of(result)}")
     branch = f"{branch_of(lease.run)} at {end.commit}" if end and end.commit else ""
     named = (

@@ -97,6 +97,18 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Tal
         assert screen.draft == "draft"
 
 
+async def test_tab_stays_with_a_question_that_has_just_taken_the_keys(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line below it says that Tab answers, until it takes them by itself."""
+    async with talk(ModelServer(MAKE, DONE), "Go") as screen:
+        await screen.asked()
+        monkeypatch.setattr(questions, "QUIET_SECONDS", 600.0)
+        await screen.sees("tab", lambda: screen.app.panel.has_keys, ARMED)
+        monkeypatch.setattr(questions, "QUIET_SECONDS", 0.0)
+        await screen.sees("tab", lambda: screen.talk.view.has_focus)
+
+
 async def test_a_paste_and_words_go_to_the_editor(folder: Path, talk: Talk) -> None:
     """So does a key that was pressed just before the question took the keys. It takes them again after a while."""
     async with talk(ModelServer(MAKE, MORE, DONE), "Go") as screen:

@@ -20,6 +20,7 @@ from tildone.run.events import ToolExecutionEnd, ToolExecutionStart
 from tildone.run.extension import BeforeSettle
 from tildone.run.kit.components import Component, RenderContext, Text
 from tildone.run.kit.definition import text_result
+from tildone.screens.run import app
 from tildone.screens.run.conversation import ConversationFeed, HostParts
 from tildone.screens.transcript.widget import TranscriptPane
 
@@ -62,6 +63,24 @@ async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
     steered, last = (str(request.messages[-1]) for request in screen.server.requests[1:])
     assert ("before" in steered, "after" in last) == (True, True)
     assert "after" not in str(screen.server.requests[1].messages)
+
+
+async def test_the_second_key_to_leave_keeps_what_the_first_brought_back(
+    talk: Talk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "TWICE_SECONDS", 600.0)
+    busy = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done")
+    async with talk(ModelServer(busy, DONE), "Go", "--allow", "*") as screen:
+        await screen.until((folder / "begun").exists)
+        await screen.enters("one", "❯ one (waits)")
+        await screen.sees("ctrl+c", "ctrl+c again leaves", lambda: screen.draft == "one")
+        await screen.sees("ctrl+c", "Leave all the same?")
+        await screen.press("n")
+        await screen.hides("Leave all the same?")
+        assert screen.draft == "one"
+        await screen.type(" more")
+        await screen.sees("ctrl+c", lambda: screen.draft == "")
+        (folder / "go").touch()
 
 
 async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: Talk) -> None:

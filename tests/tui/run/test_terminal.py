@@ -185,6 +185,10 @@ def test_a_dangerous_command_says_which_key_allows_it(person: Person, server: Mo
     server.script = (call("bash", command="rm -rf build"), DONE)
     screen = tmux("Go", "--model", CHAT)
     screen.until("Careful: it deletes files.", " Y a n answer  esc editor")
+    screen.tmux("resize-window -x 30 -y 9")
+    screen.until("█    Y once\n")
+    screen.tmux("resize-window -x 80 -y 24")
+    screen.until("Careful: it deletes files.", " Y a n answer  esc editor")
     screen.send("y")
     screen.until(" Y allows, n refuses", " Y a n answer  esc editor", "❯ Say what")
     screen.send("hey Y are you sure")
@@ -220,6 +224,30 @@ def test_what_is_sent_early_is_delivered_and_what_waits_comes_back(
 
     assert "(waits)" not in screen.screen
     assert [asked.messages[-1]["content"] for asked in server.requests] == ["Begin"]
+
+
+def test_a_letter_with_alt_is_not_typed_and_alt_enter_sends_later(
+    person: Person, server: ModelServer, tmux: Start
+) -> None:
+    """Terminals send Escape before the key."""
+    wait = call("bash", command="touch begun; until [ -e go ]; do sleep 0.05; done")
+    server.script = (wait, {"text": "On its way."}, DONE)
+    screen = tmux("Go", "--model", CHAT, "--allow", "*")
+    until((person.folder / "begun").exists)
+    screen.send("afterwards")
+    screen.keys("M-Enter")
+    screen.until("❯ afterwards (waits)")
+    screen.send(PASTE.format("pasted\n" * 11))
+    screen.until("❯ [pasted: 11 lines]")
+    screen.keys("M-p")
+    screen.until("❯ pasted\n   pasted\n")
+    screen.keys("C-c")
+    screen.until("❯ Say what")
+    (person.folder / "go").touch()
+    screen.until("It is done.")
+
+    assert [asked.messages[-1]["role"] for asked in server.requests] == ["user", "tool", "user"]
+    assert server.requests[2].messages[-1]["content"] == "afterwards"
 
 
 @pytest.mark.slow

@@ -232,6 +232,20 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(fleet: FleetStore,
     assert found == []
 
 
+def test_the_runs_that_need_a_person_are_those_that_say_so(fleet: FleetStore, see: See) -> None:
+    """One of them is held by a worker, the other one by nobody."""
+    fill_fleet(fleet.address)
+    page = see(path="/fleet?state=waiting").page
+
+    expect(page.locator(".chips [aria-current]")).to_have_text("Needs you2")
+    expect(page.locator(".runs .fleet-row .pill")).to_have_text(["Needs you", "Needs you"])
+    expect(page.locator(".tiles")).to_contain_text("4working3need you")
+    page.locator(".chips a", has_text="Working").click()
+    expect(page.locator(".runs .fleet-row .pill")).to_have_text(["Working"] * 4)
+    page.go_back()
+    expect(page.locator(".runs .fleet-row")).to_have_count(2)
+
+
 def test_the_fleet_from_the_keyboard(fleet: FleetStore, see: See) -> None:
     fill_fleet(fleet.address)
     visitor = see(path="/")

@@ -244,6 +244,35 @@ def test_after_a_restart_the_page_comes_back_with_the_truth_and_the_draft(opened
     assert opened.plan.texts() == ["first", "second as typed"]
 
 
+def test_a_page_of_another_version_offers_to_be_reloaded(opened: Visitor, board: Start) -> None:
+    """What was typed is kept."""
+    page = opened.page
+    again = page.get_by_role("button", name="Reload: the board has another version than this page")
+    opened.sign("second").press("e")
+    page.keyboard.type(" as typed")
+    expect(again).to_be_hidden()
+
+    def of_another_version(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={**answer.headers, "x-tildone-version": "another"})
+
+    page.route("**/api/needs", of_another_version)
+    opened.board.stop()
+    expect(page.locator(".live.off")).to_be_visible()
+    board(opened.board.store, port=opened.board.port)
+
+    expect(again).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Reload it.")
+    assert findings(page, "another version") == []
+    page.set_viewport_size({"width": 320, "height": 700})
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    page.unroute("**/api/needs")
+    again.click()
+
+    expect(again).to_be_hidden()
+    expect(page.get_by_role("button", name="draft kept")).to_be_visible()
+
+
 def test_while_the_board_is_away_an_edit_keeps_its_draft(opened: Visitor) -> None:
     opened.sign("second").press("e")
     opened.page.keyboard.type(" as typed")
@@ -344,6 +373,10 @@ def test_what_is_missing_is_named_with_a_way_on(path: Path, board: Start, visit:
         visitor.is_live()
         expect(page.locator(".bars")).to_have_count(0)
         assert findings(page, address) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    # However short a page is, its navigation is at the thumb.
+    assert page.locator(".bottom").evaluate("(bar) => bar.getBoundingClientRect().bottom") == 844
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_role("link", name="Search “small”").click()
     expect(page.locator(".grid h3")).to_have_text(["small"])
     page.go_back()

@@ -59,11 +59,15 @@ SEPARATOR = " · "
 
 def usage_text(worked: int | None = None, tokens: int | None = None, cost: float | None = None, nudges: int = 0) -> str:
     """Return the nudges, the time in milliseconds, the tokens and the cost in dollars, as far as they are known."""
-    parts = [format_count(nudges, "nudge")] if nudges else []
+    parts = [f"told to go on {_times(nudges)}"] if nudges else []
     parts += [] if worked is None else [about(worked)]
     parts += [token_count(tokens)] if tokens else []
     parts += [dollars(cost)] if cost else []
     return SEPARATOR.join(parts)
+
+
+def _times(count: float) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def about(milliseconds: int) -> str:
@@ -165,4 +169,4 @@ _BOUNDS = {
 def describe_bound(bound: Bound, limit: float) -> str:
     """Return a bound that ended automatic continuation as a sentence without a capital letter or a full stop."""
     amounts = {"dollars": dollars(limit), "tokens": token_count(int(limit))}
-    return _BOUNDS[bound].format(limit=limit, times="once" if limit == 1 else f"{limit} times", **amounts)
+    return _BOUNDS[bound].format(limit=limit, times=_times(limit), **amounts)

@@ -201,7 +201,7 @@ class BoardApp:
             known = request.headers.get("if-none-match", "")
             visit = self._visit(request, visitor, {}, known)
             answer = await run_in_threadpool(self._fresh, handler, visit)
-            headers = {"X-Tildone-Seq": position} | dict(answer.headers)
+            headers = {"X-Tildone-Seq": position, "X-Tildone-Version": self._assets.version} | dict(answer.headers)
             if answer.body is None:
                 return Response(None, 304, headers)
             encoded = await run_in_threadpool(json_bytes, answer.body)

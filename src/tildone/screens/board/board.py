@@ -110,13 +110,14 @@ class RunRows:
         """Return a hand of a run as data; `was` is what a run has been whose plan was run again."""
         lease, work = view.lease, view.lease.work
         row = self.row(lease.session)
-        state = SessionWord.NEEDS_YOU.value if _asks(lease, row) else state_of(view, now)
+        asks = _asks(lease, row)
+        state = SessionWord.NEEDS_YOU.value if asks else state_of(view, now)
         return {
             "hand": lease.hand + 1,
             **fields(lease, "run", "since", "made", "epoch", "attempt", "fails", "losses"),
             **fields(work, "agent", "model", "repo"),
             "name": hand_name(lease),
-            "group": group_of(lease).value,
+            "group": (RunGroup.WAITING if asks else group_of(lease)).value,
             "state": state,
             "word": run_word(state),
             "key": self.key(lease.session) if row else None,
@@ -233,7 +234,11 @@ class BoardFleet:
             return {}
         lists = self.index.lists
         since = lists.now() - DAY_MS
-        counts = lists.counts(MAX_COUNTED)
+        counts, asking = lists.counts(MAX_COUNTED), len(self._asking(rows))
+        counts |= {
+            RunGroup.RUNNING: max(0, counts[RunGroup.RUNNING] - asking),
+            RunGroup.WAITING: counts[RunGroup.WAITING] + asking,
+        }
         spent = (row.spent for name in lists.recent_sessions(since) if (row := rows.row(name)))
         return {
             "numbers": {
@@ -246,10 +251,13 @@ class BoardFleet:
             "counts": {group.value: count for group, count in counts.items()},
         }
 
-    def page(self, groups: Sequence[RunGroup], after: str, limit: int) -> tuple[list[RunView], str | None]:
+    def page(
+        self, groups: Sequence[RunGroup], after: str, limit: int, rows: RunRows
+    ) -> tuple[list[RunView], str | None]:
         """Return runs of some groups, group by group, the newest state first, and where the next page begins.
 
-        Raises ValueError if there is no such place.
+        Those that a worker holds while they wait for a person are among those that wait. Raises ValueError if there
+        is no such place.
         """
         if self.index is None:
             return [], None
@@ -260,11 +268,20 @@ class BoardFleet:
             missing = limit + 1 - len(found)
             found += [(group, view) for view in self.index.lists.page(group, place, missing)] if missing else []
             place = FIRST
+        asking = {(view.lease.run, view.lease.hand): view for view in self._asking(rows)}
+        views = [view for _, view in found[:limit] if (view.lease.run, view.lease.hand) not in asking]
+        if RunGroup.WAITING in groups and not after:
+            views = [*asking.values(), *views]
         if len(found) <= limit:
-            return [view for _, view in found], None
+            return views, None
         last, view = found[limit - 1]
         lease = view.lease
-        return [view for _, view in found[:limit]], f"{last.value}:{lease.since}:{lease.hand}:{lease.run}"
+        return views, f"{last.value}:{lease.since}:{lease.hand}:{lease.run}"
+
+    def _asking(self, rows: RunRows) -> list[RunView]:
+        """Return the hands that a worker holds, and that wait for a person."""
+        held = self.index.holding if self.index else []
+        return [view for view in held if _asks(view.lease, rows.row(view.lease.session))]
 
     def data(self, views: Sequence[RunView], rows: RunRows, at: int) -> list[Data]:
         """Return hands of runs as data. Only of those that have ended, and whose plan was run again, logs are read."""

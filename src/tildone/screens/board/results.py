@@ -2,7 +2,7 @@
 
 import os
 
-from tildone.app.result_texts import counts_text, facts_of, reasons, result_data
+from tildone.app.result_texts import counts_text, facts_of, reasons, result_data, word_of
 from tildone.app.run_results import GROUPS
 from tildone.app.runs import fleet_home
 from tildone.app.transcripts import agent_items, entry_text, newest_output
@@ -32,7 +32,12 @@ def results(visit: Visit) -> ApiAnswer:
     found: dict[str, object] = {
         group: [
             result_data(each)
-            | {"key": board.keys.key(each.leases[0].session), "facts": facts_of(each), "reasons": reasons(each)}
+            | {
+                "key": board.keys.key(each.leases[0].session),
+                "word": word_of(each),
+                "facts": facts_of(each),
+                "reasons": reasons(each),
+            }
             for each in members
         ]
         for group, members in groups.items()

@@ -156,12 +156,12 @@ def runs(visit: Visit) -> ApiAnswer:
         raise Problem(400, f"There is no state {unknown[0][:40]!r}.", f"The states are: {', '.join(known)}.")
     groups = [known[word] for word in words] or list(RunGroup)
     limit = visit.number("limit", DEFAULT_RUNS, MAX_RUNS) or 1
+    board, rows = visit.board, visit.board.run_rows()
     try:
-        views, after = visit.board.fleet.page(groups, visit.query.get("after", ""), limit)
+        views, after = board.fleet.page(groups, visit.query.get("after", ""), limit, rows)
     except ValueError as error:
         raise Problem(400, "There is no such page.") from error
-    board = visit.board
-    return ApiAnswer({"runs": board.fleet.data(views, board.run_rows(), now()), "after": after})
+    return ApiAnswer({"runs": board.fleet.data(views, rows, now()), "after": after})
 
 
 def answer_run(visit: Visit) -> ApiAnswer:

@@ -15,7 +15,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.dom import DOMNode
-from textual.geometry import Size
+from textual.driver import Driver
 from textual.message import Message
 
 from tildone.app.apply import Editor, Notice
@@ -44,6 +44,7 @@ from tildone.screens.run.questions import QUIET_SECONDS, AskedQuestion, Question
 from tildone.screens.watch.find_screen import action_screen
 from tildone.screens.watch.plan_pane import AroundPlan, Asking, PlanPane
 from tildone.screens.widgets import prompt
+from tildone.screens.widgets.bursts import marking_bursts
 from tildone.screens.widgets.keys import PALETTES, Palette
 from tildone.screens.widgets.rows import Lines, RowList
 
@@ -262,7 +263,7 @@ class RunApp(App[None]):
         self._draws_later = False
         self._early: list[events.Key | events.Paste] | None = []
         self._last_key = self._last_interrupt = self._last_stop = self._quiet_before = 0.0
-        self._answered = ("", 0.0)
+        self._answered, self._text_left = ("", 0.0), ""
 
     def compose(self) -> ComposeResult:
         texts, asking = self.lines.texts, self.plan.asking
@@ -281,7 +282,7 @@ class RunApp(App[None]):
     def on_mount(self) -> None:
         self._use_palette(self._theme_name)
         self.set_keymap({name: ",".join(key_names(keys)) for name, keys in self.backend.settings.keys})
-        self._lay_out(self.size)
+        self._lay_out()
         self.conversation.show()
         self.draw()
         self.draw_plan()
@@ -349,15 +350,19 @@ class RunApp(App[None]):
                     own = plan_colours(self._palette) if widget is self.plan.rows else self._palette
                     setattr(widget, attribute, own)
         self._use_palette(name)
-        self._lay_out(self.size)
-        self.draw_plan()
-        self.draw()
+        self._lay_out_anew()
+
+    def get_driver_class(self) -> type[Driver]:
+        return marking_bursts(super().get_driver_class())
 
     async def on_event(self, event: events.Event) -> None:
         """Note when a key came, and stop a countdown. Keys that come before the first frame are kept."""
         if self._early is not None and isinstance(event, events.Key | events.Paste):
             self._early.append(event)
             return
+        if isinstance(event, events.Key) and event.key.startswith("alt+") and event.key in self.screen.active_bindings:
+            # The letter that Textual adds would be typed.
+            event.character = None
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             key, at = self._answered
             if isinstance(event, events.Key) and event.key == key and event.time - at < SWALLOW_SECONDS:
@@ -372,8 +377,12 @@ class RunApp(App[None]):
             self.screen.set_focus(self.composer)
         await super().on_event(event)
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._lay_out(event.size)
+    def on_resize(self) -> None:
+        # Textual gives the application its new size after this.
+        self.call_later(self._lay_out_anew)
+
+    def _lay_out_anew(self) -> None:
+        self._lay_out()
         self.draw()
         self.draw_plan()
 
@@ -465,13 +474,13 @@ class RunApp(App[None]):
 
     def action_interrupt(self) -> None:
         """Copy a selection; else empty the editor; else as esc; twice, leave."""
-        again = monotonic() - self._last_interrupt < TWICE_SECONDS
-        self._last_interrupt = monotonic()
+        # What came back into the editor with the first key is not emptied by the second.
+        again = monotonic() - self._last_interrupt < TWICE_SECONDS and self.composer.text == self._text_left
         if self.conversation.view.selection.exists:
             self.conversation.view.copy_selection()
         elif self.composer.selected_text:
             self.conversation.view.copy(self.composer.unfolded(self.composer.selected_text))
-        elif self.composer.text:
+        elif self.composer.text and not again:
             self.composer.fill("")
         elif again and not self.conversation.is_working:
             self.leave(INTERRUPTED)
@@ -481,6 +490,7 @@ class RunApp(App[None]):
         else:
             self.action_escape()
             self.say(Notice(f"{prompt.first_key(self.keys, 'app.clear')} again leaves"))
+        self._last_interrupt, self._text_left = monotonic(), self.composer.text
 
     action_leave = leave
 
@@ -490,7 +500,8 @@ class RunApp(App[None]):
             self.composer.accept(self.composer.completions.candidate)
             self.composer.post_message(Composer.Typing())
         else:
-            self._go_round(1)
+            # A question that took the keys while Tab was pressed to give them to it keeps them.
+            self._go_round(0 if self.panel.took_keys_itself() else 1)
 
     def action_previous_pane(self) -> None:
         self._go_round(-1)
@@ -538,9 +549,9 @@ class RunApp(App[None]):
         self.register_theme(dataclasses.replace(palette.theme, name=f"tildone-{name}"))
         self.theme = f"tildone-{name}"
 
-    def _lay_out(self, size: Size) -> None:
+    def _lay_out(self) -> None:
         """Show what there is room for. Nothing is refused: in the smallest terminal, two rows are left."""
-        columns, rows = size.width, size.height
+        columns, rows = self.size
         is_wide, is_tiny = columns >= WIDE_COLUMNS, columns < TINY_COLUMNS or rows < TINY_ROWS
         plan, texts = self.plan, self.lines.texts
         wanted = is_wide if self._plan_wanted is None else self._plan_wanted
@@ -558,6 +569,7 @@ class RunApp(App[None]):
         self.composer.styles.max_height = 1 if is_tiny else 3 if columns < NARROW_COLUMNS else 5 if not is_wide else 8
         texts["rule"].show(lambda width: [(Span("─" * width, Role.DIM),)])
         self._sign.show(lambda _: [(Span(" ❯ ", Role.ACCENT, bold=True),)])
+        plan.asking.need_panel.fit()
         if self.panel.question is not None:
             self.panel.fit()
 
@@ -580,14 +592,14 @@ class RunApp(App[None]):
             self._hide_plan()
         else:
             self._plan_wanted = True
-            self._lay_out(self.size)
+            self._lay_out()
             self.call_after_refresh(self.plan.rows.focus)
         self.draw_plan()
         self.draw()
 
     def _hide_plan(self) -> None:
         self._plan_wanted = None if self._plan_is_over else False
-        self._lay_out(self.size)
+        self._lay_out()
         self.composer.focus()
 
     def _go_round(self, step: int) -> None:

@@ -470,7 +470,7 @@ class QuestionPanel(Vertical):
         self.body.pressed = self._pressed
         self._field = LineInput(compact=True, id="question-field", select_on_focus=False)
         self._readable_since: float | None = None
-        self._taken_at = self._typed_at = 0.0
+        self._taken_at = self._typed_at = self._took_itself_at = 0.0
         self._typed: events.Key | None = None
 
     def compose(self) -> ComposeResult:
@@ -508,6 +508,10 @@ class QuestionPanel(Vertical):
         rows = self.app.size.height
         self.body.room = max(1, min(MIN_ROWS, rows - 2), rows // 2)
         self.body.build()
+
+    def took_keys_itself(self) -> bool:
+        """Return whether the question has taken the keys by itself, a moment ago."""
+        return self.has_keys and self._clock() - self._took_itself_at < QUIET_SECONDS
 
     def take_keys(self) -> None:
         question = self.question
@@ -577,6 +581,7 @@ class QuestionPanel(Vertical):
             return
         if self._may_take_keys():
             self.take_keys()
+            self._took_itself_at = self._taken_at
         else:
             self.set_timer(ARMING_SECONDS, lambda: self._take_keys_later(question))
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
-from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
 
@@ -171,7 +169,7 @@ class WatchApp(BurstApp):
 
     def focus_pane(self) -> None:
         (self.plan_pane.rows if self._in_plan else self.session_list).focus()
-        self._lay_out(self.size)
+        self._lay_out()
 
     def draw(self) -> None:
         """Draw everything again, and go to the list if the session whose plan is open was deleted."""
@@ -291,8 +289,9 @@ class WatchApp(BurstApp):
     def on_copy_wanted(self, message: RowList.CopyWanted) -> None:
         self.plan_pane.copy_text(message.text)
 
-    def on_resize(self, event: Resize) -> None:
-        self._lay_out(event.size)
+    def on_resize(self) -> None:
+        # Textual gives the application its new size after this.
+        self.call_later(self._lay_out)
 
     def action_open(self) -> None:
         self._go(in_plan=self.watched is not None)
@@ -376,9 +375,9 @@ class WatchApp(BurstApp):
     def _pane(self) -> prompt.Pane:
         return prompt.Pane.PLAN if self._in_plan else prompt.Pane.LIST
 
-    def _lay_out(self, size: Size) -> None:
+    def _lay_out(self) -> None:
         """Show both panes or one, and as many of the lines around them as there is room for."""
-        is_wide, rows = size.width >= WIDE_COLUMNS, size.height
+        is_wide, rows = self.size.width >= WIDE_COLUMNS, self.size.height
         self._body.set_class(is_wide, "wide")
         self._left.display = is_wide or not self._in_plan
         self.plan_pane.display = is_wide or self._in_plan
@@ -394,6 +393,7 @@ class WatchApp(BurstApp):
             self._texts[name].display = height > 0
             self._texts[name].styles.height = height
         self._texts["footer"].show(lambda columns: [prompt.footer_line(FOOTERS[self._pane], columns, self.keys)])
+        self._asking.need_panel.fit()
 
     def _draw_notice(self, line: Line) -> None:
         self._texts["message"].show(lambda _: [line])

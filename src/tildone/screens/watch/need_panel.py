@@ -75,7 +75,7 @@ class NeedPanel(ResizedWidget, can_focus=True):
         self._top, self._seen_at, self._repeat = 0, -1.0, ""
         self._title = f"{_TITLES.get(need.kind, 'A question')}{f'  1 of {of}' if of > 1 else ''}"
         self.display = True
-        self._build()
+        self.fit()
         self.focus()
 
     def close(self) -> None:
@@ -100,13 +100,13 @@ class NeedPanel(ResizedWidget, can_focus=True):
         elif need is not None and answer is not None and self.is_armed and not is_in_burst(event):
             if answer in _LASTING and self._repeat != answer:
                 self._repeat = answer
-                self._build()
+                self.fit()
                 return
             self.close()
             self._done(need, answer)
 
     def on_resize(self) -> None:
-        self._build()
+        self.fit()
 
     def render_line(self, y: int) -> Strip:
         rows = self._visible_rows
@@ -123,7 +123,8 @@ class NeedPanel(ResizedWidget, can_focus=True):
     def _visible_rows(self) -> int:
         return max(1, min(len(self._body), max(MIN_ROWS, self.app.size.height // 2) - 1 - len(self._hints)))
 
-    def _build(self) -> None:
+    def fit(self) -> None:
+        """Fit the question to the size of the screen."""
         if self.need is None:
             return
         columns = max(8, (self.size.width or self.app.size.width) - 6)

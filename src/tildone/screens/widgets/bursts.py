@@ -7,7 +7,7 @@ them opens goes to that field. Nothing that acts on an agent happens by a letter
 import os
 import selectors
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -27,6 +27,15 @@ def is_in_burst(event: Event) -> bool:
     return getattr(event, _MARK, False)
 
 
+class TerminalParser(XTermParser):
+    """Textual's parser, which takes Escape and Enter that are sent together for Enter: it is Enter with Alt."""
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:  # noqa: FBT001, FBT002  Textual's
+        if alt and sequence == "\r":
+            return (Key("alt+enter", None),)
+        return super()._sequence_to_key_events(sequence, alt)
+
+
 def keys_of_one_read(parser: XTermParser, text: str) -> Iterator[Message]:
     """Yield the messages that a parser makes of a text that was read at once; several keys are marked as a burst."""
     found = list(parser.feed(text))
@@ -42,7 +51,7 @@ def marking_bursts(driver: type[Driver]) -> type[Driver]:
     class BurstDriver(driver):  # type: ignore[valid-type, misc]  # a base class that the platform decides
         def run_input_thread(self) -> None:
             """Read the terminal until the screen ends, as Textual's own driver does."""
-            parser, decode = XTermParser(self._debug), getincrementaldecoder("utf-8")(errors="replace").decode
+            parser, decode = TerminalParser(self._debug), getincrementaldecoder("utf-8")(errors="replace").decode
             with selectors.SelectSelector() as selector:
                 selector.register(self.fileno, selectors.EVENT_READ)
                 while not self.exit_event.is_set():

@@ -1,7 +1,9 @@
 // Requests to the board's own server. Each carries the key from localStorage; the cookie goes along by itself.
-import { set } from "./state.js";
+import { get, set } from "./state.js";
 
 export const BASE = document.documentElement.dataset.base || "";
+// Of the files of this page: the board may have been replaced by another version since.
+const VERSION = new URL(import.meta.url).pathname.split("/").at(-2);
 const KEY = `tildone-key:${BASE}`;
 
 export const keep = (key) => localStorage.setItem(KEY, key);
@@ -80,6 +82,8 @@ async function send(path, options) {
 }
 
 async function answer(response) {
+  const version = response.headers.get("X-Tildone-Version") ?? VERSION;
+  if (version !== VERSION && !get("outdated")) set("outdated", true);
   const body = await response.json().catch(() => ({}));
   answered ||= response.status !== 401;
   if (response.ok) return body;

@@ -50,6 +50,13 @@ const fleetCount = el("b.count", { hidden: true });
 let parts = {};
 const partLinks = [];
 const isThere = (row) => !row.only_with || Boolean(parts[row.only_with]);
+// Drafts outlast it.
+const renew = el("button.btn.soft", {
+  hidden: true,
+  "aria-label": "Reload: the board has another version than this page",
+  title: "The board has another version than this page. What you have typed is kept.",
+  on: { click: () => location.reload() },
+}, "Reload");
 const whoBadge = el("span.who", { hidden: true });
 
 function frame() {
@@ -109,6 +116,7 @@ function frame() {
       ),
       el("nav", { "aria-label": "Pages" }, links(false)),
       el("div.find", { role: "search" }, icon("search"), searchField, el("kbd", { "aria-hidden": "true" }, "/")),
+      renew,
       dot,
       bell,
       themeButton,
@@ -337,6 +345,10 @@ else {
     whoBadge.hidden = !name;
     whoBadge.title = harmless(name || "");
     fill(whoBadge, initials(harmless(name || "")));
+  });
+  on("outdated", (is) => {
+    renew.hidden = !is;
+    if (is) tell("The board has another version than this page. Reload it.", true);
   });
   on("signed-out", (out) => out && signedOut());
   noteLooks();

@@ -1,4 +1,4 @@
-// The fleet: five numbers, what waits for a person, workers, and runs. Rows change in place; their order is made anew
+// The fleet: five numbers, what needs a person, workers, and runs. Rows change in place; their order is made anew
 // only while nobody holds it.
 import { brief, capital, el, fill, focused, focusedPart, focusIn, harmless, icon } from "./el.js";
 import { BASE, read, write } from "./api.js";
@@ -43,14 +43,14 @@ export function page({ main, query, watch, readonly }) {
   const tiles = el("div.panel.tiles.five", { "aria-label": "Numbers", role: "group" });
   const workersBox = el("ul.fleet-rows.workers", { "aria-label": "Workers" });
   const runsBox = el("ul.fleet-rows.runs", { "aria-label": "Runs" });
-  const asks = el("ul.asks", { "aria-label": "Waiting for a person" });
+  const asks = el("ul.asks", { "aria-label": "Needs you" });
   const chips = el("nav.chips", { "aria-label": "States of runs" });
   const note = el("span.dim");
   const foot = el("p.fleet-foot");
   const none = el("div");
   const sections = el(
     "div.fleet",
-    panel("waits", "Waiting for a person", el("span.dim", "longest first"), asks),
+    panel("waits", "Needs you", el("span.dim", "longest first"), asks),
     panel("", "Workers", note, heads("workers", ["Worker", "Labels", "Slots", "Heartbeat", "Version", ""]), workersBox),
     panel(
       "",
@@ -119,7 +119,7 @@ export function page({ main, query, watch, readonly }) {
     fill(
       tiles,
       tile(many(running), RUNS.running),
-      tile(String(needs.length), "waiting for a person", needs.length ? "warn" : ""),
+      tile(String(needs.length), needs.length === 1 ? RUNS.waiting : "need you", needs.length ? "warn" : ""),
       tile(many(queued), "queued"),
       tile(String(taken), "taken over in 24 h"),
       tile(money(cost), "in 24 h"),
@@ -201,7 +201,10 @@ export function page({ main, query, watch, readonly }) {
         el(
           "li.nothing",
           group
-            ? [el("p", `No run is ${group}. `), el("a.btn", { href: address("") }, "Show all")]
+            ? [
+              el("p", `No run ${group === "waiting" ? RUNS[group] : `is ${RUNS[group]}`}. `),
+              el("a.btn", { href: address("") }, "Show all"),
+            ]
             : [el("p", el("b", "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")],
         ),
       );
@@ -212,7 +215,7 @@ export function page({ main, query, watch, readonly }) {
   function drawNeeds(open) {
     needs = open.filter((need) => need.run);
     fillNeeds(asks, needs, readonly);
-    if (!needs.length) fill(asks, el("li.nothing.dim", "Nothing waits for you."));
+    if (!needs.length) fill(asks, el("li.nothing.dim", "Nothing needs you."));
     numbers({});
   }
 
@@ -395,9 +398,11 @@ function workerRow(row, { readonly, drain }) {
   );
 }
 
-// One square for each slot: in use, waiting for a person, free; those of a lost worker are dashed.
+// One square for each slot: in use, with a question, free; those of a lost worker are dashed.
 function slots(row) {
-  const label = `${row.held} of ${row.slots} in use${row.waiting ? `, ${row.waiting} waiting for a person` : ""}`;
+  const label = `${row.held} of ${row.slots} in use${
+    row.waiting ? `, ${row.waiting} ${row.waiting === 1 ? RUNS.waiting : "need you"}` : ""
+  }`;
   const used = (index) => (index >= row.held - row.waiting ? "waits" : "used");
   const kind = (index) => (index >= row.held ? "" : row.state === "lost" ? "lost" : used(index));
   const count = Math.min(MAX_SLOTS, Math.max(row.slots, row.held));

@@ -65,7 +65,6 @@ export function page({ main, query, watch, readonly }) {
   }
 
   function item(row, group) {
-    const state = row.state === group ? "" : capital(row.state);
     return el(
       "li.result",
       icon(GROUPS[group][1]),
@@ -76,7 +75,7 @@ export function page({ main, query, watch, readonly }) {
           row.key
             ? el("a", { href: `${BASE}/s/${row.key}` }, el("b", brief(row.title, 120)))
             : el("b", brief(row.title)),
-          state && [" ", el("span.tag", state)],
+          row.word && [" ", el("span.tag", capital(row.word))],
         ),
         el(
           "p.dim",

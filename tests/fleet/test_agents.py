@@ -32,7 +32,7 @@ from tildone.base.secrets import is_secret
 from tildone.fleet import hands as hand_tree
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, providers_of
-from tildone.fleet.handover import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, prompt_for, with_messages
+from tildone.fleet.handover import MAX_SAID, MAX_SAID_CHARACTERS, last_messages, messages_in, prompt_for, with_messages
 from tildone.fleet.hands import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent, main
 from tildone.fleet.workspaces import Workspace
@@ -454,7 +454,7 @@ def test_of_a_long_conversation_the_end_is_kept(tmp_path: Path) -> None:
 
     assert len(found) == MAX_SAID
     assert found[-1].startswith("user: 99 word")
-    assert max(map(len, found)) == MAX_CHARACTERS
+    assert max(map(len, found)) == MAX_SAID_CHARACTERS
 
 
 def test_nothing_but_a_transcript_is_read_without_which_the_end_of_the_output_is_kept(tmp_path: Path) -> None:

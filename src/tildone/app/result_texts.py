@@ -14,7 +14,7 @@ from tildone.plan.events import Event
 from tildone.plan.formats.markdown import lossless_checklist
 from tildone.plan.history.timeline import rows_lines, timeline
 from tildone.plan.model import Status, Task, progress
-from tildone.plan.names import branch_of, is_address
+from tildone.plan.names import branch_of, is_address, is_commit
 from tildone.plan.runs import CommandRefused, LeaseState
 from tildone.plan.text.amounts import SEPARATOR, format_count, format_duration, usage_text
 from tildone.plan.text.proofs import check_text, proof_words
@@ -83,7 +83,7 @@ def reasons(result: RunResult) -> list[str]:
     ]
     first, *rest = result.why.splitlines() or [""]
     failed = result.state == LeaseState.FAILED.value
-    why = [first, *rest[-MAX_WHY:]] if failed else [first] if result.group in (OVER, DONE) and first else []
+    why = [first, *rest[-MAX_WHY:]] if failed else [first] if result.group in (OVER, DONE, QUEUED) else []
     return [*asked, *filter(None, why), *map(refusal_text, result.refused)]
 
 
@@ -95,10 +95,14 @@ def refusal_text(fact: CommandRefused) -> str:
 def actions_of(result: RunResult) -> dict[str, str]:
     """Return what a person can do next with a run, by name, as commands."""
     run, repo, end = result.run, result.leases[0].work.repo, result.end
-    git = "git" if is_address(repo) or not repo else f"git -C {shlex.quote(repo)}"
     found: dict[str, str] = {}
-    if end and end.commit:
-        found["diff"] = f"{git} diff {end.base[:12]}..{branch_of(run)}" if end.base else f"{git} log {branch_of(run)}"
+    # Whoever can write to the store can forge a commit, which a person would type here.
+    has_branch = end is not None and is_commit(end.commit)
+    git, tip = f"git -C {shlex.quote(repo)}" if repo else "git", branch_of(run)
+    if is_address(repo):
+        git, tip = f"git fetch {shlex.quote(repo)} {tip} && git", "FETCH_HEAD"
+    if end is not None and has_branch:
+        found["diff"] = f"{git} diff {end.base[:12]}..{tip}" if is_commit(end.base) else f"{git} log {tip}"
     if any(lease.epoch for lease in result.leases):
         found["transcript"] = f"tildone fleet transcript {run}"
     if any(question.is_permission for question in result.questions):
@@ -107,8 +111,8 @@ def actions_of(result: RunResult) -> dict[str, str]:
         found["answer"] = f"tildone fleet answer {run}"
     if result.state == LeaseState.FAILED.value:
         found["retry"] = f"tildone fleet retry {run}"
-    if end and end.commit and end.state is LeaseState.DONE:
-        found["merge"] = f"{git} merge {branch_of(run)}"
+    if end is not None and has_branch and end.state is LeaseState.DONE:
+        found["merge"] = f"{git} merge {tip}"
     return found
 
 
@@ -184,7 +188,7 @@ def result_lines(groups: Mapping[str, Sequence[RunResult]], columns: int) -> Ite
             head = clip_text(titled(result), max(1, columns - len(sign) - len(state) - 1))
             yield (Span(f"{sign} ", role), Span(head), Span(state, role))
             yield (Span(clip_text(f"  {_named(result)}{SEPARATOR}{facts_of(result)}", columns), Role.DIM),)
-            for reason in reasons(result) if group in (NEEDS, OVER) or result.refused else ():
+            for reason in reasons(result):
                 yield (Span(clip_text(f"    {printable(reason)}", columns)),)
             for name, command in actions_of(result).items() if group == NEEDS else ():
                 yield (Span(f"    {name + ':':<12}", Role.DIM), Span(printable(command)))

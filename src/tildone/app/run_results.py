@@ -18,6 +18,7 @@ from tildone.plan.lists import RunView
 from tildone.plan.model import Plan
 from tildone.plan.runs import (
     ADDED,
+    OTHERS_HAVE_IT,
     CommandRefused,
     Lease,
     LeaseState,
@@ -101,7 +102,7 @@ def read_result(events: Sequence[Event], leases: Sequence[Lease], now: int) -> R
         tuple(leases),
         next((fact.title for _, fact in queued if fact.title), "") or title_of_plan(plan, leases[0].session),
         plan,
-        why=next((why for _, fact in reversed(facts) if (why := _why(fact))), ""),
+        why=_why(fact for _, fact in facts),
         worked=_worked(((events[at].at, fact) for at, fact in facts), now),
         usage=since(before, counter.total),
         # The hand that ended last has the branch with what all have done.
@@ -127,8 +128,14 @@ def title_of_plan(plan: Plan, session: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _why(fact: object) -> str:
-    return fact.why if isinstance(fact, RunEnded | RunReleased | RunLost) else ""
+def _why(facts: Iterable[object]) -> str:
+    """Return why a run stands as it does, by what has become of each of its hands: of one that has failed, first."""
+    moves = (fact for fact in facts if isinstance(fact, RunQueued | RunTaken | RunReleased | RunLost | RunEnded))
+    newest = {fact.hand: fact for fact in moves}.values()
+    ended = [fact for fact in newest if isinstance(fact, RunEnded)]
+    given_back = [fact for fact in newest if isinstance(fact, RunReleased | RunLost)]
+    ended.sort(key=lambda fact: fact.state is not LeaseState.FAILED)
+    return next((fact.why for fact in (*ended, *given_back) if fact.why not in ("", OTHERS_HAVE_IT)), "")
 
 
 def _worked(facts: Iterable[tuple[int, object]], now: int) -> int:
@@ -157,19 +164,29 @@ class RunResults:
         self.left_out: dict[str, str] = {}
         """The sessions whose logs are damaged, and why."""
 
-    def of(self, views: Iterable[RunView], questions: Iterable[OpenQuestion]) -> list[RunResult]:
-        """Return the results of runs, given the leases of their hands and what they ask; the newest change first."""
+    def of(self, views: Iterable[RunView], questions: Iterable[OpenQuestion], since: int) -> list[RunResult]:
+        """Return the results of the runs that have changed since a time, and of all that need a person.
+
+        They are given by the leases of their hands and what they ask; the newest change is the first. Logs of other
+        runs are not read.
+        """
         runs: dict[str, list[RunView]] = {}
         for view in views:
             runs.setdefault(view.lease.run, []).append(view)
         asked: dict[str, list[OpenQuestion]] = {}
         for question in questions:
             asked.setdefault(question.run, []).append(question)
+        replaced = replaced_runs(view.lease for found in runs.values() for view in found)
+
+        def is_meant(lease: Lease) -> bool:
+            has_failed = lease.state is LeaseState.FAILED and lease.run not in replaced
+            return lease.state.is_active or has_failed or lease.since >= since
+
         self.left_out.clear()
-        read = (self.of_run(found, asked.get(run, ())) for run, found in runs.items())
+        meant = [run for run, found in runs.items() if any(is_meant(view.lease) for view in found)]
+        read = (self.of_run(runs[run], asked.get(run, ())) for run in meant)
         found = sorted((each for each in read if each is not None), key=lambda each: -each.since)
         self._known = {run: known for run, known in self._known.items() if run in runs}
-        replaced = replaced_runs(lease for result in found for lease in result.leases)
         failed = LeaseState.FAILED.value
         stated = (
             replace(each, group=OVER) if each.state == failed and each.run in replaced else each for each in found
@@ -211,20 +228,22 @@ def state_of_run(states: Sequence[str], asked: Collection[OpenQuestion]) -> str:
 
 
 def _folded(results: Iterable[RunResult]) -> list[RunResult]:
-    """Return the results, the newest first, with those of a schedule as one, which is the newest."""
+    """Return the results, the newest first; those of a schedule in its newest one, except for what needs a person."""
     found: dict[str, RunResult] = {}
     for result in results:
         name = schedule_of(result.run)
         key = f"{name} " if name else result.run
-        found[key] = replace(found[key], again=found[key].again + 1) if key in found else result
+        if key in found and result.group != NEEDS:
+            found[key] = replace(found[key], again=found[key].again + 1)
+        else:
+            found[key if key not in found else result.run] = result
     return list(found.values())
 
 
 def current_results(reader: RunResults, leases: RunLeases, store: Store, since: int) -> dict[str, list[RunResult]]:
     """Return the results of the runs that have changed since a time, and of all that need a person, by group."""
     views = leases.look()
-    found = reader.of(views, open_questions(store, (view.lease for view in views)))
-    return grouped(each for each in found if each.group == NEEDS or not each.is_over or each.since >= since)
+    return grouped(reader.of(views, open_questions(store, (view.lease for view in views)), since))
 
 
 def grouped(results: Iterable[RunResult]) -> dict[str, list[RunResult]]:

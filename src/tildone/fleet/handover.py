@@ -178,7 +178,7 @@ def _listed(title: str, texts: Sequence[str]) -> str:
     return "\n".join([title, *lines]) if texts else ""
 
 
-MAX_SAID, MAX_CHARACTERS = 30, 400
+MAX_SAID, MAX_SAID_CHARACTERS = 30, 400
 """How many messages and calls a successor is told of, and how much of each."""
 
 MARK = "The end of the conversation:"
@@ -213,4 +213,4 @@ def _told(said: Iterable[TranscriptItem]) -> Iterator[str]:
     for each in said:
         words = " ".join(item_text(each).split())
         if words:
-            yield clipped(words, MAX_CHARACTERS)
+            yield clipped(words, MAX_SAID_CHARACTERS)

@@ -13,10 +13,10 @@ from tildone.plan.claims import Claim
 from tildone.plan.events import Event, PlanChanged
 from tildone.plan.model import Plan, Task, completed_in, conflicting, is_ready, open_tasks, progress
 from tildone.plan.names import branch_of, is_commit
-from tildone.plan.runs import Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
+from tildone.plan.runs import OTHERS_HAVE_IT, Kept, Lease, RunQueued, RunReleased, WorkOutcome, is_of
 from tildone.stores.leasing import RunLeases
 
-OTHERS_HAVE_IT, LOOKS_AGAIN = "other hands have the rest", "it looks again for a task"
+LOOKS_AGAIN = "it looks again for a task"
 FIRST_LOOK_MS, MAX_LOOKS = 1000, 4
 """How a hand looks again for a task: soon, and a few times while no task is closed."""
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Collection
 from threading import Thread
 
+from tildone.app.answering import open_questions
 from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.needs import Need
@@ -52,12 +53,16 @@ class PersonNotices:
         """Tell how the work under a lease has ended, if it needs a person or was the last."""
         if not self._command:
             return
-        if lease.state in _NEEDING:
-            word = "has failed" if lease.state is LeaseState.FAILED else "waits for you"
-            self._notify(NEEDS, lease, f"{hand_name(lease)} {word}: {why.partition(chr(10))[0]}")
         try:
-            views = self._leases.look()
+            asked, views = open_questions(self._store, [lease]), self._leases.look()
         except StoreError:
+            asked, views = [], []
+        if lease.state is LeaseState.FAILED:
+            self._notify(NEEDS, lease, f"{hand_name(lease)} has failed: {_first_line(why)}")
+        elif lease.state is LeaseState.WAITING:
+            texts = "; ".join(_first_line(question.text) for question in asked)
+            self._notify(NEEDS, lease, f"{hand_name(lease)} {f'asks: {texts}' if texts else 'waits for you'}")
+        if not views:
             return
         if not any(view.lease.state is LeaseState.OPEN for view in views):
             rows = [RunRow(view) for view in views if view.lease.since >= self._since or view.lease.state in _NEEDING]
@@ -91,6 +96,10 @@ class PersonNotices:
             return
         if done.returncode:
             self._tell(f"the command of `notify` ended with exit code {done.returncode}")
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _of_session(needs: Collection[Need], session: str) -> list[Need]:

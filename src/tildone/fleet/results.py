@@ -137,11 +137,11 @@ class Results:
             self.checkpoint("the end of an attempt")
         if ending.outcome is WorkOutcome.RETRY and (why_not := self._why_not_repeated()) is not None:
             ending = RunEnding(WorkOutcome.FAILED, "; ".join(filter(None, [ending.why, why_not])))
-        if ending.outcome not in (WorkOutcome.RETRY, WorkOutcome.FAILED):
-            return replace(ending, why=self._site.redactor.text(ending.why))
-        lines = last_words(self._files.output, MAX_LINES)
-        why = "\n".join([ending.why, *lines])[:MAX_CHARACTERS] if lines else ending.why
-        return replace(ending, why=self._site.redactor.text(why))
+        failed = ending.outcome in (WorkOutcome.RETRY, WorkOutcome.FAILED)
+        lines = last_words(self._files.output, MAX_LINES) if failed else []
+        # A secret that is cut would not be found.
+        why, said = map(self._site.redactor.text, (ending.why, "\n".join(lines)))
+        return replace(ending, why="\n".join(filter(None, [why[:MAX_CHARACTERS], said[-MAX_CHARACTERS:]])))
 
     def _publish(self, ending: RunEnding) -> RunEnding:
         """Publish the branch of a run that is done, unless what a hand has done conflicts with it."""

@@ -28,6 +28,7 @@ from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.results import WorkerOptions, WorkSite
 from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
+from tildone.log.lease_rules import KILLS_ITS_WORKER
 from tildone.plan import lists as workers
 from tildone.plan.dialects import plan_in_entry
 from tildone.plan.runs import Claimer, Lease, LeaseRequest
@@ -77,9 +78,8 @@ class Worker:
         on_ask = lambda ask: self.drain() if ask is LeaseRequest.DRAIN else None  # noqa: E731  used once
         self._heartbeat = Heartbeat(leases, self._slots, entry, on_ask, _tell)
         self._left = LeftRuns(leases, self.id)
-        self._reaper = Reaper(
-            leases, self._engine, on_look=self._left.look, on_end=traces.over if traces else None, tell=_tell
-        )
+        self._notices: PersonNotices | None = None
+        self._reaper = Reaper(leases, self._engine, on_look=self._left.look, on_end=self._ended_when_lost, tell=_tell)
         self._orders: SimpleQueue[RunOrder] = SimpleQueue()
         self._exit_code = 0
 
@@ -113,7 +113,7 @@ class Worker:
         os.environ[STORE_VARIABLE] = self._address
         environ = dict(os.environ)
         store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
-        notices = PersonNotices(self._options.notify, store, self._leases, _tell)
+        notices = self._notices = PersonNotices(self._options.notify, store, self._leases, _tell)
         site = WorkSite(
             self._leases,
             store,
@@ -149,6 +149,12 @@ class Worker:
         if self._traces:
             self._traces.close()
         return self._exit_code
+
+    def _ended_when_lost(self, lease: Lease) -> None:
+        if self._traces:
+            self._traces.over(lease)
+        if self._notices:
+            self._notices.ended(lease, KILLS_ITS_WORKER)
 
     def _wait(self) -> None:
         order, until = RunOrder.GO, float("inf")

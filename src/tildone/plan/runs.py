@@ -307,6 +307,8 @@ def _is_number(text: str) -> bool:
 
 
 ADDED, RETRIED = "added", "retried"
+OTHERS_HAVE_IT = "other hands have the rest"
+"""Why the work of a hand ends that has nothing left to do."""
 
 
 @value

@@ -4,6 +4,7 @@ Real workers on both stores, whose agents are the shell agent.
 """
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from tildone.fleet.notices import PersonNotices
 from tildone.log.needs import Need
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import (
+    OTHERS_HAVE_IT,
     Answered,
     Asked,
     CommandRefused,
@@ -99,8 +101,8 @@ def test_hands_that_ask_for_the_same_are_answered_together(operator: Operator) -
 def test_a_failure_that_would_be_the_same_is_not_repeated_and_others_as_often_as_the_worker_says(
     machine: Operator, tmp_path: Path, *, has_repository: bool
 ) -> None:
-    count = tmp_path / "count"
-    machine.plan("same.md", f"Try: `echo x >> {count}; echo it is broken; exit 3`")
+    count, noise = tmp_path / "count", f"seq -f 'a line of the output without a reason {'.' * 50} %g' 100"
+    machine.plan("same.md", f"Try: `echo x >> {count}; {noise}; echo it is broken; exit 3`")
     same = machine.add("same.md", *(["--repo", str(project(tmp_path, "repository"))] if has_repository else []))
     with machine.working("--allow", "*", "--retries", "0"):
         machine.becomes(same, LeaseState.FAILED)
@@ -250,6 +252,59 @@ def test_only_the_newest_run_of_a_plan_or_a_schedule_needs_a_person_until_it_is_
     assert operator.fleet("cancel", second) == f"{second} is cancelled.\n"
     assert [each["run"] for each in operator.json("results")["needs"]] == [names[1]]
 
+    operator.fleet("retry", names[0])
+    lease = operator.take()
+    operator.asks(lease, "q1", "command", "make")
+    operator.leases.close(lease.fence, WorkOutcome.WAITING)
+    operator.fleet("retry", names[1])
+    end(operator, names[1], WorkOutcome.DONE)
+    data = operator.json("results")
+    assert [each["run"] for group in ("needs", "done") for each in data[group]] == [names[0], names[1]]
+
+
+def test_what_a_run_is_done_with_is_told_and_not_what_was_before(operator: Operator) -> None:
+    """Neither lost workers nor earlier failures are reasons of a run that is done; one that is queued has one."""
+    done = operator.add("a.md", "--hands", "2")
+    first, second = operator.take_all(2)
+    operator.leases.close(first.fence, WorkOutcome.FAILED, "it is broken")
+    operator.leases.close(second.fence, WorkOutcome.DONE, "what hand 2 has done is left out")
+    assert operator.json("results")["needs"][0]["why"] == "it is broken"
+    operator.fleet("retry", done)
+    end(operator, done, WorkOutcome.DONE, OTHERS_HAVE_IT)
+    plain = operator.add("b.md")
+    operator.leases.release(operator.take().fence, "drained")
+    end(operator, plain, WorkOutcome.DONE)
+    queued = operator.add("c.md")
+    operator.leases.close(operator.take().fence, WorkOutcome.REFUSED, "not permitted here: the command make")
+
+    data, shown = operator.json("results"), operator.fleet("results")
+
+    assert {each["run"]: each["why"] for group in ("done", "queued") for each in data[group]} == {
+        done: "what hand 2 has done is left out",
+        plain: None,
+        queued: "not permitted here: the command make",
+    }
+    assert "what hand 2 has done is left out" in shown
+    assert "not permitted here: the command make" in shown
+
+
+def test_what_a_person_types_cannot_be_forged_and_fetches_the_branch_of_a_remote_repository(operator: Operator) -> None:
+    """Commits in the log are those of whoever writes to the store."""
+    address = "https://example.org/it's.git"
+    commands: list[dict[str, str]] = []
+    for made in (Published("c" * 40, "b" * 40, 1, 1, 1), Published("$(id)"), Published("c" * 40, "; id", 1)):
+        run = operator.add(f"{len(commands)}.md", "--repo", address)
+        end(operator, run, WorkOutcome.DONE, "", made)
+        [found] = [each for each in operator.json("results")["done"] if each["run"] == run]
+        commands.append({name: text.replace(run, "RUN") for name, text in found["commands"].items()})
+
+    fetch = f"git fetch {shlex.quote(address)} tildone/RUN && git"
+    assert [(each.get("diff"), each.get("merge")) for each in commands] == [
+        (f"{fetch} diff {'b' * 12}..FETCH_HEAD", f"{fetch} merge FETCH_HEAD"),
+        (None, None),
+        (f"{fetch} log FETCH_HEAD", f"{fetch} merge FETCH_HEAD"),
+    ]
+
 
 def test_a_hand_is_named_as_it_is_listed(operator: Operator) -> None:
     run = operator.add("a.md", "--hands", "2")
@@ -300,7 +355,7 @@ def test_a_command_of_the_person_is_told_what_needs_them_and_that_no_run_goes_on
 
     lines = sorted(line.split("|") for line in told.read_text().splitlines())
     assert lines == [
-        ["needs", run, f"{run} waits for you: the agent has asked a question"],
+        ["needs", run, f"{run} asks: touch {tmp_path / 'it'}"],
         ["over", run, "No run goes on: 1 needs you"],
     ]
 

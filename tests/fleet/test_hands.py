@@ -227,7 +227,7 @@ def test_a_checkpoint_after_a_task_has_nothing_of_the_next_one(crew: Crew, tmp_p
     assert "two.txt" not in git(crew.repo, "ls-tree", "--name-only", first.commit).split()
     second = next(fact for fact in crew.facts(Kept) if fact.task == 2)
     assert "three.txt" not in git(crew.repo, "ls-tree", "--name-only", second.commit).split()
-    assert git(crew.repo, "log", "-1", "--format=%s", second.commit) == "task 2 (#2)"
+    assert git(crew.repo, "log", "-1", "--format=%s", second.commit) == "task 2 (task 2)"
 
 
 AFTER = Task("two", number=2, after=(1,))

@@ -6,7 +6,7 @@ Texts of tasks, agents and plans are data of others: here they cannot add lines,
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from tildone.app.answering import OpenQuestion
+from tildone.app.answering import CONFLICT, OpenQuestion, offered_answers
 from tildone.app.run_results import DONE, GROUPS, NEEDS, OVER, QUEUED, RUNNING, RunResult
 from tildone.app.runs import schedule_of
 from tildone.base.ids import timestamp
@@ -107,8 +107,11 @@ def actions_of(result: RunResult) -> dict[str, str]:
         found["transcript"] = f"tildone fleet transcript {run}"
     if any(question.is_permission for question in result.questions):
         found["approve"] = f"tildone fleet approve {run}"
-    if any(not question.is_permission for question in result.questions):
-        found["answer"] = f"tildone fleet answer {run}"
+    for question in result.questions:
+        if question.kind == CONFLICT:
+            found |= {word: f"tildone fleet answer {run} {word}" for word in offered_answers(question)}
+        elif not question.is_permission:
+            found["answer"] = f"tildone fleet answer {run}"
     if result.state == LeaseState.FAILED.value:
         found["retry"] = f"tildone fleet retry {run}"
     if end is not None and has_branch and end.state is LeaseState.DONE:
@@ -179,7 +182,7 @@ def word_of(result: RunResult) -> str:
 
 
 def result_lines(groups: Mapping[str, Sequence[RunResult]], columns: int) -> Iterator[Line]:
-    """Yield the results for a terminal: what needs a person with what to type, the others on two lines each."""
+    """Yield the results for a terminal: what needs a person with what to type, the others with their differences."""
     for group in (each for each in GROUPS if groups[each]):
         sign, role = _SIGNS[group]
         yield (Span(f"{GROUP_WORDS[group].capitalize()} ({len(groups[group]):,})", bold=True),)
@@ -190,7 +193,9 @@ def result_lines(groups: Mapping[str, Sequence[RunResult]], columns: int) -> Ite
             yield (Span(clip_text(f"  {_named(result)}{SEPARATOR}{facts_of(result)}", columns), Role.DIM),)
             for reason in reasons(result):
                 yield (Span(clip_text(f"    {printable(reason)}", columns)),)
-            for name, command in actions_of(result).items() if group == NEEDS else ():
+            for name, command in actions_of(result).items():
+                if group != NEEDS and name != "diff":
+                    continue
                 yield (Span(f"    {name + ':':<12}", Role.DIM), Span(printable(command)))
         yield ()
 

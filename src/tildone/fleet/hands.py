@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tildone.base import TildoneError, replace, value
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.handover import RunEnding
-from tildone.fleet.workspaces import covered
+from tildone.fleet.workspaces import covered, subject_of
 from tildone.fleet.worktrees import bring_in, settled
 from tildone.log.store import Store
 from tildone.plan.claims import Claim
@@ -170,7 +170,7 @@ class HandTree:
 
     def finish(self, task: Task) -> str:
         try:
-            settled(self._git, f"task {task.number}")
+            settled(self._git, subject_of(task))
         except GitError as error:
             return str(error)
         return ""

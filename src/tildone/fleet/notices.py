@@ -7,15 +7,18 @@ Of several workers that end at the same moment, each may tell that no run goes o
 import os
 import subprocess
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from threading import Thread
 
 from tildone.app.answering import open_questions
+from tildone.app.result_texts import counts_text
+from tildone.app.run_results import RunResults, current_results
 from tildone.base import StoreError
 from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.plan.runs import Lease, LeaseState
-from tildone.plan.text.runs import RunRow, hand_name, state_counts
+from tildone.plan.text.runs import hand_name
 from tildone.plan.text.safe import clipped, printable
 from tildone.stores.leasing import RunLeases
 
@@ -25,8 +28,6 @@ SECONDS, CLOSING_SECONDS = 60, 10
 MAX_TEXT = 1000
 NEEDS, OVER = "needs", "over"
 """What a person is told of: a run needs them, or no run goes on."""
-
-_NEEDING = (LeaseState.FAILED, LeaseState.WAITING)
 
 
 class PersonNotices:
@@ -54,19 +55,19 @@ class PersonNotices:
         if not self._command:
             return
         try:
-            asked, views = open_questions(self._store, [lease]), self._leases.look()
+            asked = open_questions(self._store, [lease])
+            goes_on = any(each.state is LeaseState.OPEN for each in self._leases.active())
         except StoreError:
-            asked, views = [], []
+            asked, goes_on = [], True
         if lease.state is LeaseState.FAILED:
             self._notify(NEEDS, lease, f"{hand_name(lease)} has failed: {_first_line(why)}")
         elif lease.state is LeaseState.WAITING:
             texts = "; ".join(_first_line(question.text) for question in asked)
             self._notify(NEEDS, lease, f"{hand_name(lease)} {f'asks: {texts}' if texts else 'waits for you'}")
-        if not views:
-            return
-        if not any(view.lease.state is LeaseState.OPEN for view in views):
-            rows = [RunRow(view) for view in views if view.lease.since >= self._since or view.lease.state in _NEEDING]
-            self._notify(OVER, lease, f"No run goes on: {state_counts(rows, now())}")
+        if not goes_on:
+            with suppress(StoreError):
+                found = current_results(RunResults(self._store, now), self._leases, self._store, self._since)
+                self._notify(OVER, lease, f"No run goes on: {counts_text(found)}")
 
     def _notify(self, what: str, lease: Lease, text: str) -> None:
         words = {"TILDONE_NOTICE": what, "TILDONE_RUN": lease.run, "TILDONE_TEXT": clipped(printable(text), MAX_TEXT)}

@@ -37,7 +37,7 @@ from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, lo
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.results import Results, WorkSite
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
-from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
+from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks, subject_of
 from tildone.plan.events import Event, State, latest_state
 from tildone.plan.model import Plan, open_tasks
 from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
@@ -265,8 +265,8 @@ class Execution:
         if not finished:
             return
         number = max(finished)
-        text = next((shown_text(task.text) for task in state.plan.tasks if task.number == number), "a task")
-        self._results.checkpoint(f"{text} (#{number})", number)
+        [task] = (task for task in state.plan.tasks if task.number == number)
+        self._results.checkpoint(subject_of(task), number)
         if RunOrder.GO < self._order < RunOrder.STOP:
             agent.stop()
         self._waker.look(state.plan, goes_on=True)

@@ -22,10 +22,12 @@ from tildone.fleet import worktrees
 from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
+from tildone.plan.command_line import words_and_command
 from tildone.plan.events import Actor, Event, PlanChanged
-from tildone.plan.model import Plan, completed_in
+from tildone.plan.model import Plan, Task, completed_in
 from tildone.plan.names import MAX_COUNT, FileName, branch_of, is_address, is_commit
 from tildone.plan.runs import Kept, Lease, Published, RunTaken, fence_in, is_of
+from tildone.plan.text.safe import clipped, shown_text
 
 LOOK_SECONDS = 0.05
 KILL_SECONDS = 10.0
@@ -178,6 +180,15 @@ class Workspace:
 
     def _file(self, suffix: str) -> str:
         return path_of(os.path.join(self._home, "runs"), f"{self.name}.{suffix}")
+
+
+MAX_SUBJECT = 72
+
+
+def subject_of(task: Task) -> str:
+    """Return the subject of the commit of a task: its words without the command."""
+    words, command = words_and_command(task.text)
+    return f"{clipped(shown_text(words or command), MAX_SUBJECT)} (task {task.number})"
 
 
 MAX_FILES, MAX_BYTES = 1000, 16_000_000

@@ -19,6 +19,7 @@ from tildone.base import UsageError, replace
 from tildone.base.ids import now
 from tildone.cli.fleet.results import since_when
 from tildone.fleet.notices import PersonNotices
+from tildone.log.lease_rules import KILLS_ITS_WORKER, MAX_LOSSES
 from tildone.log.needs import Need
 from tildone.plan.events import PlanChanged
 from tildone.plan.runs import (
@@ -34,7 +35,7 @@ from tildone.plan.runs import (
     Work,
     WorkOutcome,
 )
-from tildone.plan.text.amounts import DAY, HOUR
+from tildone.plan.text.amounts import DAY, HOUR, MINUTE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
 
@@ -196,7 +197,7 @@ def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operat
     lease = operator.take()
     refused = CommandRefused(done, 0, "rm -rf /", "not permitted here")
     operator.leases.append(lease.fence, refused, "refused")
-    operator.leases.close(lease.fence, WorkOutcome.DONE, "", Published("c" * 40, "b" * 40, 3, 20, 4))
+    operator.leases.close(lease.fence, WorkOutcome.DONE, "", Published("b" * 40, "c" * 40, 3, 20, 4))
     asking = operator.add("asking.md")
     lease = operator.take()
     operator.asks(lease, "q1", "question", "Which one?")
@@ -221,6 +222,11 @@ def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operat
     by_run = {each["run"]: each for each in data["needs"]}
     assert by_run[failed]["commands"]["retry"] == f"tildone fleet retry {failed}"
     assert by_run[asking]["commands"]["answer"] == f"tildone fleet answer {asking}"
+    assert by_run[conflict]["commands"]["merged"] == f"tildone fleet answer {conflict} merged"
+    assert by_run[conflict]["commands"]["discard"] == f"tildone fleet answer {conflict} discard"
+    assert f"{'c' * 12}..tildone/{done}" in shown
+    assert "TEXT" in operator.fleet("answer", asking)
+    assert "merged|discard" in operator.fleet("answer", conflict)
     assert data["done"][0]["refused"] == [{"text": "rm -rf /", "why": "not permitted here", "by": None}]
     for text in (shown, markdown):
         assert "\x1b" not in text
@@ -373,6 +379,38 @@ def test_what_an_agent_at_work_asks_is_told_once(operator: Operator, tmp_path: P
     PersonNotices("", operator.store, operator.leases, print).look(lease)
 
     assert told.read_text() == f"{run} asks: make $(id)\n"
+
+
+def test_a_run_whose_workers_were_lost_is_told_and_what_is_left_is_counted_as_in_the_results(
+    machine: Operator, tmp_path: Path
+) -> None:
+    """Two hands of which one needs a person are one run. Nobody works on a run that has ended its workers."""
+    told = tmp_path / "told"
+    notices = PersonNotices(f'echo "$TILDONE_TEXT" >> {told}', machine.store, machine.leases, print)
+    run = machine.add("a.md", "--hands", "2")
+    first, second = machine.take_all(2)
+    machine.leases.close(second.fence, WorkOutcome.DONE)
+    machine.asks(first, "q1", "conflict", "it conflicts\nTo merge it: git merge x")
+    notices.ended(machine.leases.close(first.fence, WorkOutcome.WAITING) or first, "it conflicts")
+    notices.close()
+
+    assert sorted(told.read_text().splitlines()) == ["No run goes on: 1 needs you", f"{run} asks: it conflicts"]
+
+    told.unlink()
+    machine.configure(f'engine = "table"\nnotify = "echo \\"$TILDONE_TEXT\\" >> {told}"')
+    lost = machine.add("b.md")
+    machine.leases.configure(
+        replace(machine.leases.settings(), lease=2000, heartbeat=400, renewal=800, margin=100, reaper=100)
+    )
+    for number in range(MAX_LOSSES - 1):
+        machine.take(f"elsewhere/{number}/a")
+        until(lambda: machine.leases.reap(MINUTE))
+    machine.take("elsewhere/9/a")
+    with machine.working():
+        machine.becomes(lost, LeaseState.FAILED)
+        until(lambda: told.exists() and len(told.read_text().splitlines()) == 2)
+
+    assert f"{lost} has failed: {KILLS_ITS_WORKER}" in told.read_text().splitlines()
 
 
 def test_a_command_of_the_person_that_fails_is_told_by_the_worker(operator: Operator) -> None:

@@ -7,9 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from typing import Any, Self
 
-from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
+from tildone.app.answering import (
+    NO,
+    YES,
+    OpenQuestion,
+    RunAnswer,
+    answer_question,
+    offered_answers,
+    open_questions,
+)
 from tildone.app.result_texts import facts_of, question_data, reasons, result_data
-from tildone.app.run_results import RunResults
+from tildone.app.run_results import RunResult, RunResults
 from tildone.app.runs import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.transcripts import newest_output
 from tildone.app.who import PersonAct, check_outside_runs, check_person
@@ -77,7 +85,7 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
         put_raw("\n".join(f"  {line}" for line in question.text.splitlines()))
         put_caution(question.caution)
         verb = "approve" if question.is_permission else "answer"
-        text = "" if question.is_permission else " TEXT"
+        text = "" if question.is_permission else f" {'|'.join(offered_answers(question)) or 'TEXT'}"
         put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")
 
 
@@ -175,14 +183,16 @@ def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str
     rows.sort(key=lambda row: listed_first(row, now))
     cut = len(rows) if most is None else most
     results = RunResults(fleet.store, lambda: now)
-    shown = [_as_it_was(row, results, known) for row in rows[:cut]]
+    runs: dict[str, list[Lease]] = {}
+    for view in known:
+        runs.setdefault(view.lease.run, []).append(view.lease)
+    shown = [_as_it_was(row, results.read(runs[row.lease.run])) for row in rows[:cut]]
     left_out += [f"session {session!r}: {why}" for session, why in results.left_out.items()]
     return Rows(tuple(shown), tuple(rows[cut:]))
 
 
-def _as_it_was(row: RunRow, results: RunResults, views: Sequence[RunView]) -> RunRow:
+def _as_it_was(row: RunRow, found: RunResult | None) -> RunRow:
     """Return a row with what the plan of its run says, of one that has ended as at its end."""
-    found = results.read([view.lease for view in views if view.lease.run == row.lease.run])
     if found is None:
         return row
     counts, upcoming = progress(found.plan), next_task(found.plan)

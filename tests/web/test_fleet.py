@@ -298,7 +298,7 @@ def test_a_run_that_has_failed_needs_a_person_until_it_is_retried_or_given_up(
         session = fleet.add(run)
         fleet.close(fleet.take(run), WorkOutcome.FAILED, "the check of the plan has not passed\nlast line")
         need = need_of(browser, run)
-        assert (need["kind"], need["text"]) == ("failure", "the check of the plan has not passed\nlast line")
+        assert (need["kind"], need["text"]) == ("failure", "the check of the plan has not passed: last line")
         assert need["options"] == ["retry", "cancel"]
         rows = browser.get("/api/sessions?limit=200").json["sessions"]
         assert [row["state"] for row in rows if row["name"] == session] == ["needs you"]

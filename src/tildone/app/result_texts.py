@@ -97,7 +97,7 @@ def actions_of(result: RunResult) -> dict[str, str]:
     run, repo, end = result.run, result.leases[0].work.repo, result.end
     found: dict[str, str] = {}
     # Whoever can write to the store can forge a commit, which a person would type here.
-    has_branch = end is not None and is_commit(end.commit)
+    has_branch = end is not None and is_commit(end.commit) and bool(end.files or not end.base)
     git, tip = f"git -C {shlex.quote(repo)}" if repo else "git", branch_of(run)
     if is_address(repo):
         git, tip = f"git fetch {shlex.quote(repo)} {tip} && git", "FETCH_HEAD"

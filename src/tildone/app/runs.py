@@ -31,6 +31,7 @@ from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.plan.lists import FIRST, RunGroup, RunView, WorkerInfo
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState, RunEnded, is_of
+from tildone.plan.text.runs import short_reason
 from tildone.stores.leasing import RunLeases, RunLists
 
 MAX_FAILURES = 200
@@ -226,10 +227,10 @@ class FleetIndex:
 
 
 def why_failed(store: Store, lease: Lease) -> str:
-    """Return why a run has failed, as the log of its plan has it."""
+    """Return why a run has failed, in a line, as the log of its plan has it."""
     for event in islice(store.history(lease.session), MAX_EVENTS_READ):
         if isinstance(event.fact, RunEnded) and is_of(event.fact, lease):
-            return event.fact.why or "it has failed"
+            return short_reason(event.fact.why) or "it has failed"
     return "it has failed"
 
 

@@ -18,7 +18,7 @@ from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.plan.runs import Lease, LeaseState
-from tildone.plan.text.runs import hand_name
+from tildone.plan.text.runs import hand_name, short_reason
 from tildone.plan.text.safe import clipped, printable
 from tildone.stores.leasing import RunLeases
 
@@ -60,9 +60,9 @@ class PersonNotices:
         except StoreError:
             asked, goes_on = [], True
         if lease.state is LeaseState.FAILED:
-            self._notify(NEEDS, lease, f"{hand_name(lease)} has failed: {_first_line(why)}")
+            self._notify(NEEDS, lease, f"{hand_name(lease)} has failed: {short_reason(why)}")
         elif lease.state is LeaseState.WAITING:
-            texts = "; ".join(_first_line(question.text) for question in asked)
+            texts = "; ".join(question.text.partition("\n")[0] for question in asked)
             self._notify(NEEDS, lease, f"{hand_name(lease)} {f'asks: {texts}' if texts else 'waits for you'}")
         if not goes_on:
             with suppress(StoreError):
@@ -97,10 +97,6 @@ class PersonNotices:
             return
         if done.returncode:
             self._tell(f"the command of `notify` ended with exit code {done.returncode}")
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0]
 
 
 def _of_session(needs: Collection[Need], session: str) -> list[Need]:

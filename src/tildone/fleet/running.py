@@ -42,7 +42,7 @@ from tildone.plan.events import Event, State, latest_state
 from tildone.plan.model import Plan, open_tasks
 from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
 from tildone.plan.text.proofs import check_text
-from tildone.plan.text.runs import hand_name
+from tildone.plan.text.runs import hand_name, short_reason
 from tildone.plan.text.safe import printable, shown_text
 from tildone.plan.text.state import run_word
 from tildone.stores import parse_address
@@ -338,9 +338,7 @@ class Execution:
         elif after.fails > self.lease.fails:
             tries = f"{after.fails + 1} of {self._site.options.retries + 1}"
             more = f"; next try at {local_time(after.not_before, CLOCK)} ({tries})"
-        # The reason, with the last line of the output.
-        first, *output = [line for line in ending.why.splitlines() if line.strip()] or [""]
-        cause = printable(": ".join(filter(None, [first, *output[-1:]])))
+        cause = printable(short_reason(ending.why))
         word = "is queued again" if after.is_queued else _STATES.get(after.state, f"is {after.state.value}")
         self._site.tell(f"run {hand_name(after)} {word}{f': {cause}' if cause else ''}{more}")
 

@@ -9,12 +9,13 @@ from tildone.base import shortened, value
 from tildone.plan.lists import BadRow, RunView, WorkerInfo
 from tildone.plan.runs import Lease, LeaseRequest, LeaseState
 from tildone.plan.text.amounts import about, dollars
-from tildone.plan.text.safe import printable
+from tildone.plan.text.safe import clipped, printable
 from tildone.plan.text.state import counted, run_word
 from tildone.plan.text.styles import Line, Role, Span, clip_text, display_width
 
 MIN_COLUMNS_FOR_ONE_LINE = 110
 UNLIMITED_COLUMNS = 1_000_000
+MAX_REASON = 300
 MAX_NAME_COLUMNS, STATE_COLUMNS, MAX_WORKER_COLUMNS = 32, 11, 24
 
 QUEUED, DELAYED, RUNNING, LAPSED, ASKING = "queued", "delayed", "running", "lapsed", "asking"
@@ -93,6 +94,12 @@ def state_counts(rows: Sequence[RunRow], now: int) -> str:
 
 def hand_name(lease: Lease) -> str:
     return f"{lease.run}/{lease.hand + 1}" if lease.hand else lease.run
+
+
+def short_reason(why: str) -> str:
+    """Return a reason as one line: its first line, and the last one, which an agent that has failed has said last."""
+    first, *rest = [line for line in why.splitlines() if line.strip()] or [""]
+    return ": ".join(clipped(line, MAX_REASON) for line in (first, *rest[-1:]) if line)
 
 
 def bad_row_text(row: BadRow) -> str:

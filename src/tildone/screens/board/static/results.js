@@ -42,10 +42,10 @@ export function page({ main, query, watch, readonly }) {
       draw();
     }).catch((error) => fill(box, el("div.empty", el("h2", "The results cannot be shown"), el("p", error.message))));
 
-  // What is asked is answered in place; the row of its run would say it again.
+  // What is asked is answered in place; the row of its run does not say it again.
   function draw() {
     const asked = new Set(open.map((need) => need.run));
-    const rows = (group) => results[group].filter((row) => group !== "needs" || !asked.has(row.run));
+    const rows = (group) => results[group].map((row) => asked.has(row.run) ? { ...row, reasons: [] } : row);
     const groups = Object.keys(GROUPS).filter((group) => results[group]?.length);
     fill(sub, results.counts || "");
     fill(

@@ -74,7 +74,7 @@ def _open_results(visitor: Visitor) -> None:
     visitor.go("/results")
     visitor.is_live()
     expect(visitor.page.locator(".waits .need")).to_have_count(2)
-    expect(visitor.page.locator(".result")).to_have_count(6)
+    expect(visitor.page.locator(".result")).to_have_count(4)
 
 
 def _fleet_store(folder: Path) -> Path:

@@ -352,6 +352,11 @@ def test_the_results_of_a_night_are_read_and_answered_in_one_place(fleet: FleetS
     failed = page.locator(".result", has_text="cli-completions")
     expect(failed).to_contain_text("E AssertionError: 'zsh' has no completion for --since")
     assert findings(page, "results") == []
+
+    page.get_by_role("button", name="Transcript: importer").click()
+    expect(page.get_by_role("dialog")).to_contain_text("tildone fleet transcript importer")
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.evaluate("window.hacked") is None
 
     failed.get_by_role("button", name="Retry").click()

@@ -32,15 +32,15 @@ export function answerLabel(need, option) {
 // A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
 const MOST_SHOWN = 50;
 
-// Draws the first needs in a list. One that is being answered keeps its focus and what was typed, unless it has changed.
-export function fillNeeds(list, open, readonly) {
+// Draws the first needs in a list, each with `more` buttons of the page. One that is being answered keeps its focus and what was typed, unless it has changed.
+export function fillNeeds(list, open, readonly, more = (_need) => []) {
   const held = focusedPart(list, "[data-need]")?.dataset.need;
   const known = new Map([...list.children].map((li) => [li.dataset.need, li]));
   const rows = open.slice(0, MOST_SHOWN).map((need, index) => {
     // What its agent is doing meanwhile is not shown.
     const print = JSON.stringify([{ ...need, agent: agentName(need.agent) }, readonly]);
     const old = known.get(need.id || need.key);
-    const li = old?.print === print ? old : needRow(need, readonly);
+    const li = old?.print === print ? old : needRow(need, readonly, more(need));
     li.tabIndex = index ? -1 : 0;
     return Object.assign(li, { print });
   });
@@ -52,7 +52,7 @@ export function fillNeeds(list, open, readonly) {
 export const placeOf = (need) =>
   `${BASE}/s/${need.key}${need.task ? `#t${need.task}` : (need.at ?? -1) >= 0 ? `#p${need.at}` : ""}`;
 
-function needRow(need, readonly) {
+function needRow(need, readonly, more) {
   const li = el("li.need", { "data-need": need.id || need.key });
   const fault = el("p.fault", { role: "alert", hidden: true });
   const say_no = (text) => {
@@ -64,7 +64,7 @@ function needRow(need, readonly) {
     li,
     icon("needs"),
     el("div.words", by, question(need), need.caution && el("p.bad", need.caution)),
-    el("div.answers", readonly ? [] : buttons(need, li, say_no)),
+    el("div.answers", more, readonly ? [] : buttons(need, li, say_no)),
     fault,
   );
   return li;

@@ -2,7 +2,7 @@
 import { brief, capital, el, fill, harmless, icon } from "./el.js";
 import { BASE, read, write } from "./api.js";
 import { fillNeeds } from "./needs.js";
-import { confirm, dialog } from "./dialog.js";
+import { actions, button, confirm, dialog } from "./dialog.js";
 import { copyable } from "./overview.js";
 import { plural, since } from "./time.js";
 import { setTitle } from "./title.js";
@@ -42,10 +42,10 @@ export function page({ main, query, watch, readonly }) {
       draw();
     }).catch((error) => fill(box, el("div.empty", el("h2", "The results cannot be shown"), el("p", error.message))));
 
-  // What is asked is answered in place; the row of its run does not say it again.
+  // What is asked is answered in place; the row of its run would say it again.
   function draw() {
     const asked = new Set(open.map((need) => need.run));
-    const rows = (group) => results[group].map((row) => asked.has(row.run) ? { ...row, reasons: [] } : row);
+    const rows = (group) => results[group].filter((row) => group !== "needs" || !asked.has(row.run));
     const groups = Object.keys(GROUPS).filter((group) => results[group]?.length);
     fill(sub, results.counts || "");
     fill(
@@ -92,19 +92,26 @@ export function page({ main, query, watch, readonly }) {
     );
   }
 
+  const named = (row, label, act, kind = "") =>
+    el("button.btn", {
+      class: `btn ${kind}`,
+      "aria-label": `${label}: ${harmless(row.run)}`,
+      on: { click: act },
+    }, label);
+
+  // Whoever asks has begun.
+  function transcriptOf(need) {
+    const row = { run: need.run, title: need.name, commands: { transcript: `tildone fleet transcript ${need.run}` } };
+    return named(row, "Transcript", () => show(row, "transcript"));
+  }
+
   function buttons(row) {
-    const named = (label, act, kind = "") =>
-      el("button.btn", {
-        class: `btn ${kind}`,
-        "aria-label": `${label}: ${harmless(row.run)}`,
-        on: { click: act },
-      }, label);
     return [
-      row.commands.diff && named("Diff", () => show(row, "diff")),
-      row.commands.transcript && named("Transcript", () => show(row, "transcript")),
-      row.commands.merge && named("Merge…", () => merge(row)),
-      !readonly && row.commands.retry && named("Retry", () => ask(row, "retry"), "soft"),
-      !readonly && row.commands.retry && named("Give up", () => giveUp(row)),
+      row.commands.diff && named(row, "Diff", () => show(row, "diff")),
+      row.commands.transcript && named(row, "Transcript", () => show(row, "transcript")),
+      row.commands.merge && named(row, "Merge…", () => merge(row)),
+      !readonly && row.commands.retry && named(row, "Retry", () => ask(row, "retry"), "soft"),
+      !readonly && row.commands.retry && named(row, "Give up", () => giveUp(row)),
     ].filter(Boolean);
   }
 
@@ -124,9 +131,9 @@ export function page({ main, query, watch, readonly }) {
   }
 
   const merge = (row) =>
-    dialog("Merge the branch", () => [
+    dialog("Merge the branch", (close) => [
       el("div.dialog-body", el("p", "In a working tree of the repository, type:"), copyable(row.commands.merge)),
-      el("form", { method: "dialog", class: "dialog-actions" }, el("button.btn.main", "Close")),
+      actions(button("Close", () => close(null), "main")),
     ]);
 
   async function show(row, what) {
@@ -135,15 +142,15 @@ export function page({ main, query, watch, readonly }) {
       (found) => fill(text, harmless(found.text, { lines: true })),
       (error) => fill(text, `${error.message} ${error.hint}`.trim()),
     );
-    await dialog(`${capital(what)}: ${harmless(row.title)}`, () => [
+    await dialog(`${capital(what)}: ${harmless(row.title)}`, (close) => [
       el("div.dialog-body", text, copyable(row.commands[what])),
-      el("form", { method: "dialog", class: "dialog-actions" }, el("button.btn.main", { autofocus: true }, "Close")),
+      actions(button("Close", () => close(null), "main", { autofocus: true })),
     ], { kind: "wide" });
   }
 
   const end = on("needs", (value) => {
     open = (value?.open || []).filter((need) => need.run && need.kind !== "failure");
-    fillNeeds(asks, open, readonly);
+    fillNeeds(asks, open, readonly, transcriptOf);
     if (results.counts) draw();
   });
   load();

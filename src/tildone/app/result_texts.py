@@ -216,7 +216,7 @@ def results_markdown(groups: Mapping[str, Sequence[RunResult]], title: str) -> s
 
 def _plain(text: str) -> str:
     """Return a text of others for a line of Markdown, without markup."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>()#+!|~" else char for char in printable(safe_text(text)))
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>()#+!|~&" else char for char in printable(safe_text(text)))
 
 
 def _code(text: str) -> str:

@@ -335,9 +335,11 @@ class Execution:
         more = ""
         if not after.state.is_active or self._results.is_in_conflict:
             more = self._results.report(after)
-        elif after.fails > self.lease.fails:
-            tries = f"{after.fails + 1} of {self._site.options.retries + 1}"
-            more = f"; next try at {local_time(after.not_before, CLOCK)} ({tries})"
+        elif after.is_queued and after.not_before:
+            tries = (
+                f" ({after.fails + 1} of {self._site.options.retries + 1})" if after.fails > self.lease.fails else ""
+            )
+            more = f"; next try at {local_time(after.not_before, CLOCK)}{tries}"
         cause = printable(short_reason(ending.why))
         word = "is queued again" if after.is_queued else _STATES.get(after.state, f"is {after.state.value}")
         self._site.tell(f"run {hand_name(after)} {word}{f': {cause}' if cause else ''}{more}")

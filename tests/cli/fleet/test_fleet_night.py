@@ -4,6 +4,7 @@ Real workers on both stores, whose agents are the shell agent.
 """
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -127,6 +128,19 @@ def test_a_failure_that_would_be_the_same_is_not_repeated_and_others_as_often_as
     assert line.rpartition(" (")[2] == "2 of 5)"
 
 
+def test_a_worker_says_when_it_tries_again_what_git_has_failed(machine: Operator, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    subprocess.run(["git", "init", "-q", empty], check=True)
+    run = machine.add("a.md", "--repo", str(empty))
+    with machine.working("--allow", "*") as worker:
+        until(lambda: machine.facts(run, RunReleased))
+        worker.terminate()
+        told = worker.communicate()[1].decode()
+
+    line = next(each for each in told.splitlines() if f"run {run} is queued again: git failed" in each)
+    assert re.search(r"has no commit yet; next try at \d\d:\d\d:\d\d$", line)
+
+
 def test_the_commit_of_a_run_is_one_that_a_reviewer_can_use_and_its_working_tree_is_gone(
     machine: Operator, tmp_path: Path
 ) -> None:
@@ -192,7 +206,7 @@ def end(operator: Operator, run: str, outcome: WorkOutcome, why: str = "", made:
 
 def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operator) -> None:
     failed = operator.add("failed.md")
-    end(operator, failed, WorkOutcome.FAILED, "the agent ended with exit code 1\nlast line\x1b[2J")
+    end(operator, failed, WorkOutcome.FAILED, "the agent ended with exit code 1\n<b>&lt; [a](b)\nlast line\x1b[2J")
     done = operator.add("done.md")
     lease = operator.take()
     refused = CommandRefused(done, 0, "rm -rf /", "not permitted here")
@@ -235,6 +249,7 @@ def test_the_results_name_what_needs_a_person_with_what_to_type(operator: Operat
             assert words in text.replace("\\", "")
         assert "rm -rf /" in text.replace("\\", "")
     assert markdown.startswith("# Since ")
+    assert r"  - \<b\>\&lt; \[a\]\(b\)" in markdown
     assert "was refused “rm -rf /”" in operator.fleet("show", done)
     assert "        last line" in operator.fleet("show", failed)
     assert operator.json("show", failed)["result"]["state"] == "failed"

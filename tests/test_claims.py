@@ -450,6 +450,19 @@ async def run(folder: Path, model: Any, *tools: Any, opened: Any = None) -> Host
     return host
 
 
+async def test_a_host_begins_nothing_behind_a_blocked_task(tmp_path: Path) -> None:
+    """A model is told why, and nothing has changed."""
+    session = open_session(settings_in(tmp_path), BY_HAND, open_store(settings_in(tmp_path)))
+    session.change([Append((Task("ask", Status.BLOCKED), Task("deploy")))])
+
+    host = await run(tmp_path, Scripts(go=[[("edit_todos", {"action": "start", "indices": [1]})]]))
+
+    [result] = host.transcript.tool_results()
+    assert "which is blocked: it waits, too" in text_of(result)
+    assert [task.status for task in session.plan.tasks] == [Status.BLOCKED, Status.PENDING]
+    await host.close()
+
+
 async def test_several_subagents_have_lists_of_their_own(tmp_path: Path) -> None:
     """They are shown while they work, below the plan, and as ended afterwards."""
     seen: list[Any] = []

@@ -94,6 +94,17 @@ def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Per
     assert len(conversation_files(person)) == 1
 
 
+@every_dialect
+def test_what_is_blocked_holds_what_comes_after_it_in_its_phase(person: Person, dialect: str) -> None:
+    tasks = "- [!] Ask: `touch asked`\n- [ ] Deploy: `touch deployed`\n\n## Two\n\n- [ ] Other: `touch other`\n"
+    name = write_plan(person, f"## One\n\n{tasks}")
+
+    held = person.run("run", name, *ALLOW_ALL, "--dialect", dialect, "--session", "s")
+
+    assert (held.code, statuses(person, "s")) == (1, "!–✓")
+    assert [path for path in ("asked", "deployed", "other") if (person.folder / path).exists()] == ["other"]
+
+
 def test_a_plan_with_new_tasks_is_continued(person: Person) -> None:
     """Tasks are identified by their text: new ones are run, completed ones are not repeated."""
     name = write_plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")

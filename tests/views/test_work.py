@@ -50,7 +50,16 @@ from tildone.plan.text.proofs import (
     with_results,
     with_unproved,
 )
-from tildone.plan.text.runs import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.plan.text.runs import (
+    RunRow,
+    bad_row_text,
+    listed_first,
+    row_state,
+    run_lines,
+    short_reason,
+    state_counts,
+    why_queued,
+)
 from tildone.plan.text.state import SessionFacts, SessionState, SessionWord, session_state, ten_words
 from tildone.plan.text.styles import Role, display_width
 
@@ -631,3 +640,9 @@ def test_why_a_run_is_queued(
 
     assert why_queued(queued, [RunView(queued), *others], workers, limit) == why
     assert why_queued(Lease("r", 0, "s", work, LeaseState.DONE), others, workers, limit) == ""
+
+
+def test_a_reason_in_a_line_has_the_last_line_of_an_output() -> None:
+    assert short_reason("") == ""
+    assert short_reason("exit code 1\n") == "exit code 1"
+    assert short_reason(f"exit code 1\nfirst\n{'x' * 1000}\n\n") == f"exit code 1: {'x' * 299}…"

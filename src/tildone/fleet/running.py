@@ -33,14 +33,22 @@ from tildone.fleet.handover import (
     prompt_for,
     with_last_messages,
 )
-from tildone.fleet.hands import OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
+from tildone.fleet.hands import LOOKS_AGAIN, OtherHands, Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.results import Results, WorkSite
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks, subject_of
 from tildone.plan.events import Event, State, latest_state
 from tildone.plan.model import Plan, open_tasks
-from tildone.plan.runs import TRANSCRIPT_VARIABLE, Lease, LeaseRequest, LeaseState, RunFence, WorkOutcome
+from tildone.plan.runs import (
+    OTHERS_HAVE_IT,
+    TRANSCRIPT_VARIABLE,
+    Lease,
+    LeaseRequest,
+    LeaseState,
+    RunFence,
+    WorkOutcome,
+)
 from tildone.plan.text.proofs import check_text
 from tildone.plan.text.runs import hand_name, short_reason
 from tildone.plan.text.safe import printable, shown_text
@@ -335,7 +343,7 @@ class Execution:
         more = ""
         if not after.state.is_active or self._results.is_in_conflict:
             more = self._results.report(after)
-        elif after.is_queued and after.not_before:
+        elif after.is_queued and after.not_before and ending.why not in (OTHERS_HAVE_IT, LOOKS_AGAIN):
             tries = (
                 f" ({after.fails + 1} of {self._site.options.retries + 1})" if after.fails > self.lease.fails else ""
             )

@@ -23,6 +23,7 @@ from tildone.plan.lists import RunSchedule, WorkerInfo
 from tildone.plan.model import Status
 from tildone.plan.ops import Mark, Numbered
 from tildone.plan.runs import (
+    PROTOCOL,
     Asked,
     Claimer,
     Kept,
@@ -167,9 +168,9 @@ def test_a_provider_has_as_many_runs_as_its_limit(fleet: Fleet) -> None:
 
 
 def test_an_older_worker_and_one_that_is_to_drain_leave_runs_to_others(fleet: Fleet) -> None:
-    fleet.add("new", protocol=2)
+    fleet.add("new", protocol=PROTOCOL + 1)
     assert fleet.claim() == []
-    assert fleet.leases.claim(Claimer("w", protocol=2), ["w/1"])[0].run == "new"
+    assert fleet.leases.claim(Claimer("w", protocol=PROTOCOL + 1), ["w/1"])[0].run == "new"
 
     fleet.leases.beat(WorkerInfo("here/1/a", "here", 1))
     fleet.add()

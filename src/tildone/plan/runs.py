@@ -57,7 +57,7 @@ TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
 CHECKPOINT_VARIABLE = "TILDONE_CHECKPOINTS"
 """The environment variable that tells the agent of a worker that its files are kept after each task."""
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of what leases mean. A worker takes only leases of its own version or an older one."""
 
 

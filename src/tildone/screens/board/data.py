@@ -123,14 +123,13 @@ def _waiting_data(row: SessionRow, key: Key) -> Data:
     }
 
 
-def plan_data(plan: Plan, worked: Mapping[int, int] | None = None) -> Data:
-    """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number.
+def plan_data(plan: Plan, row: Callable[[Task], Data] | None = None) -> Data:
+    """Return a plan, with its tasks as `TaskRows` returns them, or another `row`.
 
     The states of checks are those that were recorded: what is known on this machine is told by `facts_data`.
     """
-    times, rows = worked or {}, TaskRows({task.number: task for task in plan.tasks})
-    phases = phases_data(plan, lambda task: rows.data(task, times.get(task.number)))
-    return {"phases": phases, "check": check_data(PLAN, plan.check, plan.proof)}
+    row = row or TaskRows({task.number: task for task in plan.tasks}).data
+    return {"phases": phases_data(plan, row), "check": check_data(PLAN, plan.check, plan.proof)}
 
 
 class TaskRows:
@@ -140,10 +139,8 @@ class TaskRows:
         self._tasks = tasks
         self._in_progress: Plan | None = None
 
-    def data(self, task: Task, worked: int | None = None) -> Data:
+    def data(self, task: Task) -> Data:
         data: Data = {"number": task.number, "text": task.text, "status": task.status.value}
-        if worked is not None:
-            data["worked"] = worked
         if task.notes or task.from_user or task.source or has_attributes(task):
             more = task_data(task, ("notes", "from_user", "source")) | {
                 "check": check_data(task.number, task.check, task.proof),
@@ -169,7 +166,8 @@ class TaskRows:
 
 def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
     """Return who works on the tasks in progress, by number. `until` is the end of the lease."""
-    active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS}
+    found = list(claims)
+    active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS} if found else ()
     return {
         str(claim.task): {
             "agent": claim.agent,
@@ -178,7 +176,7 @@ def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
             "before": claim.before.agent if claim.before else None,
             "before_name": short_agent(claim.before.agent) if claim.before else None,
         }
-        for claim in claims
+        for claim in found
         if claim.task in active
     }
 

@@ -66,6 +66,8 @@ class SessionView:
         self._state = State()
         self._tasks: dict[int, Task] = {}
         self._places: dict[int, Location] = {}
+        self._to_rows, self._task_rows = TaskRows(self._tasks), dict[int, Data]()
+        self._in_progress: set[int] = set()
         self._rows: list[Data] = []
         self._row_versions: dict[str, int] = {}
         self._version, self._read_version = 0, 0
@@ -94,7 +96,7 @@ class SessionView:
             more, worked = self._taken(self._tasks)
             shown = self._shown(self._rows)
             return {
-                "plan": plan_data(self._state.plan, worked),
+                "plan": plan_data(self._state.plan, lambda task: self._task_row(task, worked)),
                 "history": {"rows": shown, "before": self._rows[0]["parent"] if shown else None},
                 "open": self._steps(0),
                 **more,
@@ -111,13 +113,13 @@ class SessionView:
             later = [(numbers, moved) for at, numbers, moved in self._changes if at > version]
             changed = {number for numbers, _ in later for number in numbers if number in self._tasks}
             # How long those in progress have been so has changed, too.
-            changed |= {number for number, task in self._tasks.items() if task.status is Status.IN_PROGRESS}
-            plan, rows = self._state.plan, TaskRows(self._tasks)
+            changed |= self._in_progress
+            plan = self._state.plan
             more, worked = self._taken(changed)
             events = [row for row in self._rows if self._row_versions[str(row["id"])] > version]
             data: Data = {
                 "from": head,
-                "tasks": [rows.data(self._tasks[number], worked.get(number)) for number in sorted(changed)],
+                "tasks": [self._task_row(self._tasks[number], worked) for number in sorted(changed)],
                 "check": check_data(PLAN, plan.check, plan.proof),
                 "rows": self._shown(events),
                 **more,
@@ -239,6 +241,18 @@ class SessionView:
             waiting |= {number for number, task in self._tasks.items() if task.touches}
         self._differing |= numbers | waiting
         self._moved = self._moved or places is None
+        for number in numbers | waiting:
+            self._task_rows.pop(number, None)
+        begun = {number for number in numbers & self._tasks.keys() if self._tasks[number].status is Status.IN_PROGRESS}
+        self._in_progress = self._in_progress - numbers | begun
+        self._to_rows = TaskRows(self._tasks)
+
+    def _task_row(self, task: Task, worked: Mapping[int, int]) -> Data:
+        """Return a task as data, which is kept until it differs, with the time for which it was in progress."""
+        kept = self._task_rows.get(task.number)
+        if kept is None:
+            kept = self._task_rows[task.number] = self._to_rows.data(task)
+        return kept if (time := worked.get(task.number)) is None else kept | {"worked": time}
 
     def _shown(self, rows: Iterable[Data]) -> list[Data]:
         return [row | {"head": row["id"] == self._state.head} for row in rows]

@@ -351,7 +351,7 @@ def test_a_task_in_progress_comes_first_and_one_that_somebody_else_works_on_is_l
 
     talk = Talk(Task("A: `a`", Status.IN_PROGRESS), "B: `b`", taken=frozenset({1}))
 
-    assert talk.call() == ("todo", {"start": 2})
+    assert talk.call() == ("todo", {"do": "start 2"})
     talk.becomes(Status.IN_PROGRESS, Status.COMPLETED)
     with pytest.raises(ModelFailure, match="nothing more can be done here: #1 is in progress elsewhere"):
         talk.next()

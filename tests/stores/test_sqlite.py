@@ -21,9 +21,9 @@ from tildone.plan import codec
 from tildone.plan.events import Event, SessionChange, SessionHead
 from tildone.plan.runs import NewRun
 from tildone.stores.sqlite import health, schema
+from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite.upkeep import open_backup
 
 Work = list[dict[str, Any]]
 SUMMARY = KeptSummary("a", "0/1")

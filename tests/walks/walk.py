@@ -23,11 +23,12 @@ READERS = {
     "readme": ROOT / "README.md",
 }
 RECORDED = Path(__file__).parent / "recorded"
-RUN_LINES = re.compile(r"(?:^run .*\n)+", re.MULTILINE)
+RUN_LINES = re.compile(r"(?:^12:00:00 run .*\n)+", re.MULTILINE)
 EXIT = re.compile(r"\n?\[exit \d+\]\Z")
 VARYING = (
     (re.compile(r"\b01[a-z0-9]{8}\b"), "01xxxxxxxx"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2026-11-15 12:00"),
+    (re.compile(r"^\d\d:\d\d:\d\d(?= )", re.MULTILINE), "12:00:00"),
     (re.compile(r"<?\b\d+(?:\.\d+)? ?(?:ms|s|KB|MB)\b"), "1 s"),
     (re.compile(r"/(?:\S*/)?\.venv\S*/(?=tildone|python)"), ""),
     (re.compile(r"\b[ab]-[0-9a-f]{6}\b"), "a-123abc"),

@@ -28,8 +28,8 @@ from tildone.plan.text.safe import printable
 from tildone.stores import StoreAddress, parse_address, store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SUFFIXES
+from tildone.stores.sqlite.backup import finish_backup, open_backup
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite.upkeep import finish_backup, open_backup
 
 
 def run_migrate(args: ParsedArgs) -> int:

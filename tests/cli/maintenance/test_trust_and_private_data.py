@@ -169,6 +169,8 @@ def _made_by_everything(place: Place) -> dict[Path, int]:
     subprocess.run(["git", "clone", "-q", "--bare", str(place.folder), str(place.folder.parent / "origin")], check=True)
     (place.folder / "tildone.toml").write_text("max_nudges = 3\n")
     (place.folder / "a.md").write_text("- [ ] Keep it: `touch kept`\n")
+    # Its working tree stays: the one of a run that is done is removed.
+    (place.folder / "b.md").write_text("- [ ] Fail: `test -e never`\n")
     (place.folder / "file").write_text("one\n")
     temporary = {"TMPDIR": str(place.home / "tmp")}
     (place.home / "tmp").mkdir(0o700)
@@ -197,7 +199,8 @@ def _made_by_everything(place: Place) -> dict[Path, int]:
         ("", "fleet", "up"),
         ("", "fleet", "add", "a.md"),
         ("", "fleet", "add", "a.md", "--repo", repository),
-        ("", "fleet", "work", "--allow", "*", "--until-idle"),
+        ("", "fleet", "add", "b.md", "--repo", repository),
+        ("", "fleet", "work", "--allow", "*", "--retries", "0", "--until-idle"),
     ):
         answer = person.run(*words, given=given)
         assert answer.code in (0, 3), (words, answer)

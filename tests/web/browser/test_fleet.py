@@ -267,9 +267,8 @@ def test_the_fleet_from_the_keyboard(fleet: FleetStore, see: See) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".waits .need")).to_have_count(2)
     assert [answer for _, answer, _ in fleet.answers("release-2.4")] == ["no"]
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
+    for key in "jjjk":
+        page.keyboard.press(key)
     expect(focused).to_have_text("billing-api")
     page.keyboard.press("Tab")
     expect(focused).to_have_attribute("aria-label", "Change billing-api")

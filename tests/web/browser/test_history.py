@@ -132,8 +132,8 @@ def test_a_restored_plan_is_taken_back_before_its_answer_has_come(parser: Visito
     page.keyboard.press("Home")
     page.get_by_role("button", name="Restore this").click()
     page.get_by_role("dialog").get_by_role("button", name="Restore").click()
-    expect(page.locator(".burn .big")).to_contain_text("12 of 12 open")
     expect(page.locator(".s-main.past")).to_have_count(0)
+    expect(page.locator(".burn .big")).to_contain_text("12 of 12 open")
 
     page.keyboard.press("z")
     expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")

@@ -459,6 +459,9 @@ class LateAnswer:
         self._page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
+SESSION = r"/api/s/[^/?]+(\?since=.*)?$"
+
+
 @pytest.mark.parametrize(("address", "nth"), [(r"/api/sessions\?", 2), (r"/api/needs$", 1)])
 def test_a_late_answer_does_not_replace_a_newer_card_or_need(
     path: Path, board: Start, visit: Visit, address: str, nth: int
@@ -480,7 +483,7 @@ def test_a_late_answer_does_not_replace_a_newer_card_or_need(
 
 
 def test_a_late_answer_does_not_replace_a_newer_plan(opened: Visitor) -> None:
-    late = LateAnswer(opened.page, r"/api/s/[^/?]+$", 2)
+    late = LateAnswer(opened.page, SESSION, 2)
     done = opened.page.get_by_role("img", name="1 of 2 closed")
     late.wait()
 
@@ -496,7 +499,7 @@ def test_a_late_answer_does_not_replace_who_is_at_work(path: Path, board: Start,
     Agent(path).now().ask("command", "cargo fuzz", minutes=0)
     visitor = visit(board(path))
     visitor.open_session("small")
-    late = LateAnswer(visitor.page, r"/api/s/[^/?]+$", 2)
+    late = LateAnswer(visitor.page, SESSION, 2)
     now = visitor.page.locator(".now.panel")
     expect(now).to_contain_text("nobody at work")
     late.wait()
@@ -577,19 +580,6 @@ def test_a_change_far_down_the_list_does_not_move_what_is_shown(many: Path, boar
     expect(page.get_by_role("button", name="change · show")).to_be_attached()
 
     assert (visitor.titles, page.evaluate("scrollY")) == before
-
-
-def test_a_long_phase_is_shown_in_parts(tmp_path: Path, board: Start, visit: Visit) -> None:
-    path = tmp_path / "plans.db"
-    store = store_at(str(path))
-    Story(store, "/home/mk/src/long").change(Plan((Phase("", tuple(Task(f"task {n}") for n in range(2000))),)))
-    store.close()
-    visitor = visit(board(path))
-    visitor.open_session("long")
-
-    expect(visitor.page.locator("li.task")).to_have_count(150)
-    visitor.page.get_by_role("button", name="Show 1850 more").click()
-    expect(visitor.page.locator("li.task")).to_have_count(600)
 
 
 def test_older_events_are_read_when_the_scrubber_reaches_them(tmp_path: Path, board: Start, visit: Visit) -> None:

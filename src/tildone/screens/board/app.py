@@ -224,6 +224,7 @@ class BoardApp:
                 raise Problem(403, "This board is read-only.", self._options.read_only)
             body = await json_body(request)
             visit = self._visit(request, visitor, body)
+            headers = {"X-Tildone-Seq": self._board.hub.position}
 
             async def act() -> Response:
                 try:
@@ -233,7 +234,7 @@ class BoardApp:
                 except Refused as refused:
                     return json_response(*refusal_data(refused))
                 await run_in_threadpool(self._board.refresh)
-                return json_response(answer.body)
+                return json_response(answer.body, headers=headers)
 
             repeated = request.headers.get("idempotency-key", "")
             if not repeated:

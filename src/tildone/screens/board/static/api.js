@@ -45,11 +45,9 @@ const kept = new Map();
 export async function read(path, { signal, keep = true } = {}) {
   const known = keep && kept.get(path);
   const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
-  const seq = response.headers.get("X-Tildone-Seq") || "";
-  if (response.status === 304 && known) return Object.assign(known.body, { seq });
+  if (response.status === 304 && known) return Object.assign(known.body, { seq: seqOf(response) });
   const body = await answer(response);
   const tag = response.headers.get("ETag");
-  body.seq = seq;
   if (tag && keep) kept.set(path, { tag, body });
   if (body.user) set("user", body.user);
   if (kept.size > 40) kept.delete(kept.keys().next().value);
@@ -66,6 +64,9 @@ export async function write(path, body, { head, once = unique() } = {}) {
 
 export const unique = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+// When an answer was made, to be compared with frames.
+const seqOf = (response) => response.headers.get("X-Tildone-Seq") || "";
 
 async function send(path, options) {
   try {
@@ -86,7 +87,7 @@ async function answer(response) {
   if (version !== VERSION && !get("outdated")) set("outdated", true);
   const body = await response.json().catch(() => ({}));
   answered ||= response.status !== 401;
-  if (response.ok) return body;
+  if (response.ok) return Object.assign(body, { seq: seqOf(response) });
   if (response.status === 401) set("signed-out", true);
   throw new Refused(response.status, body);
 }

@@ -156,6 +156,9 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   // The newest state of the session, from a snapshot, a frame or the answer to an edit. Returns whether it could be taken.
   function accept(got, own = false) {
     const before = model.session;
+    // What was sent later shows a newer plan: an answer may be late.
+    const newer = got.seq && told("plan", key, got.seq);
+    if (before && newer && newer.head !== got.head) return false;
     if (got.plan) {
       model.session = started(got);
       forgotten = false;

@@ -4,7 +4,7 @@ import { WORD_FIELDS } from "./order.js";
 const LISTS = ["notes", "after", "waits", "meets", ...WORD_FIELDS.map((field) => field.name)];
 const SIGNS = { completed: "d", abandoned: "x", in_progress: "a", blocked: "b", pending: "." };
 // What an answer says of the edit, and not of the session.
-const OF_ANSWER = new Set(["event", "left", "rebased", "unproved", "what"]);
+const OF_ANSWER = new Set(["event", "left", "rebased", "seq", "unproved", "what"]);
 /** @type {any} */
 const none = Object.freeze([]);
 

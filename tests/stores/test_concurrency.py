@@ -331,3 +331,19 @@ def test_a_check_that_takes_long_is_made_less_often(
 
     assert max(clock.pauses) == pytest.approx(longest)
     assert sum(clock.pauses) == pytest.approx(10.0, abs=check_seconds * (len(clock.pauses) + 1) + ROUNDING)
+
+
+def test_a_wait_is_interrupted_also_at_the_moment_when_its_lock_is_released() -> None:
+    class Interrupted(Condition):
+        def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002  as in the class above
+            self.release()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_until(Interrupted(), lambda: False, 60)
+
+    def fails() -> bool:
+        raise RuntimeError("damaged")
+
+    with pytest.raises(RuntimeError, match="damaged"):
+        wait_until(Condition(), fails, 60)

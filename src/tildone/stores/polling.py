@@ -48,13 +48,19 @@ def wait_until(changed: Condition, is_reached: Callable[[], bool], timeout: floa
     """
     until = monotonic() + timeout
     pause = FIRST_POLL_SECONDS
-    with changed:
-        while True:
-            began = monotonic()
-            if is_reached():
-                return True
-            now = monotonic()
-            if now >= until:
-                return False
-            changed.wait(min(max(pause, REST_PER_CHECK * (now - began)), until - now))
-            pause = min(pause * 1.5, MAX_POLL_SECONDS)
+    try:
+        with changed:
+            while True:
+                began = monotonic()
+                if is_reached():
+                    return True
+                now = monotonic()
+                if now >= until:
+                    return False
+                changed.wait(min(max(pause, REST_PER_CHECK * (now - began)), until - now))
+                pause = min(pause * 1.5, MAX_POLL_SECONDS)
+    except RuntimeError as error:
+        # Ctrl-C after `wait` has released the lock, and before it waits: leaving the block fails.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
